@@ -4,13 +4,13 @@ What a command needs is imported when it is run: another one need not wait for i
 """
 
 import argparse
-import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from app.cli.loading import load
 from app.cli.stop import Stop
 
 # Commands whose options are known to their rooms: what each is for, and who runs it.
@@ -77,8 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(action: str, given: Any) -> int:
     """Call the function that is named as `module:function`."""
-    module, _, name = action.partition(":")
-    run: Callable[[Any], int] = getattr(importlib.import_module(module), name)
+    run: Callable[[Any], int] = load(action)
     return run(given)
 
 

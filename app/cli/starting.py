@@ -5,25 +5,26 @@ Most of a start is imports, so nothing but this is imported before it listens.
 
 import argparse
 import contextlib
-import importlib
 import os
 import signal
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from app.cli.loading import load
+
 
 def serve(given: argparse.Namespace) -> int:
     """Serve; a stop is a success, whenever it comes."""
     with _ending_at_once():
-        status: int = importlib.import_module("app.cli.serving").serve(given)
+        status: int = load("app.cli.serving:serve")(given)
         return status
 
 
 def serve_app() -> Any:
     """The application of a server process, which uvicorn lets load before it ends."""
     with _ending_at_once():
-        return importlib.import_module("app.main").serve_app()
+        return load("app.main:serve_app")()
 
 
 @contextlib.contextmanager

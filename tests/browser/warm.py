@@ -4,6 +4,7 @@ To import it costs most; then come its templates, which are compiled when a page
 first made of them, and whatever is imported when the first course is read.
 """
 
+import gc
 from pathlib import Path
 
 import app.cli.serving
@@ -18,3 +19,4 @@ _rooms(authoring=True)
 _, _templates = _looks()
 for _name in _templates.list_templates():
     _templates.get_template(_name)
+gc.freeze()  # a copy need not look through what all of them share
