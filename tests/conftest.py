@@ -148,15 +148,19 @@ def database(tmp_path: Path, databases: Databases) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def settings(tmp_path: Path, database: str) -> Settings:
+@pytest.fixture(scope="session")
+def _settings() -> Settings:
+    """What each test sets alike, read once: to read the environment takes long."""
     return Settings(
-        data=tmp_path,
         content=TINY,
-        database_url=database,
         secret=SECRET,
         rate_learners="off",  # all learners of a test come from one address
     )
+
+
+@pytest.fixture
+def settings(_settings: Settings, tmp_path: Path, database: str) -> Settings:
+    return _settings.model_copy(update={"data": tmp_path, "database_url": database})
 
 
 @pytest.fixture
