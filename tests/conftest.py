@@ -19,12 +19,14 @@ from app.config import Settings
 from app.content.live.library import Library, LiveLibrary
 from app.content.live.watched_files import without_collection
 from app.db.engine import PlainSavepoints
-from app.main import create_app
+from app.main import _looks, create_app
 from tests.amounts import EXAMPLES
 from tests.databases import Databases, databases_in
+from tests.kept import keep_compiled, kept
 
 hypothesis.settings.register_profile("ours", EXAMPLES)
 hypothesis.settings.load_profile("ours")
+keep_compiled(_looks()[1])
 
 
 def pytest_xdist_auto_num_workers() -> int:
@@ -88,15 +90,9 @@ def library(live_library: LiveLibrary) -> Library:
 
 
 @pytest.fixture(scope="session")
-def live_shipped(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
-    """The course that is shipped, parsed once in a run of all tests.
-
-    Its cache lies where the other processes of the run find it as well.
-    """
-    base = tmp_path_factory.getbasetemp()
-    among_others = "PYTEST_XDIST_WORKER" in os.environ
-    folder = (base.parent if among_others else base) / "shipped"
-    live = LiveLibrary(SHIPPED, folder)
+def live_shipped() -> LiveLibrary:
+    """The course that is shipped, parsed once until it or the code changes."""
+    live = LiveLibrary(SHIPPED, kept("course"))
     live.current()
     gc.freeze()
     return live
@@ -152,15 +148,19 @@ def database(tmp_path: Path, databases: Databases) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture
-def settings(tmp_path: Path, database: str) -> Settings:
+@pytest.fixture(scope="session")
+def _settings() -> Settings:
+    """What each test sets alike, read once: to read the environment takes long."""
     return Settings(
-        data=tmp_path,
         content=TINY,
-        database_url=database,
         secret=SECRET,
         rate_learners="off",  # all learners of a test come from one address
     )
+
+
+@pytest.fixture
+def settings(_settings: Settings, tmp_path: Path, database: str) -> Settings:
+    return _settings.model_copy(update={"data": tmp_path, "database_url": database})
 
 
 @pytest.fixture
