@@ -1,6 +1,7 @@
 """The stage of the tests: a tiny course, an empty database, a clock, the cast."""
 
 import datetime as dt
+import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -71,13 +72,15 @@ def library(live_library: LiveLibrary) -> Library:
 def live_shipped(tmp_path_factory: pytest.TempPathFactory) -> LiveLibrary:
     """The course that is shipped, parsed once in a run of all tests.
 
-    Its cache lies where the other processes of the run find it as well.
+    Its cache lies where the other processes of the run find it, and they wait for it.
     """
     base = tmp_path_factory.getbasetemp()
     among_others = "PYTEST_XDIST_WORKER" in os.environ
     folder = (base.parent if among_others else base) / "shipped"
     live = LiveLibrary(SHIPPED, folder)
-    live.current()
+    with folder.with_suffix(".lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        live.current()
     return live
 
 
