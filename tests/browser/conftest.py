@@ -18,7 +18,9 @@ from tests.conftest import SHIPPED
 # What is expected comes about when it does; the limit is only so that nothing hangs
 # for ever. Five seconds, as Playwright has them, pass where the machine is busy.
 expect.set_options(timeout=60_000)
+# A renderer that compiles and collects in its one thread takes less time in all.
 ARGUMENTS = [
+    "--js-flags=--single-threaded",
     "--no-sandbox",
     "--disable-gpu",
     "--disable-quic",
