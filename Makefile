@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test types style layers course accuracy audit drills load bench docs env dev-env browser format lock clean
+.PHONY: run test tests types style layers course accuracy audit drills load bench docs env dev-env browser format lock clean
 .DEFAULT_GOAL := run
 # Where compiled modules are not kept, each server that a test starts compiles the app.
 unexport PYTHONDONTWRITEBYTECODE
@@ -32,11 +32,12 @@ dev-env: .venv/made-dev
 browser: dev-env
 	@$(BIN)/python -m tests.browser.install
 
+# What is looked at without being run is looked at beside the tests, the longest first.
 test: dev-env browser
-	@$(MAKE) --no-print-directory --jobs=2 types style layers course
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+	@$(MAKE) --no-print-directory --jobs=2 tests types style layers course
 
-# What is looked at without being run, the longest first and two at a time.
+tests:
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
 types:
 	$(BIN)/mypy
 style:

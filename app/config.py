@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.web.cookies import COOKIE
 from app.web.front.cookie_renaming import sound
-from app.web.front.networks import Network, networks, prefix_in
+from app.web.front.proxy_settings import Network, networks, prefix_in
 from app.web.front.rate_setting import read_rates
 
 _HIDDEN = {"secret", "metrics_token"}

@@ -17,13 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from app.estimator.accuracy.report import own_report
+from benchmarks import reading_way
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDEST = 120
 _FILES = frozenset({"entry.py", "asked.py", "words.py"})
 # What a library offers to be replaced, says so, and is no private part of it.
 _OFFERED = frozenset({"metadata", "validateLink"})
-_SHAPE = re.compile(r"<(?:rect|polyline|path|line|circle)\s")
+# A shape behind a word is spoken of, as in a hint, not drawn.
+_SHAPE = re.compile(r"(?<!\w )<(?:rect|polyline|path|line|circle)\s")
 _FACES = (("templates", "*.html"), ("static", "*.css"), ("static", "*.js"))
 Graph = Mapping[str, frozenset[str]]
 
@@ -447,6 +449,7 @@ def _declarations() -> list[Row]:
 def _lines() -> list[Row]:
     over, lines = wide()
     calls, ways = gradings(), returns()
+    visited = reading_way.stays(reading_way.steps())
     return [
         Row(
             f"template, style and script lines over {WIDEST}",
@@ -460,6 +463,11 @@ def _lines() -> list[Row]:
             "returns of the route that takes an answer",
             "unknown" if ways is None else str(ways),
             "2",
+        ),
+        Row(
+            "a line of Markdown to the page: stays, returns",
+            f"{len(visited)}, {reading_way.returns(visited)}",
+            "20, 14",
         ),
     ]
 

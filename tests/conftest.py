@@ -24,6 +24,13 @@ from tests.databases import Databases, databases_in
 hypothesis.settings.register_profile("ours", EXAMPLES)
 hypothesis.settings.load_profile("ours")
 
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two more than there are cores: many a test waits for a server or a browser."""
+    ours = getattr(os, "sched_getaffinity", None)  # macOS has none
+    return (len(ours(0)) if ours else os.cpu_count() or 1) + 2
+
+
 SECRET = "of the tests, which nobody guesses"  # noqa: S105 - nothing is kept with it
 TINY = Path(__file__).parent / "courses" / "tiny"
 FIRST_AID = TINY.parent / "first-aid"

@@ -25,6 +25,15 @@ STOPS = [signal.SIGTERM, signal.SIGINT]
     ],
 )
 def test_while_it_is_imported(begin: str, module: str, how: signal.Signals):
+    done = _stopped_at(module, how, begin)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def _stopped_at(
+    module: str, how: signal.Signals, begin: str
+) -> subprocess.CompletedProcess[str]:
+    """What becomes of a program that is told to stop while it imports a module."""
     program = textwrap.dedent(f"""
         import os
         import sys
@@ -35,18 +44,36 @@ def test_while_it_is_imported(begin: str, module: str, how: signal.Signals):
                     os.kill(os.getpid(), {how:d})
 
         sys.meta_path.insert(0, Stopper)
-        {begin}
     """)
-
-    done = subprocess.run(
-        [sys.executable, "-c", program],
+    return subprocess.run(
+        [sys.executable, "-c", program + begin],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [
+        ("check", "app.cli.checking"),
+        ("check", "app.content.read.topics"),
+        ("serve", "app.cli.starting"),  # before it is ready to be stopped
+    ],
+)
+def test_a_command_that_is_interrupted_says_so_by_its_status_alone(
+    command: str, module: str
+):
+    # In the background of a shell, SIGINT is ignored from the start.
+    done = _stopped_at(
+        module,
+        signal.SIGINT,
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        f"from app.cli import main; sys.exit(main([{command!r}]))",
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 @pytest.mark.parametrize("how", STOPS)

@@ -30,7 +30,7 @@ from app.authoring.statistics import (
 )
 from app.authoring.store import FirstAnswer, Forgotten, Paper, Said
 from app.content.live.library import Library
-from app.drawings.curves import Curve, curves_of
+from app.drawings.option_shares import Curve, curves_of
 from app.questions import kinds
 from app.questions.model import Question
 

@@ -19,7 +19,7 @@ from app.questions import kinds
 
 KINDS = (*kinds.KINDS, "computed", "card")
 _STARTS = Path(__file__).parent / "starts"
-_FIRST = ("single", "multiple", "numeric", "order", "cloze")  # what a topic opens with
+_FIRST = tuple(kind.name for kind in kinds.KINDS.values() if kind.begins)
 _MOST_QUESTIONS = 50
 _MINUTES = 1.2  # for each question, unless said otherwise
 
@@ -88,7 +88,7 @@ def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path
 def new_topic(
     course: Course, slug: str, title: str, objective: str, today: dt.date
 ) -> list[Path]:
-    """Write a page, five questions and two cards; returns the files."""
+    """Write a page, questions to begin with and two cards; returns the files."""
     _sound(slug, title)
     folder = course.folder / "topics" / slug
     if folder.exists():
@@ -155,10 +155,11 @@ def _topic(course: Course, slug: str) -> Topic:
 
 
 def _expect_estimates(course: Course, kind: str) -> None:
-    if kind == "design" and not course.library.syllabus.calculators:
+    estimates = kind in kinds.KINDS and kinds.KINDS[kind].estimates
+    if estimates and not course.library.syllabus.calculators:
         raise Unwilling(
-            "A design exercise needs an estimate, and this course has none: "
-            "syllabus.toml says calculators = false."
+            f"A question of the type “{kind}” needs an estimate, and this course has "
+            "none: syllabus.toml says calculators = false."
         )
 
 

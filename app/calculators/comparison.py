@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
+from app.calculators.comparison_words import is_better, lead_of
 from app.calculators.sides import Typed
-from app.calculators.verdicts import is_better, lead_of
 from app.drawings import draw_bar
 from app.drawings.bars import key_of, reach_of
 from app.drawings.signs import SIGNS, Sign

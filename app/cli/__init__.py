@@ -52,11 +52,12 @@ _ROOMS = {
         "app.cli.people:learners",
     ),
 }
+_INTERRUPTED = 130
 _BY_NAME = {"import", "export", "backup", "restore", "doctor"}  # one runs several
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the exit status is 0, 1 (found wrong) or 2 (cannot)."""
+    """Run one command; the status is 0, 1 (found wrong), 2 (cannot) or 130 (Ctrl-C)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if words[:1] and words[0] in _ROOMS:
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Stop as stop:
         print(f"headroom: {stop}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:  # who says stop knows why; a shell expects 128 + SIGINT
+        return _INTERRUPTED
     except BrokenPipeError:  # the reader went away, e.g. `headroom check | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0

@@ -7,7 +7,7 @@ from typing import Any
 from app.content.live.library import Library
 from app.content.model import ExamBlueprint
 from app.errors import NotFound
-from app.exams import cuts, store
+from app.exams import shorter_exams, store
 from app.exams.paper import as_in_exam, drawable
 from app.exams.sitting import askable
 from app.exams.store import Sat
@@ -68,31 +68,35 @@ def paper_of(desk: Desk, slug: str) -> Paper:
     there = askable(desk.library)
     exam = desk.library.exams.get(slug)
     if exam is None:
-        base = desk.library.exams.get(cuts.whole_of(slug))
+        base = desk.library.exams.get(shorter_exams.whole_of(slug))
         made = _cuts(desk, base, _bank(desk)) if base else ()
         exam = next((cut for cut in made if cut.slug == slug), None)
     if exam is None:
         raise NotFound(f"There is no mock exam “{slug}”.")
-    return Paper(exam, _missed(desk, there) if cuts.asks_missed(slug) else there)
+    return Paper(
+        exam, _missed(desk, there) if shorter_exams.asks_missed(slug) else there
+    )
 
 
 def title_of(library: Library, slug: str) -> str:
     """What an exam is called, also one that was cut from another."""
     titles = {domain.number: domain.title for domain in library.syllabus.domains}
-    return cuts.named(slug, library.exams, titles)
+    return shorter_exams.named(slug, library.exams, titles)
 
 
-def _cuts(desk: Desk, exam: ExamBlueprint, bank: cuts.Bank) -> Iterator[ExamBlueprint]:
-    return cuts.cuts_of(exam, desk.library.syllabus.domains, bank)
+def _cuts(
+    desk: Desk, exam: ExamBlueprint, bank: shorter_exams.Bank
+) -> Iterator[ExamBlueprint]:
+    return shorter_exams.cuts_of(exam, desk.library.syllabus.domains, bank)
 
 
-def _bank(desk: Desk) -> cuts.Bank:
+def _bank(desk: Desk) -> shorter_exams.Bank:
     there, domains = askable(desk.library), domain_of(desk.library)
     held, missed = (
         {domain: len(mine) for domain, mine in drawable(pool, domains).items()}
         for pool in (there, _missed(desk, there))
     )
-    return cuts.Bank(held, missed)
+    return shorter_exams.Bank(held, missed)
 
 
 def _missed(desk: Desk, there: Sequence[Question]) -> list[Question]:

@@ -15,13 +15,13 @@ from app.content.model import ExamBlueprint
 from app.db.engine import write_beside
 from app.errors import Conflict, NotFound
 from app.exams import store
-from app.exams.cuts import asks_missed
 from app.exams.forms import EVERY_KIND, FACTORS, Answered, AnswerForm, BeginTyped, Begun
 from app.exams.home import Paper, home_of, paper_of, title_of
 from app.exams.paper import Slot, as_in_exam, drawable
 from app.exams.report import Marked, names_of, summarize, topics_by_objective
 from app.exams.report_drawings import draw_report
 from app.exams.review import Filter, PaperRow, pace, rows
+from app.exams.shorter_exams import asks_missed
 from app.exams.sitting import (
     Wanted,
     as_graded,

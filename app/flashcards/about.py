@@ -7,8 +7,8 @@ from app.cards.names import OWN, is_added, origin
 from app.cards.store import LogRow, added_cards, log_of, newest
 from app.content.model import Card
 from app.flashcards import store
-from app.flashcards.desk import find_card, token_of
 from app.flashcards.own_cards import standing_words, state_words
+from app.flashcards.review_table import find_card, token_of
 from app.learners.desk import Desk
 from app.scheduling import last_day, recall
 from app.scheduling.waits import day_words

@@ -5,8 +5,8 @@ from fastapi.responses import Response
 from app.content.model import Card
 from app.errors import Conflict, Problem
 from app.flashcards import store
-from app.flashcards.desk import mark_of
 from app.flashcards.forms import GradeForm
+from app.flashcards.review_table import mark_of
 from app.learners.desk import Desk
 from app.scheduling import OLDEST, Grade, is_too_old, settled
 from app.web.clock import moment

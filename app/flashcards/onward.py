@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 from fastapi.responses import RedirectResponse, Response
 
 from app.flashcards import store
-from app.flashcards.desk import Wish, can_be_shown, lay
 from app.flashcards.finding import Found
+from app.flashcards.review_table import Wish, can_be_shown, lay
 from app.learners.desk import Desk
 from app.web.course import find_topic
 from app.web.render import is_htmx, page

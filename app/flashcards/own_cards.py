@@ -5,8 +5,8 @@ import datetime as dt
 
 from app.cards.names import QUESTION, TERM, origin
 from app.cards.store import Added, added_count, added_page
-from app.flashcards.desk import known, plan_of
 from app.flashcards.finding import Found
+from app.flashcards.review_table import known, plan_of
 from app.flashcards.toward_exam import aim_of
 from app.learners.desk import Desk
 from app.questions.asking import first_words

@@ -8,8 +8,8 @@ from app.cards.names import OWN, QUESTION, TERM, is_added, origin
 from app.cards.store import added_cards, studied
 from app.content.live.library import Library
 from app.flashcards import store
-from app.flashcards.desk import known
 from app.flashcards.own_cards import ListedCard, row_of, standing_words
+from app.flashcards.review_table import known
 from app.flashcards.store import own
 from app.learners.desk import Desk
 from app.questions.asking import first_words

@@ -8,7 +8,7 @@ from app.mastery.readiness import Forecast, forecast
 from app.mastery.standing import counted, standings
 from app.mastery.turnout import turnouts
 from app.progress.objectives import AGO, groups
-from app.progress.picture import Picture, main_exam
+from app.progress.snapshot import Snapshot, main_exam
 from app.progress.store import predictions
 from app.progress.turnouts import Turnouts, turnouts_drawn
 from app.web.clock import moment
@@ -16,40 +16,40 @@ from app.web.clock import moment
 _SITTINGS = 40
 
 
-def mastery_of(picture: Picture) -> dict[str, Any]:
+def mastery_of(snapshot: Snapshot) -> dict[str, Any]:
     """The rows by objective, now and four weeks ago, and the estimate."""
-    before = standings(picture.library, picture.record, picture.day, AGO)
+    before = standings(snapshot.library, snapshot.record, snapshot.day, AGO)
     return {
-        "groups": groups(picture.domains, before, picture.learner.target),
-        "ahead": picture.ahead,
-        "ahead_drawn": picture.ahead_drawn,
-        "lacking": picture.lacking,
-        "chance": picture.chance,
-        "others": _others(picture),
+        "groups": groups(snapshot.domains, before, snapshot.learner.target),
+        "ahead": snapshot.ahead,
+        "ahead_drawn": snapshot.ahead_drawn,
+        "lacking": snapshot.lacking,
+        "chance": snapshot.chance,
+        "others": _others(snapshot),
     }
 
 
-def turnouts_of(picture: Picture, db: Session) -> Turnouts:
+def turnouts_of(snapshot: Snapshot, db: Session) -> Turnouts:
     """Each mock exam beside what was predicted before it."""
-    learner = picture.learner
+    learner = snapshot.learner
     results = predictions.results(db, learner.id, _SITTINGS) if learner.id else ()
     # Where no exam was sat there is nothing to hold a prediction against.
     told = predictions.told(db, learner.id) if results else ()
     # A paper of one domain or of what was missed is no exam that was foretold.
-    foretold = {one.exam for one in told} | picture.library.exams.keys()
+    foretold = {one.exam for one in told} | snapshot.library.exams.keys()
     results = tuple(one for one in results if one.exam in foretold)
     return turnouts_drawn(
         turnouts(told, results), lambda at: learner.study_day(moment(at))
     )
 
 
-def _others(picture: Picture) -> list[tuple[str, Forecast]]:
+def _others(snapshot: Snapshot) -> list[tuple[str, Forecast]]:
     """What the other mock exams of the course would bring, by title."""
-    main = main_exam(picture.library)
-    answers = counted(picture.library, picture.record.firsts)
+    main = main_exam(snapshot.library)
+    answers = counted(snapshot.library, snapshot.record.firsts)
     made = [
-        (exam.title, forecast(picture.domains, exam, answers))
-        for exam in picture.library.exams.values()
+        (exam.title, forecast(snapshot.domains, exam, answers))
+        for exam in snapshot.library.exams.values()
         if exam is not main
     ]
     return [(title, ahead) for title, ahead in made if isinstance(ahead, Forecast)]

@@ -7,8 +7,8 @@ from collections.abc import Collection
 from sqlmodel import Session
 
 from app.content.live.library import Library
-from app.flashcards.desk import pace_of, plan_of, stack_of
 from app.flashcards.left_words import over_words
+from app.flashcards.review_table import pace_of, plan_of, stack_of
 from app.learners.desk import Desk
 from app.mastery.short_paper import is_long, short_of
 from app.mastery.weakest import weakest_first
@@ -17,7 +17,6 @@ from app.progress.advice import with_advice
 from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
 from app.progress.figures import StudyDays
 from app.progress.pace import USUAL, Pace
-from app.progress.picture import Picture
 from app.progress.reading import minutes_left, minutes_read, reading_order
 from app.progress.situation import (
     LeftRun,
@@ -27,6 +26,7 @@ from app.progress.situation import (
     Situation,
     TodayPlan,
 )
+from app.progress.snapshot import Snapshot
 from app.progress.steps import plan
 from app.progress.study_plan import (
     Cards,
@@ -119,124 +119,124 @@ class SoFar:
         return sum(round(n) for n in (self.answered, self.read) if n >= 1)
 
 
-def read_today(picture: Picture, pace: Pace) -> float:
+def read_today(snapshot: Snapshot, pace: Pace) -> float:
     """The minutes of pages that were read today, at the learner's pace."""
-    begun = milliseconds(begin_of(picture.day, picture.learner.zone))
-    return minutes_read(picture.pages, picture.library, begun) * pace.page
+    begun = milliseconds(begin_of(snapshot.day, snapshot.learner.zone))
+    return minutes_read(snapshot.pages, snapshot.library, begun) * pace.page
 
 
-def today_plan(picture: Picture, left: Left, so_far: SoFar) -> TodayPlan:
+def today_plan(snapshot: Snapshot, left: Left, so_far: SoFar) -> TodayPlan:
     """What to do today, with `left` cards on the desk."""
-    minutes = picture.learner.minutes_on(picture.day) - so_far.spent
+    minutes = snapshot.learner.minutes_on(snapshot.day) - so_far.spent
     return plan(
         Situation(
-            library=picture.library,
-            record=picture.record,
-            domains=picture.domains,
+            library=snapshot.library,
+            record=snapshot.record,
+            domains=snapshot.domains,
             left=left,
-            last_topic=picture.pages[0].topic if picture.pages else "",
+            last_topic=snapshot.pages[0].topic if snapshot.pages else "",
             minutes=minutes,
-            reading=_reading_today(picture, so_far),
-            is_short=is_short(picture, so_far),
+            reading=_reading_today(snapshot, so_far),
+            is_short=is_short(snapshot, so_far),
             running=so_far.running,
             placing=so_far.placing,
             left_run=so_far.left_run,
-            mock=_mock_today(picture, so_far.sat),
+            mock=_mock_today(snapshot, so_far.sat),
             pace=so_far.pace,
         )
     )
 
 
-def _reading_today(picture: Picture, so_far: SoFar) -> float:
+def _reading_today(snapshot: Snapshot, so_far: SoFar) -> float:
     """The minutes of pages that an even pace up to the exam still wants today."""
-    exam, day = picture.learner.exam_day, picture.day
+    exam, day = snapshot.learner.exam_day, snapshot.day
     if exam is None or not 0 < (exam - day).days <= HORIZON:
         return 0.0
-    mocks, student = _until_exam(picture, exam, so_far)
+    mocks, student = _until_exam(snapshot, exam, so_far)
     days = reading_days(day, exam, student, mocks)
     if day not in days:
         return 0.0
-    whole = _unread_this_morning(picture, so_far)
+    whole = _unread_this_morning(snapshot, so_far)
     read = so_far.read / so_far.pace.page
     return max(0.0, even_part(whole, day, exam, days) - read)
 
 
-def is_short(picture: Picture, so_far: SoFar) -> bool:
+def is_short(snapshot: Snapshot, so_far: SoFar) -> bool:
     """Whether the days up to the exam hold less than the pages that it asks for.
 
     It is reckoned as from this morning and with all days of mock exams, so that
     neither reading nor a mock exam turns it.
     """
-    exam, day = picture.learner.exam_day, picture.day
+    exam, day = snapshot.learner.exam_day, snapshot.day
     if exam is None or not 0 < (exam - day).days <= HORIZON:
         return False
-    mocks, student = _until_exam(picture, exam, SoFar(pace=so_far.pace))
-    whole = _unread_this_morning(picture, so_far) * so_far.pace.page
+    mocks, student = _until_exam(snapshot, exam, SoFar(pace=so_far.pace))
+    whole = _unread_this_morning(snapshot, so_far) * so_far.pace.page
     return whole > time_for_pages(day, exam, student, mocks)
 
 
 def _until_exam(
-    picture: Picture, exam: dt.date, so_far: SoFar
+    snapshot: Snapshot, exam: dt.date, so_far: SoFar
 ) -> tuple[Collection[dt.date], Student]:
     """The days of mock exams, and for whom it is planned."""
-    learner, day = picture.learner, picture.day
-    mocks = mock_days(day, exam, so_far.sat) if mocks_of(picture.library) else ()
+    learner, day = snapshot.learner, snapshot.day
+    mocks = mock_days(day, exam, so_far.sat) if mocks_of(snapshot.library) else ()
     return mocks, Student(
         learner.minutes_a_day, pace=so_far.pace, habits=learner.habits
     )
 
 
-def _unread_this_morning(picture: Picture, so_far: SoFar) -> float:
-    return _unread(picture) + so_far.read / so_far.pace.page
+def _unread_this_morning(snapshot: Snapshot, so_far: SoFar) -> float:
+    return _unread(snapshot) + so_far.read / so_far.pace.page
 
 
-def _unread(picture: Picture) -> float:
+def _unread(snapshot: Snapshot) -> float:
     """The minutes of pages not read yet that the exam asks for."""
-    of_exam = (t for t in picture.library.topics.values() if not t.level)
-    return sum(minutes_left(topic, picture.record) for topic in of_exam)
+    of_exam = (t for t in snapshot.library.topics.values() if not t.level)
+    return sum(minutes_left(topic, snapshot.record) for topic in of_exam)
 
 
-def running_of(picture: Picture, db: Session) -> Running | None:
+def running_of(snapshot: Snapshot, db: Session) -> Running | None:
     """The mock exam whose clock runs, under its title."""
-    found = store.running(db, picture.learner.id, milliseconds(picture.now))
-    exam = picture.library.exams.get(found.title) if found else None
+    found = store.running(db, snapshot.learner.id, milliseconds(snapshot.now))
+    exam = snapshot.library.exams.get(found.title) if found else None
     if found is None:
         return None
     return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
 
 
 def left_runs_of(
-    picture: Picture, db: Session
+    snapshot: Snapshot, db: Session
 ) -> tuple[Placing | None, LeftRun | None]:
     """The placement test and the practice run that wait.
 
     Once an exam can be foretold nothing hangs on the placement test.
     """
-    if not picture.record.firsts and not picture.is_new:
+    if not snapshot.record.firsts and not snapshot.is_new:
         return None, None
-    learner, questions = picture.learner, picture.library.questions
+    learner, questions = snapshot.learner, snapshot.library.questions
     placing, left_run = store.left_runs(db, learner.id, questions)
-    return (placing if picture.ahead is None else None), left_run
+    return (placing if snapshot.ahead is None else None), left_run
 
 
-def may_sit_today(picture: Picture) -> bool:
+def may_sit_today(snapshot: Snapshot) -> bool:
     """Whether this may be the day of a mock exam, whenever the last one was."""
-    return _is_mock_day(picture, None)
+    return _is_mock_day(snapshot, None)
 
 
-def _is_mock_day(picture: Picture, sat: dt.date | None) -> bool:
-    exam, day = picture.learner.exam_day, picture.day
-    if exam is None or exam <= day or picture.learner.is_off(day):
+def _is_mock_day(snapshot: Snapshot, sat: dt.date | None) -> bool:
+    exam, day = snapshot.learner.exam_day, snapshot.day
+    if exam is None or exam <= day or snapshot.learner.is_off(day):
         return False
     return (exam - day).days <= HORIZON and day in mock_days(day, exam, sat)
 
 
-def _mock_today(picture: Picture, sat: dt.date | None) -> Mock | None:
-    mocks, exam = mocks_of(picture.library), picture.learner.exam_day
-    if exam is None or not mocks or not _is_mock_day(picture, sat):
+def _mock_today(snapshot: Snapshot, sat: dt.date | None) -> Mock | None:
+    mocks, exam = mocks_of(snapshot.library), snapshot.learner.exam_day
+    if exam is None or not mocks or not _is_mock_day(snapshot, sat):
         return None
-    part = part_of(_unread(picture), whole_minutes_of(picture.library))
-    return mock_of(mocks, picture.day, exam, part)
+    part = part_of(_unread(snapshot), whole_minutes_of(snapshot.library))
+    return mock_of(mocks, snapshot.day, exam, part)
 
 
 def whole_minutes_of(library: Library) -> float:
@@ -244,7 +244,9 @@ def whole_minutes_of(library: Library) -> float:
     return sum(topic.minutes for topic in library.topics.values() if not topic.level)
 
 
-def whole_plan(desk: Desk, picture: Picture, held: Held, days: StudyDays) -> WholePlan:
+def whole_plan(
+    desk: Desk, snapshot: Snapshot, held: Held, days: StudyDays
+) -> WholePlan:
     """The plan until the exam; nothing without an exam day.
 
     `days` are those studied, of which today's minutes are charged. Its first day is
@@ -256,12 +258,12 @@ def whole_plan(desk: Desk, picture: Picture, held: Held, days: StudyDays) -> Who
     left = stack_of(desk).left
     if not 0 <= (exam - day).days <= HORIZON:
         return WholePlan(_cards_ahead(desk, held, left))
-    so_far, today = _so_far(desk, picture, days), None
+    so_far, today = _so_far(desk, snapshot, days), None
     if not learner.habits.is_off(day.toordinal()):
-        today = today_plan(picture, left, so_far)
+        today = today_plan(snapshot, left, so_far)
         left = _that_fit(left, today)
     cards = _cards_ahead(desk, held, left)
-    work = work_of(picture, cards.ahead, so_far)
+    work = work_of(snapshot, cards.ahead, so_far)
     proposed = _as_day(today, day, work, left) if today else None
     usual = learner.minutes_a_day
     student = Student(usual, so_far.spent, so_far.pace, learner.habits)
@@ -269,19 +271,19 @@ def whole_plan(desk: Desk, picture: Picture, held: Held, days: StudyDays) -> Who
     return WholePlan(cards, with_advice(study, day, work, student, proposed))
 
 
-def _so_far(desk: Desk, picture: Picture, days: StudyDays) -> SoFar:
+def _so_far(desk: Desk, snapshot: Snapshot, days: StudyDays) -> SoFar:
     """What today has been, for the plan of days."""
     learner, db, day = desk.learner, desk.db, desk.day
     done = days.recent.get(day.isoformat())
     pace = store.pace(db, learner, desk.library, day)
     sat = store.last_sat(db, learner.id)
-    placing, left_run = left_runs_of(picture, db)
+    placing, left_run = left_runs_of(snapshot, db)
     return SoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
-        read=read_today(picture, pace),
+        read=read_today(snapshot, pace),
         sat=learner.study_day(moment(sat)) if sat else None,
         pace=pace,
-        running=running_of(picture, db),
+        running=running_of(snapshot, db),
         placing=placing,
         left_run=left_run,
     )
@@ -323,12 +325,12 @@ def mocks_of(library: Library) -> list[Mock]:
     return sorted(found, key=lambda mock: mock.minutes)
 
 
-def work_of(picture: Picture, ahead: Ahead | None, so_far: SoFar) -> Work:
+def work_of(snapshot: Snapshot, ahead: Ahead | None, so_far: SoFar) -> Work:
     """What there is to do until the exam; pages beyond it can wait."""
-    library, record, domains = picture.library, picture.record, picture.domains
+    library, record, domains = snapshot.library, snapshot.record, snapshot.domains
     names = {s.objective.number: s.objective.name for d in domains for s in d.standings}
-    last = picture.pages[0].topic if picture.pages else ""
-    short = is_short(picture, so_far)
+    last = snapshot.pages[0].topic if snapshot.pages else ""
+    short = is_short(snapshot, so_far)
     topics = reading_order(library, record, domains, is_short=short)
     topics.sort(key=lambda topic: topic.slug != last)  # the page left open comes first
     return Work(
@@ -343,7 +345,7 @@ def work_of(picture: Picture, ahead: Ahead | None, so_far: SoFar) -> Work:
             if not topic.level and (left := minutes_left(topic, record))
         ],
         whole=whole_minutes_of(library),
-        cards=_cards(picture.day, ahead),
+        cards=_cards(snapshot.day, ahead),
         weak=[
             w.standing.objective.name for w in weakest_first(library, record, domains)
         ],

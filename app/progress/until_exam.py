@@ -1,6 +1,6 @@
 """The plan until the exam in a sentence, from counts alone: Today must stay cheap."""
 
-from app.flashcards.desk import Stack, plan_of
+from app.flashcards.review_table import Stack, plan_of
 from app.learners.desk import Desk
 from app.progress.ahead import in_short
 from app.scheduling import card_seconds

@@ -17,13 +17,16 @@ from app.questions.option_rules import (
     check_count,
     check_doubles,
     check_feedback,
-    check_last,
 )
-from app.questions.options import Choice, Option, choices_of, worth_of
+from app.questions.options import Choice, Option, choices_of, is_last, worth_of
 from app.questions.verdict import Mark, Raw, Unreadable, Verdict
 from app.questions.written import Written
 
 ChoiceKind = Literal["single", "multiple", "true-false"]
+_NUMBER = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"
+_CHOOSE = re.compile(rf"\b(?:choose|select|pick|tick|mark){_NUMBER}", re.IGNORECASE)
+_WHICH = re.compile(rf"\bwhich{_NUMBER}", re.IGNORECASE)
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
@@ -74,7 +77,7 @@ class Choosing(Kind[Choices]):
         check_doubles(options, sheet)
         self.check_reasons(options, sheet)
         if answer.shuffle:
-            check_last(options, sheet)
+            _check_last(options, sheet)
 
     def check_ticks(self, ticked: Sequence[Option], sheet: Manuscript) -> None:
         """E21: as many options are right as the kind allows."""
@@ -90,8 +93,8 @@ class Choosing(Kind[Choices]):
     def check_words(
         self, answer: Choices, stem: Text, line: int, sheet: Manuscript
     ) -> None:
-        """W31: the stem does not end in an article."""
-        del answer
+        """E21: it asks for as many as are right. W31: it does not end in an article."""
+        self.check_number(answer, stem.plain, line, sheet)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
         if match:
             message = (
@@ -99,6 +102,26 @@ class Choosing(Kind[Choices]):
             )
             hint = "Write “a(n)”, or move it to the options."
             sheet.report("W31", line, 1, message, hint)
+
+    def check_number(
+        self, answer: Choices, stem: str, line: int, sheet: Manuscript
+    ) -> None:
+        """E21: a stem that asks for two has two right options, in English at least.
+
+        “Which two” may ask for a pair, so of one right option only “choose two” counts.
+        """
+        found = _CHOOSE.findall(stem)
+        if self.several:
+            found = found or _WHICH.findall(stem)
+        if not found:
+            return
+        word, right = found[-1].lower(), sum(o.right for o in answer.options)
+        sound = right > 1 if self.several else right == 1
+        if sound and (_NUMBERS.get(word) or int(word)) != right:
+            ticked = f"{right} option{'s are' if right != 1 else ' is'}"
+            message = f"The question asks for {word}, and {ticked} ticked."
+            hint = "Tick as many as it asks for, or correct the number."
+            sheet.report("E21", line, 1, message, hint)
 
     def options(self, answer: Choices) -> tuple[Counted, ...]:
         """Every option by its words."""
@@ -178,6 +201,22 @@ class Choosing(Kind[Choices]):
         """The same in percent."""
         right = sum(option.right for option in answer.options)
         return guess_score(self.name, len(answer.options), right)
+
+
+def _check_last(options: Sequence[Option], sheet: Manuscript) -> None:
+    """W28: no option speaks of the others among which it is shuffled."""
+    for option in options:
+        if is_last(option.words):
+            message = f"“{option.words[:40]}” stands among shuffled options."
+            hint = "It is kept last; better name what is meant, or say shuffle: no."
+            sheet.report("W28", option.line, 1, message, hint)
+
+
+def choice_type(options: Sequence[Option]) -> ChoiceKind:
+    """The type of options whose item says none."""
+    if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
+        return "true-false"
+    return "multiple" if sum(o.ticked for o in options) > 1 else "single"
 
 
 def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[Mark, ...]:

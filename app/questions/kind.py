@@ -3,14 +3,18 @@
 import abc
 import dataclasses
 import random
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+
+from markdown_it.token import Token
 
 from app.content.model import Drawing, Text
 from app.content.numbers import templates
 from app.content.numbers.expressions import Value
 from app.content.source_file import Manuscript
 from app.questions.faces import Faces
+from app.questions.options import Option
 from app.questions.verdict import Raw, Unreadable, Verdict
 from app.questions.written import Written
 
@@ -47,8 +51,10 @@ class Kind(abc.ABC, Generic[A]):
 
     `name` is its type in the comment. `models` are the values that its answer part
     consists of, the answer itself first. `keys` are its own keys of the comment,
-    `block` the token that opens the list or table it takes as its answer, `gapped`
-    whether it takes the stem's text, `boxed` whether it reads options in boxes.
+    `block` the token that opens the list or table it takes as its answer, `blank` a
+    gap as it stands in the stem, where the answer is the stem's text, `boxed` whether
+    it reads options in boxes. `begins` is whether a new topic has one, `estimates`
+    whether it needs a course with calculators.
     `template` has its macros `form` and `marks`, and `exam` where its form is another
     one there; `fields` are the names that the form sends, or their beginnings up to a
     dot. `listed` is the field of the answer with the options of which each has a key,
@@ -65,7 +71,7 @@ class Kind(abc.ABC, Generic[A]):
     keys: ClassVar[tuple[str, ...]] = ()
     fields: ClassVar[tuple[str, ...]] = ("answer",)
     block: ClassVar[str] = ""
-    gapped: ClassVar[bool] = False
+    blank: ClassVar[re.Pattern[str] | None] = None
     listed: ClassVar[str] = ""
     chosen: ClassVar[bool] = False
     least: ClassVar[int] = 0
@@ -78,8 +84,23 @@ class Kind(abc.ABC, Generic[A]):
     of_exam: ClassVar[bool] = False
     as_card: ClassVar[bool] = True
     verb: ClassVar[str] = "answered"
+    begins: ClassVar[bool] = False
+    estimates: ClassVar[bool] = False
 
     # --- the author ---
+
+    def told_by(self, block: Token, options: Sequence[Option]) -> str:
+        """What in the body tells it where no type is said, in words; empty: nothing.
+
+        `options` are those that the item has, none of them ticked.
+        """
+        del block, options
+        return ""
+
+    def told_by_options(self, options: Sequence[Option]) -> str:
+        """What the options of an item tell that says no type, in words."""
+        del options
+        return ""
 
     @abc.abstractmethod
     def parse(self, written: Written) -> A:

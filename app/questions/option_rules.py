@@ -1,10 +1,9 @@
-"""Rules for options that are chosen: counts, doubles, cues, feedback."""
+"""Rules for options, of several kinds: counts, doubles, feedback."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from app.content.source_file import Manuscript
-from app.questions.options import Option, is_last
+from app.questions.options import Option
 
 
 def check_any_right(options: Sequence[Option], line: int, sheet: Manuscript) -> None:
@@ -70,57 +69,3 @@ def check_feedback(options: Sequence[Option], sheet: Manuscript) -> None:
             message = f"“{option.words[:50]}” does not say why it is {what}."
             hint = "Write a quote below it: two spaces, > and a sentence."
             sheet.report("W25", option.line, 1, message, hint)
-
-
-def check_cues(options: Sequence[Option], sheet: Manuscript) -> None:
-    """W26, W27: what gives the right option away without knowing."""
-    right = next(o for o in options if o.ticked)
-    wrong = [o for o in options if not o.ticked]
-    longest = max((len(o.words) for o in wrong), default=0)
-    if len(right.words) > max(1.4 * longest, longest + 15):
-        message = f"The right option has {len(right.words)} letters, the longest other "
-        message += f"{longest}."
-        sheet.report("W26", right.line, 1, message, "Make the options alike in length.")
-    for name, has in _FORMS.items():
-        if wrong and has(right) and not any(has(o) for o in wrong):
-            message = f"Only the right option {name}."
-            hint = "Give the wrong options the same form."
-            sheet.report("W27", right.line, 1, message, hint)
-
-
-def _has(kind: str, option: Option) -> bool:
-    return any(c.type == kind for c in option.inline.children or [])
-
-
-_FORMS: dict[str, Callable[[Option], bool]] = {
-    "is in code style": lambda o: _has("code_inline", o),
-    "has bold words": lambda o: _has("strong_open", o),
-    "has a number": lambda o: bool(re.search(r"\d", o.words)),
-}
-
-
-def check_last(options: Sequence[Option], sheet: Manuscript) -> None:
-    """W28: no option speaks of the others among which it is shuffled."""
-    for option in options:
-        if is_last(option.words):
-            message = f"“{option.words[:40]}” stands among shuffled options."
-            hint = "It is kept last; better name what is meant, or say shuffle: no."
-            sheet.report("W28", option.line, 1, message, hint)
-
-
-def check_balance(positions: Sequence[tuple[int, int]], sheet: Manuscript) -> None:
-    """W30: in a file of eight or more, no position has most of the right options.
-
-    `positions` are (place of the right option from 0, line) of single choices.
-    """
-    if len(positions) < 8:
-        return
-    places = [p for p, _ in positions]
-    most = max(set(places), key=places.count)
-    share = places.count(most) / len(places)
-    if share > 0.6:
-        sheet.item = ""
-        message = (
-            f"The right option is number {most + 1} in {share:.0%} of the questions."
-        )
-        sheet.report("W30", positions[0][1], 1, message, "Vary its position.")

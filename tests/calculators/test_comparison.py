@@ -11,6 +11,7 @@ from app.calculators.comparison import (
     problems_of,
     rows_of,
 )
+from app.calculators.comparison_words import is_better
 from app.calculators.sides import (
     query_of_sides,
     scenarios_in,
@@ -18,7 +19,6 @@ from app.calculators.sides import (
     with_third,
     without_third,
 )
-from app.calculators.verdicts import is_better
 from app.estimator import registry
 from app.estimator.estimate import Figure, Output
 from app.estimator.inputs import read

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check, write
-from tests.content.test_cases import DAY, PAGE, TINY, lay_out
+from tests.content.test_cases import DAY, PAGE, TINY, lay_out, put_back
 
 TABLES = sorted((Path(__file__).parent / "broken").glob("*.toml"))
 KINDS = {path.stem: tomllib.loads(path.read_text("utf-8")) for path in TABLES}
@@ -20,17 +20,13 @@ ON_PAGE = "topics/case/concept.md"
 
 
 def lay(files: dict[str, str], folder: Path) -> None:
-    """The tiny course with a further topic, and the files of a kind over it."""
-    nothing = folder.parent / "nothing.md"
-    nothing.write_text("", encoding="utf-8")
-    lay_out(nothing, folder)
+    """Put the files of a kind over a course that is laid out."""
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
 
 
-def broken(files: dict[str, str], edits: list[list[str]], folder: Path) -> None:
+def edit(files: dict[str, str], edits: list[list[str]], folder: Path) -> None:
     """Make each edit `[file, old, new]`, or `[old, new]` in the files of the kind."""
-    lay(files, folder)
     for *name, old, new in edits:
         where = name or [n for n, text in files.items() if old in text]
         file = folder / where[0]
@@ -44,22 +40,26 @@ def told(folder: Path) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_item_is_sound_before_it_is_broken(kind: str, tmp_path: Path) -> None:
-    lay(KINDS[kind].get("files", {}), tmp_path / "course")
+    lay_out(tmp_path)
+    lay(KINDS[kind].get("files", {}), tmp_path)
 
-    assert told(tmp_path / "course") == ""
+    assert told(tmp_path) == ""
 
 
-@pytest.mark.parametrize(
-    ("kind", "case"), CASES, ids=[f"{kind}: {case['cause']}" for kind, case in CASES]
-)
-def test_what_is_broken_is_told_word_for_word(
-    kind: str, case: dict[str, object], tmp_path: Path
-) -> None:
-    broken(KINDS[kind].get("files", {}), case["edits"], tmp_path / "course")
+@pytest.mark.usefixtures("read_once")
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_broken_is_told_word_for_word(kind: str, tmp_path: Path) -> None:
+    sound, files, said = lay_out(tmp_path), KINDS[kind].get("files", {}), {}
+    for case in KINDS[kind]["case"]:
+        lay(files, tmp_path)
+        edit(files, case["edits"], tmp_path)
+        said[case["cause"]] = told(tmp_path)
+        put_back(sound, tmp_path)
 
-    assert told(tmp_path / "course") == case["told"]
+    assert said == {case["cause"]: case["told"] for case in KINDS[kind]["case"]}
 
 
 def test_every_cause_is_another_one() -> None:

@@ -15,9 +15,9 @@ from app.main import create_app
 from tests.amounts import FACTOR
 from tests.conftest import Clock
 from tests.content.test_broken_items import CASES as BROKEN
-from tests.content.test_broken_items import KINDS, broken, lay
+from tests.content.test_broken_items import KINDS, edit, lay
 from tests.content.test_cases import CASES as FILES
-from tests.content.test_cases import lay_out
+from tests.content.test_cases import lay_out, put, put_back
 
 Item = tuple[str, dict[str, Any] | Path]
 ITEMS: list[Item] = [*BROKEN, *(("", path) for path in FILES)]
@@ -36,9 +36,11 @@ def break_in(item: Item, course: Path) -> set[str]:
     """Break a course in one way; the topics that are not broken."""
     kind, case = item
     if isinstance(case, Path):
-        lay_out(case, course)
+        put(case, course)
     else:
-        broken(KINDS[kind].get("files", {}), case["edits"], course)
+        files = KINDS[kind].get("files", {})
+        lay(files, course)
+        edit(files, case["edits"], course)
     return {
         slug
         for slug in NEIGHBORS
@@ -51,22 +53,15 @@ def break_in(item: Item, course: Path) -> set[str]:
     }
 
 
-def become(course: Path, other: Path) -> None:
-    """Make a course like another, file by file, as an editor did a second ago.
+def age(course: Path) -> None:
+    """Make what was just written as old as what an editor saved a second ago.
 
     A file that is younger may still be written to, and is read for each page anew.
     """
-    wanted = {file.relative_to(other) for file in other.rglob("*") if file.is_file()}
-    for file in [*course.rglob("*")]:
-        if file.is_file() and file.relative_to(course) not in wanted:
-            file.unlink()
-    for name in wanted:
-        data = (other / name).read_bytes()
-        if not (course / name).is_file() or (course / name).read_bytes() != data:
-            (course / name).parent.mkdir(parents=True, exist_ok=True)
-            (course / name).write_bytes(data)
-            saved = time.time_ns() - 10**9
-            os.utime(course / name, ns=(saved, saved))
+    saved = time.time_ns() - 10**9
+    for file in course.rglob("*"):
+        if file.is_file() and file.stat().st_mtime_ns > saved:
+            os.utime(file, ns=(saved, saved))
 
 
 def served(library: Library, slugs: set[str]) -> set[str]:
@@ -76,15 +71,9 @@ def served(library: Library, slugs: set[str]) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where files that all the courses have are kept as they were read."""
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Library:
     course = tmp_path_factory.mktemp("sound") / "course"
-    lay({}, course)
+    lay_out(course)
     return LiveLibrary(course).current()
 
 
@@ -105,41 +94,43 @@ def representatives() -> list[Item]:
     return [*first.values()]
 
 
+@pytest.mark.usefixtures("read_once")
 @pytest.mark.parametrize("kind", sorted({kind for kind, _ in ITEMS}))
 def test_its_neighbors_are_served_from_the_start_and_while_it_breaks(
-    kind: str, sound: Library, cache: Path, tmp_path: Path
+    kind: str, sound: Library, tmp_path: Path
 ) -> None:
     course = tmp_path / "course"
-    lay({}, course)
-    running, lost = LiveLibrary(course, cache), []
-    for number, item in enumerate(item for item in ITEMS if item[0] == kind):
-        other = tmp_path / f"course-{number}"
-        whole = break_in(item, other)
-        become(course, other)
-        for library in (LiveLibrary(other, cache).current(), running.current()):
+    before = lay_out(course)
+    running, lost = LiveLibrary(course), []
+    for item in (item for item in ITEMS if item[0] == kind):
+        whole = break_in(item, course)
+        age(course)
+        for library in (LiveLibrary(course).current(), running.current()):
             failed = [p for p in library.problems if "Headroom failed" in p.message]
             if failed or served(library, whole) != served(sound, whole):
                 lost.append((names(item), failed))
+        put_back(before, course)
 
     assert lost == []
 
 
 @pytest.mark.drawn
+@pytest.mark.usefixtures("read_once")
 def test_no_page_of_a_running_server_stops(
     settings: Settings, clock: Clock, tmp_path: Path
 ) -> None:
     course = tmp_path / "course"
-    lay({}, course)
+    before = lay_out(course)
     app = create_app(settings.model_copy(update={"content": course}), clock)
     stopped = []
     with TestClient(app, follow_redirects=False) as client:
-        for number, item in enumerate(representatives()):
-            other = tmp_path / f"course-{number}"
-            whole = break_in(item, other)
-            become(course, other)
+        for item in representatives():
+            whole = break_in(item, course)
+            age(course)
             pages = [*PAGES, *(f"/concepts/{slug}" for slug in whole)]
             answers = {page: client.get(page).status_code for page in pages}
             stopped += [(names(item), a) for a in answers.items() if a[1] >= 400]
+            put_back(before, course)
     app.state.engine.dispose()
     app.state.pages.close()
 

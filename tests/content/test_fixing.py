@@ -11,7 +11,7 @@ from app.cli import main
 from app.content.check import check
 from app.content.codes import RULES, explain
 from app.content.fixing import as_diff, changes, fix_folder
-from app.content.repository import is_tracked
+from app.content.git_index import is_tracked
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)

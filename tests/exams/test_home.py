@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.content.model import Domain, ExamBlueprint, Objective, Place
 from app.db.tables import Sitting
-from app.exams.cuts import Bank, asks_missed, cuts_of, named, whole_of
+from app.exams.shorter_exams import Bank, asks_missed, cuts_of, named, whole_of
 from app.exams.sitting import askable
 from app.exams.trend import Past, trend_of
 from tests.exams.test_paper import question

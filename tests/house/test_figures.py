@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import house
+from app.content.read import parse
+from benchmarks import house, reading_way
+from benchmarks.reading_way import Step
 
 
 @pytest.fixture
@@ -14,7 +16,10 @@ def root(tmp_path: Path) -> Path:
         "app/__init__.py": "",
         "app/low/__init__.py": "",
         "app/low/one.py": "from app.low import two\nRETENTION = 0.9\n",
-        "app/low/two.py": "def f():\n    from app.low.one import RETENTION\n",
+        "app/low/two.py": (
+            "def f():\n    from app.low.one import RETENTION\n"
+            "    return 'Write it as <path d=\"M0 0\"/>.'\n"
+        ),
         "app/high/__init__.py": "",
         "app/high/page.py": (
             "import json\nfrom typing import TYPE_CHECKING\n"
@@ -66,7 +71,33 @@ def test_a_private_name_and_a_replaced_function_are_patches(root: Path) -> None:
 def test_shapes_and_wide_lines_and_code_are_counted(root: Path) -> None:
     assert house.engines(root) == ["app/high"]
     assert house.wide(root) == (["templates/a.html:1"], 3)
-    assert house.code_lines(root) == 13
+    assert house.code_lines(root) == 14
+
+
+def test_one_kind_of_question_is_named_where_it_lives_and_where_it_looks() -> None:
+    assert house.naming("cloze") == [
+        "app/questions/kinds/__init__.py",
+        "app/questions/kinds/cloze.py",
+        "templates/questions/cloze.html",
+        "static/css/quiz.css",
+    ]
+
+
+def test_a_way_that_goes_back_is_longer_than_one_that_goes_on() -> None:
+    back = reading_way.stays([Step("a", "b", "f"), Step("a", "c", "g")])
+    assert (back, reading_way.returns(back)) == (("a", "b", "a", "c"), 1)
+    on = reading_way.stays([Step("a", "b", "f"), Step("b", "c", "g")])
+    assert (on, reading_way.returns(on)) == (("a", "b", "c"), 0)
+
+
+def test_the_page_whose_way_is_followed_is_sound_and_followed_to_its_end() -> None:
+    read = parse(reading_way.PAGE, reading_way.PATH)
+    assert (read.problems, len(read.questions)) == ((), 1)
+    assert read.topic is not None
+    way = reading_way.steps()
+    assert way[0].caller == "app.content.read"
+    assert "lay_out" in [step.function for step in way]
+    assert way == reading_way.steps()
 
 
 def test_every_row_has_a_figure_for_this_house() -> None:

@@ -36,7 +36,7 @@ from app.authors.current import AuthorRoute
 from app.content.live.library import Library
 from app.content.numbers.expressions import BadExpression
 from app.db.engine import DbSession
-from app.drawings.curves import draw_curves
+from app.drawings.option_shares import draw_curves
 from app.learners.current import CurrentLearner, CurrentLearnerValue
 from app.learners.desk import Reader
 from app.questions.asking import Asked

@@ -1,8 +1,9 @@
 """From a cut-out item to a question or a card."""
 
 import dataclasses
+import itertools
 import re
-from typing import Any, Literal
+from typing import Any
 
 from markdown_it.token import Token
 
@@ -10,31 +11,28 @@ from app.content.identity import did_you_mean, normal, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.markdown.syntax import close_of, first_line
 from app.content.markdown.writer import Scope, write
-from app.content.model import NO_TEXT, Card, Computed, Level, Place, Status, Text
+from app.content.model import NO_TEXT, Card, Computed, Place, Text
 from app.content.numbers import templates
 from app.content.read.metadata import (
     PARTIAL,
     TYPES,
+    FileKind,
     Front,
     Partial,
-    level_of,
-    mentioned,
-    refuse_foreign,
-    status_of,
-    use_of,
+    Said,
+    said_of,
 )
 from app.content.read.parameters import read_computed
 from app.content.rules.source_text import check_blocks
 from app.content.source_file import Manuscript
-from app.content.strict_yaml import words
+from app.questions.choosing import choice_type
 from app.questions.kind import Kind
 from app.questions.kinds import KINDS
 from app.questions.model import Question
 from app.questions.option_rules import check_credits
-from app.questions.options import Option, code_of, is_task_list, read_options
+from app.questions.options import Option, is_task_list, read_options
 from app.questions.written import Draft, Parts, Written
 
-FileKind = Literal["page", "quiz", "cards"]
 _ROLES = {
     "TIP": "hint",
     "NOTE": "explanation",
@@ -71,53 +69,20 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     kind_of = _type(draft, parts, kind, sheet)
     if not kind_of:
         return None
-    refuse_foreign(draft.comment, kind_of, sheet)
-    _check_taken(draft, parts, (kind, kind_of), sheet)
+    _check_taken(draft, parts, kind_of, sheet)
+    said = said_of(draft.comment, kind_of, front, sheet, page=kind == "page")
     written = Written(draft, parts, scope, computed is not None)
-    common = _common(draft, front, sheet)
     if kind_of == "card":
-        return Built(_card(draft, common, scope), written)
-    return Built(_question(written, KINDS[kind_of], computed, common), written)
+        return Built(_card(draft, said, scope), written)
+    return Built(_question(written, KINDS[kind_of], computed, said), written)
 
 
-def _check_taken(
-    draft: Draft, parts: Parts, kinds: tuple[FileKind, str], sheet: Manuscript
-) -> None:
-    """E13, E24: what its file or its type does not take."""
-    file, kind = kinds
+def _check_taken(draft: Draft, parts: Parts, kind: str, sheet: Manuscript) -> None:
+    """E24: options that its type does not take."""
     if parts.options and kind in KINDS and not KINDS[kind].boxed:
         message = f"A question of the type “{kind}” reads no options in boxes."
         hint = "Take them out, or change the type."
         sheet.report("E24", parts.list_line or draft.line, 1, message, hint)
-    if file == "page" and use_of(draft.comment.fields, sheet):
-        place = draft.comment.place("use")
-        message = "A question in the text of a page cannot be kept for exams."
-        sheet.report("E13", *place, message, "Put it into quiz.md.")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Common:
-    objectives: tuple[str, ...]
-    sources: tuple[str, ...]
-    tags: tuple[str, ...]
-    revision: str
-    place: Place
-    level: Level
-    status: Status
-
-
-def _common(draft: Draft, front: Front, sheet: Manuscript) -> _Common:
-    fields = draft.comment.fields
-    tags = tuple(w.text for w in words(fields.values.get("tags")))
-    return _Common(
-        mentioned(fields, "objective", sheet) or front.objectives,
-        mentioned(fields, "source", sheet) or front.sources,
-        tags or front.tags,
-        revision(draft.text),
-        Place(sheet.path, draft.line),
-        level_of(fields, sheet) or front.level,
-        status_of(fields, sheet) or front.status,
-    )
 
 
 def _sort(draft: Draft, sheet: Manuscript) -> Parts:
@@ -175,15 +140,15 @@ def _take_answer(
         parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
         parts.options.extend(read_options(block, sheet))
         return True
-    numbered = kind == "ordered_list_open" and wanted != "order"
-    if numbered and is_task_list(block):
+    takes = wanted in KINDS and KINDS[wanted].block == kind
+    if kind == "ordered_list_open" and not takes and is_task_list(block):
         if not parts.options:
             message = "The options are numbered."
             hint = "Write - [ ] text for each of them."
             sheet.report("E24", first_line(block[0]), 1, message, hint)
         parts.options.extend(read_options(block, sheet))
         return True
-    if wanted in KINDS and KINDS[wanted].block == kind and not parts.block:
+    if takes and not parts.block:
         parts.block = block
         return True
     return False
@@ -210,23 +175,16 @@ def _short(parts: Parts) -> str:
 
 
 _MOST_SHOWN = 40
-_UNTYPED = {
-    "ordered_list_open": ("order", "a numbered list"),
-    "table_open": ("match", "a table"),
-}
 
 
-def _told_by_block(draft: Draft, parts: Parts) -> tuple[str, str]:
-    """The type that an item without one may have, and what shows it."""
-    if any(option.ticked for option in parts.options):
-        return "", ""
-    for token in draft.body:
-        found = None if token.level else _UNTYPED.get(token.type)
-        if found and (found[0] == "order" or not parts.options):
-            return found
-        if token.type == "inline" and "[[" in token.content and not parts.options:
-            return "cloze", "a blank [[…]]"
-    return "", ""
+def _told(body: list[Token], options: list[Option]) -> tuple[str, str]:
+    """The type that an item without one may have, and what tells it."""
+    blocks = [] if any(option.ticked for option in options) else body
+    told = itertools.chain(
+        ((k.name, k.told_by(t, options)) for t in blocks for k in KINDS.values()),
+        ((k.name, k.told_by_options(options)) for k in KINDS.values()),
+    )
+    return next((found for found in told if found[1]), ("", ""))
 
 
 def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
@@ -244,13 +202,11 @@ def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
 
 def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
     """The type inferred of an item that says none."""
-    meant, shows = _told_by_block(draft, parts)
-    if kind == "cards":
-        return _choice_type(parts.options) if parts.options else "card"
-    if parts.options and not meant and not _are_ranges(parts.options):
-        return _choice_type(parts.options)
-    if parts.options and not meant:
-        meant, shows = "numeric", "its options are numbers with a tolerance"
+    if kind == "cards" and not parts.options:
+        return "card"
+    meant, shows = _told(draft.body, parts.options)
+    if parts.options and (kind == "cards" or not meant):
+        return choice_type(parts.options)
     message = "This question has no answers and no type."
     hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
     if meant:
@@ -262,19 +218,7 @@ def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> s
     return ""
 
 
-def _are_ranges(options: list[Option]) -> bool:
-    """Whether each option is a number in code, and one has its tolerance."""
-    spans = [code_of(option) or "" for option in options]
-    return all(s[:1].isdigit() for s in spans) and any("±" in s for s in spans)
-
-
-def _choice_type(options: list[Option]) -> str:
-    if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
-        return "true-false"
-    return "multiple" if sum(o.ticked for o in options) > 1 else "single"
-
-
-def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
+def _card(draft: Draft, said: Said, scope: Scope) -> Card:
     front = write([draft.heading], scope)
     back = write([t for t in draft.body if t.type != "hr"], scope)
     if back.plain.strip() and normal(back.plain) == normal(front.plain):
@@ -290,18 +234,18 @@ def _card(draft: Draft, common: _Common, scope: Scope) -> Card:
         scope.folder,
         front,
         back,
-        common.objectives,
-        common.place,
-        common.revision,
-        common.sources,
-        common.tags,
-        level=common.level,
-        status=common.status,
+        said.objectives,
+        Place(scope.sheet.path, draft.line),
+        revision(draft.text),
+        said.sources,
+        said.tags,
+        level=said.level,
+        status=said.status,
     )
 
 
 def _question(
-    written: Written, kind: Kind[Any], computed: Computed | None, common: _Common
+    written: Written, kind: Kind[Any], computed: Computed | None, said: Said
 ) -> Question:
     draft, parts, scope = written.draft, written.parts, written.scope
     cited = list(scope.cited)
@@ -316,22 +260,22 @@ def _question(
         kind.name,
         stem,
         answer,
-        common.objectives,
-        common.place,
-        common.revision,
+        said.objectives,
+        Place(scope.sheet.path, draft.line),
+        revision(draft.text),
         _difficulty(draft, scope.sheet),
-        common.sources,
-        common.tags,
+        said.sources,
+        said.tags,
         tuple(write(hint, scope) for hint in parts.hints),
         _text(parts.explanation, scope),
         _text(parts.mistake, scope),
         _partial(draft, kind, scope.sheet),
         computed,
-        level=common.level,
-        use=use_of(draft.comment.fields, scope.sheet),
-        status=common.status,
+        level=said.level,
+        use=said.use,
+        status=said.status,
     )
-    sources = tuple(dict.fromkeys((*common.sources, *scope.cited)))
+    sources = tuple(dict.fromkeys((*said.sources, *scope.cited)))
     scope.cited[:] = cited
     question = dataclasses.replace(question, sources=sources)
     return templates.restored(question, computed) if computed else question
@@ -345,7 +289,7 @@ def _stem(written: Written, kind: Kind[Any]) -> Text:
     """The heading, and below it whatever stands before the answers."""
     scope = written.scope
     heading = write([written.draft.heading], scope)
-    body = [] if kind.gapped else [t for t in written.parts.stem if t.type != "hr"]
+    body = [] if kind.blank else [t for t in written.parts.stem if t.type != "hr"]
     if not body:
         return heading
     rest = write(body, scope)

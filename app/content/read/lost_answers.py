@@ -7,6 +7,7 @@ from markdown_it.token import Token
 
 from app.content.markdown.syntax import close_of, first_line, last_line
 from app.content.source_file import Manuscript
+from app.questions.kinds import KINDS
 
 # A comment with an id that nothing closes, once its opening is emptied.
 UNCLOSED = "<!-- -->"
@@ -17,7 +18,7 @@ _TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
 _ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
 # What is left of a comment whose first characters are missing.
 _COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
-_BLANK = re.compile(r"\[\[[^\[\]\n]+\]\]")
+_BLANKS = {kind.name: kind.blank for kind in KINDS.values() if kind.blank}
 _MOST_SHOWN = 40
 
 
@@ -68,9 +69,10 @@ def _report(block: Sequence[Token], sheet: Manuscript) -> None:
         hint = "Write <!-- before q: and --> behind it."
         sheet.report("E10", first, 1, message, hint)
         return
-    if blank := _blank_in(token):
+    if found := _blank_in(token):
+        kind, blank = found
         message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
-        hint = "Write <!-- q: some-id and type: cloze below a heading above it."
+        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it."
         sheet.report("E54", *sheet.find(blank, first, last), message, hint)
         return
     line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
@@ -85,7 +87,7 @@ def _tells_answer(token: Token) -> bool:
     if token.type != "inline":
         return False
     lost = _COMMENT.match(token.content) or _blank_in(token)
-    return bool(lost) or _is_ticked(token)
+    return lost is not None or _is_ticked(token)
 
 
 def _is_ticked(token: Token) -> bool:
@@ -98,11 +100,13 @@ def _line_is_ticked(line: str) -> bool:
     return bool(_TICKED.match(line) or _ROUND.match(line))
 
 
-def _blank_in(token: Token) -> str:
-    """The first blank of a paragraph that is neither code nor a link."""
-    texts = (c.content for c in token.children or () if c.type == "text")
-    found = next(filter(None, map(_BLANK.search, texts)), None)
-    return found[0] if found else ""
+def _blank_in(token: Token) -> tuple[str, str] | None:
+    """The first blank that is neither code nor a link: its kind, and its text."""
+    texts = [c.content for c in token.children or () if c.type == "text"]
+    for kind, blank in _BLANKS.items():
+        if found := next(filter(None, map(blank.search, texts)), None):
+            return kind, found[0]
+    return None
 
 
 def _is_linked(token: Token) -> bool:

@@ -84,6 +84,7 @@ _WORDS = frozenset(
 _LIKE = 0.7  # of keys, which are short words: reviewed is not reverse
 TYPES = (*KINDS, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
+FileKind = Literal["page", "quiz", "cards"]
 Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
 PARTIAL: dict[str, Partial] = {
     p: p for p in ("", "off", "net", "coverage", "each", "lcs")
@@ -107,6 +108,18 @@ class Front:
     status: Status = "live"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Said:
+    """What comment and front matter say of an item, whatever its type."""
+
+    objectives: tuple[str, ...]
+    sources: tuple[str, ...]
+    tags: tuple[str, ...]
+    level: Level
+    status: Status
+    use: Literal["", "exam"]
+
+
 def front_matter(sheet: Manuscript, *, page: bool = True) -> tuple[Front, str]:
     """The front matter and the text with those lines emptied.
 
@@ -124,14 +137,14 @@ def front_matter(sheet: Manuscript, *, page: bool = True) -> tuple[Front, str]:
     blank = "\n" * match[0].count("\n")
     front = Front(
         strict_yaml.word(fields.values.get("title")),
-        mentioned(fields, "objective", sheet),
-        mentioned(fields, "source", sheet),
+        _mentioned(fields, "objective", sheet),
+        _mentioned(fields, "source", sheet),
         strict_yaml.word(fields.values.get("summary")),
         _date(fields, sheet),
         _requires(fields, sheet),
         tuple(w.text for w in strict_yaml.words(fields.values.get("tags"))),
-        level_of(fields, sheet),
-        status_of(fields, sheet) or "live",
+        _level(fields, sheet),
+        _status_of(fields, sheet) or "live",
     )
     return front, blank + sheet.text[match.end() :]
 
@@ -170,7 +183,7 @@ def _is_words(node: strict_yaml.Node) -> bool:
     return several or isinstance(node, Scalar)
 
 
-def mentioned(
+def _mentioned(
     fields: Mapped, name: Literal["objective", "source"], sheet: Manuscript
 ) -> tuple[str, ...]:
     """The words of `objective(s)` or `source(s)`, noted to be checked later."""
@@ -191,12 +204,12 @@ def mentioned(
     return tuple(dict.fromkeys(found))
 
 
-def level_of(fields: Mapped, sheet: Manuscript) -> Level:
+def _level(fields: Mapped, sheet: Manuscript) -> Level:
     """Whether `level` says deeper; another word is reported."""
     return "deeper" if _says(fields, "level", "deeper", sheet) else ""
 
 
-def status_of(fields: Mapped, sheet: Manuscript) -> Status | None:
+def _status_of(fields: Mapped, sheet: Manuscript) -> Status | None:
     """What `status` says; None where it says nothing. An unknown word is a draft."""
     node = fields.values.get("status")
     if node is None:
@@ -207,11 +220,6 @@ def status_of(fields: Mapped, sheet: Manuscript) -> Status | None:
         hint = "Write status: draft, review or live."
         sheet.report("E13", node.line, node.column, message, hint)
     return found or "draft"
-
-
-def use_of(fields: Mapped, sheet: Manuscript) -> Literal["", "exam"]:
-    """Whether `use` says exam; another word is reported."""
-    return "exam" if _says(fields, "use", "exam", sheet) else ""
 
 
 def _says(fields: Mapped, key: str, word: str, sheet: Manuscript) -> bool:
@@ -244,6 +252,31 @@ def _date(fields: Mapped, sheet: Manuscript) -> dt.date | None:
         return None
     sheet.mention("day", node.text, node.line, node.column)
     return day
+
+
+def said_of(
+    comment: Comment, kind: str, front: Front, sheet: Manuscript, *, page: bool
+) -> Said:
+    """What the comment of an item of a type says, else the front matter.
+
+    E12, E13: a key that the type does not have, or that none has on a `page`.
+    """
+    fields = comment.fields
+    _refuse_foreign(comment, kind, sheet)
+    asks = page or kind != "card"
+    for_exam = asks and _says(fields, "use", "exam", sheet)
+    if page and for_exam:
+        message = "A question in the text of a page cannot be kept for exams."
+        sheet.report("E13", *comment.place("use"), message, "Put it into quiz.md.")
+    tags = tuple(w.text for w in strict_yaml.words(fields.values.get("tags")))
+    return Said(
+        _mentioned(fields, "objective", sheet) or front.objectives,
+        _mentioned(fields, "source", sheet) or front.sources,
+        tags or front.tags,
+        _level(fields, sheet) or front.level,
+        _status_of(fields, sheet) or front.status,
+        "exam" if for_exam else "",
+    )
 
 
 def read_comment(content: str, line: int, sheet: Manuscript) -> Comment:
@@ -279,7 +312,7 @@ def _refuse_maybe(fields: Mapped, sheet: Manuscript) -> None:
             sheet.report("E13", node.line, node.column, message, hint)
 
 
-def refuse_foreign(comment: Comment, kind: str, sheet: Manuscript) -> None:
+def _refuse_foreign(comment: Comment, kind: str, sheet: Manuscript) -> None:
     """E12: a key that another type has, and that would do nothing here."""
     own = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
     if kind == "card":

@@ -1,13 +1,15 @@
 """A file cut into prose and items: an item reaches to the next heading of its rank."""
 
 import dataclasses
+import itertools
 import re
 
 from markdown_it.token import Token
 
 from app.content.markdown.syntax import MISBEGUN, close_of, first_line, tokens
-from app.content.read.lost_answers import UNCLOSED, box_in
-from app.content.read.metadata import read_comment
+from app.content.read.lost_answers import UNCLOSED, box_in, report_lost
+from app.content.read.metadata import FileKind, read_comment
+from app.content.rules.source_text import check_blocks
 from app.content.source_file import Manuscript
 from app.questions.written import Draft
 
@@ -28,6 +30,19 @@ class Prose:
 
 
 Region = Prose | Draft
+
+
+def read_regions(text: str, sheet: Manuscript, kind: FileKind) -> list[Region]:
+    """A text cut, with all that is wrong between its items reported."""
+    regions = cut(text, sheet)
+    for above, region in itertools.pairwise((None, *regions)):
+        if isinstance(region, Prose):
+            if kind == "cards" or not _report_parted(above, region, sheet):
+                _report_unnamed(region.tokens, kind, sheet)
+            sheet.item = ""
+            check_blocks(region.tokens, sheet)
+            report_lost(region.tokens, sheet)
+    return regions
 
 
 def cut(text: str, sheet: Manuscript) -> list[Region]:
@@ -167,7 +182,7 @@ def _report_second(token: Token, sheet: Manuscript) -> None:
     sheet.report("E02", first_line(token), 1, message, hint)
 
 
-def report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> bool:
+def _report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> bool:
     """E24: whether answers stand below a heading of their own, not their question."""
     if not isinstance(above, Draft) or not above.comment.id:
         return False
@@ -187,27 +202,25 @@ def report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> bool
     return True
 
 
-def report_unnamed(
-    prose: list[Token], whole: bool, sheet: Manuscript, *, cards: bool
-) -> None:
-    """Report headings whose answers have no id.
+def _report_unnamed(prose: list[Token], kind: FileKind, sheet: Manuscript) -> None:
+    """E01: headings whose answers have no id.
 
-    In a file of items (`whole`) one box is enough; on a page a list of tasks counts
+    In a file of items one box is enough; on a page a list of tasks counts
     only when something in it is ticked. In a file of cards any text is a back.
     """
     heading: Token | None = None
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = None if _has_broken_comment(prose, at) else token
-            if heading and cards and _has_back(prose, at):
-                _report_unnamed(heading, _nameless_below(heading, prose), sheet)
+            if heading and kind == "cards" and _has_back(prose, at):
+                _report_nameless(heading, _nameless_below(heading, prose), sheet)
                 heading = None
         elif token.type == "paragraph_open" and glued(prose[at + 1]):
             heading = prose[at + 1]
         elif token.type == "bullet_list_open" and not token.level and heading:
             boxes = _boxes(prose, at)
-            if boxes and (whole or any("x" in b.lower() for b in boxes)):
-                _report_unnamed(heading, _nameless_below(heading, prose), sheet)
+            if boxes and (kind != "page" or any("x" in b.lower() for b in boxes)):
+                _report_nameless(heading, _nameless_below(heading, prose), sheet)
                 heading = None
 
 
@@ -246,7 +259,7 @@ def _boxes(prose: list[Token], at: int) -> list[str]:
     return [box for t in inside if t.level == 3 and (box := box_in(t))]
 
 
-def _report_unnamed(heading: Token, below: Token | None, sheet: Manuscript) -> None:
+def _report_nameless(heading: Token, below: Token | None, sheet: Manuscript) -> None:
     sheet.item = ""
     if below is not None:
         message = "The comment of this question has no id."

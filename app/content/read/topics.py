@@ -1,7 +1,6 @@
 """The files of a topic: its page, its questions, its cards."""
 
 import dataclasses
-import itertools
 import re
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
@@ -11,20 +10,17 @@ from app.content.limits import MOST_ITEMS, TooMuch
 from app.content.markdown.writer import Scope
 from app.content.model import REVERSE, Card, Embedded, Place, Topic
 from app.content.parsed import Fact, ParsedFile
-from app.content.read.items import Built, FileKind, build
-from app.content.read.lost_answers import report_lost
-from app.content.read.metadata import Front, front_matter
+from app.content.read.items import Built, build
+from app.content.read.metadata import FileKind, Front, front_matter
 from app.content.read.pages import Page, lay_out
-from app.content.read.regions import Prose, Region, cut, report_parted, report_unnamed
-from app.content.rules.items import check_item
+from app.content.read.regions import Prose, Region, read_regions
+from app.content.rules.items import check_balance, check_item
 from app.content.rules.prose import check_prose
-from app.content.rules.source_text import check_blocks
 from app.content.source_file import Manuscript
 from app.content.terms import FirstMentions, Names
 from app.questions import kinds
 from app.questions.kind import Counted
 from app.questions.model import Question
-from app.questions.option_rules import check_balance
 from app.questions.written import Draft
 
 _KINDS: dict[str, FileKind] = {
@@ -43,24 +39,10 @@ def read_topic_file(
     kind = _KINDS.get(where.name, "quiz")
     slug = where.parts[1] if len(where.parts) > 2 else where.stem
     front, text = front_matter(sheet, page=kind == "page")
-    regions = cut(text, sheet)
-    for above, region in itertools.pairwise((None, *regions)):
-        if isinstance(region, Prose):
-            if kind == "cards" or not report_parted(above, region, sheet):
-                report_unnamed(
-                    region.tokens, kind != "page", sheet, cards=kind == "cards"
-                )
-            sheet.item = ""
-            check_blocks(region.tokens, sheet)
-            report_lost(region.tokens, sheet)
+    regions = read_regions(text, sheet, kind)
     scope = Scope(sheet, folder=slug)
     items, facts = _items(regions, kind, front, scope)
-    balance: list[tuple[int, int]] = []
-    for item in items.values():
-        if isinstance(item, Question):
-            position = kinds.of(item).position(item.answer)
-            balance += [] if position is None else [(position, item.place.line)]
-    check_balance(balance, sheet)
+    check_balance(items.values(), sheet)
     parsed = ParsedFile(sheet.path, facts=tuple(facts))
     if kind == "page":
         return _with_page(parsed, (regions, items, front, slug), sheet, names)

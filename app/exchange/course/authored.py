@@ -12,8 +12,8 @@ from app.content.model import Card
 from app.content.numbers import templates
 from app.content.numbers.expressions import BadExpression, Value
 from app.content.numbers.units import UNITS
-from app.content.read.items import Built, FileKind, build
-from app.content.read.metadata import Front, front_matter
+from app.content.read.items import Built, build
+from app.content.read.metadata import FileKind, Front, front_matter
 from app.content.read.regions import Region, cut
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Mapped
@@ -168,7 +168,7 @@ def _converted(
 
 def _below(parts: Parts, question: Question) -> str:
     """What stands between the heading and the answers, unless it is the answer."""
-    if kinds.of(question).gapped:
+    if kinds.of(question).blank:
         return ""
     return markdown_of([t for t in parts.stem if t.type != "hr"])
 

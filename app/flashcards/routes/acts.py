@@ -9,9 +9,9 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.cards.store import act_on
 from app.errors import Problem
 from app.flashcards.about import about
-from app.flashcards.desk import find_card
 from app.flashcards.forms import Acted, ActForm
 from app.flashcards.onward import later, onward, wish_of
+from app.flashcards.review_table import find_card
 from app.learners.desk import Desk, Reader, Writer
 from app.scheduling import Act, refusal
 

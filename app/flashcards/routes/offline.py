@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 
 from app.content.model import Card
 from app.flashcards import store
-from app.flashcards.desk import (
+from app.flashcards.review_table import (
     known,
     limits_of,
     look,

@@ -8,7 +8,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.cards.names import is_added
 from app.db.engine import aside, reading_session
 from app.flashcards import store
-from app.flashcards.desk import Table, Wish, find_card, known, lay, turn_of
 from app.flashcards.finding import Found
 from app.flashcards.form_body import sent
 from app.flashcards.forms import (
@@ -20,6 +19,7 @@ from app.flashcards.forms import (
 )
 from app.flashcards.late_grades import late, refuse_others
 from app.flashcards.onward import later, onward, undoable, wish_of
+from app.flashcards.review_table import Table, Wish, find_card, known, lay, turn_of
 from app.learners.current import writing
 from app.learners.desk import Desk, Reader, Writer, desk_of
 from app.scheduling import Grade, is_leech

@@ -12,8 +12,8 @@ from app.learners.current import EnrolledLearner, learner_of
 from app.learners.desk import Desk
 from app.progress import store
 from app.progress.calendar_file import calendar_of
-from app.progress.picture import picture_of
 from app.progress.planning import whole_plan
+from app.progress.snapshot import snapshot_of
 from app.web.clock import Now
 from app.web.course import CurrentLibrary
 
@@ -35,9 +35,9 @@ def calendar(
         )
     desk = Desk(request, library, learner, db, now)
     held = store.held_cards(db, learner.id, library, desk.day)
-    picture = picture_of(library, learner, db, now)
+    snapshot = snapshot_of(library, learner, db, now)
     days = store.study_days(db, learner.id, desk.day)
-    plan = whole_plan(desk, picture, held, days).study
+    plan = whole_plan(desk, snapshot, held, days).study
     name = library.syllabus.exam or library.syllabus.title
     text = calendar_of(plan, name, learner.key, now)
     return Response(text, media_type="text/calendar; charset=utf-8")

@@ -15,8 +15,8 @@ from app.progress import store
 from app.progress.calendar_file import card_words
 from app.progress.figures import StudyDays
 from app.progress.figures.plan import plan_figure
-from app.progress.picture import CurrentPicture, Picture, main_exam
 from app.progress.planning import CardsAhead, whole_plan
+from app.progress.snapshot import CurrentSnapshot, Snapshot, main_exam
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
 from app.web.addresses import public
@@ -29,46 +29,48 @@ _DAY = dt.timedelta(days=1)
 
 
 @router.get("/plan")
-def plan(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
-    keep(request, picture.until, strangers=True)
-    learner, exam, day = picture.learner, picture.learner.exam_day, picture.day
+def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
+    keep(request, snapshot.until, strangers=True)
+    learner, exam, day = snapshot.learner, snapshot.learner.exam_day, snapshot.day
     seconds = card_seconds(learner.minutes_a_day)
-    held = store.held_cards(db, learner.id, picture.library, day)
-    desk = Desk(request, picture.library, learner, db, picture.now)
+    held = store.held_cards(db, learner.id, snapshot.library, day)
+    desk = Desk(request, snapshot.library, learner, db, snapshot.now)
     days = store.study_days(db, learner.id, day - _DAY)
-    made = whole_plan(desk, picture, held, days)
+    made = whole_plan(desk, snapshot, held, days)
     key = store.feed_key(db, learner.id) if learner.id else ""
     return page(
         request,
         "progress/plan.html",
         learner=learner,
-        exam=main_exam(picture.library),
+        exam=main_exam(snapshot.library),
         day=day,
         days_left=(exam - day).days if exam else None,
         horizon=HORIZON,
         whole=WHOLE,
-        beyond=any(topic.level for topic in picture.library.topics.values()),
+        beyond=any(topic.level for topic in snapshot.library.topics.values()),
         held=held,
         cards=held.cards,
         study=made.study,
         card_words=card_words,
-        missed=None if learner.is_off(day - _DAY) else _missed_yesterday(picture, days),
+        missed=None
+        if learner.is_off(day - _DAY)
+        else _missed_yesterday(snapshot, days),
         feed=f"{public(request)}/calendar/{key}.ics" if key else "",
         **_shown(made.cards, seconds),
     )
 
 
-def _missed_yesterday(picture: Picture, days: StudyDays) -> dt.date | None:
+def _missed_yesterday(snapshot: Snapshot, days: StudyDays) -> dt.date | None:
     """Yesterday, where nothing was done on it by one who had begun before.
 
     What was read counts as much as what was answered or reviewed.
     """
-    yesterday = picture.day - _DAY
+    yesterday = snapshot.day - _DAY
     begun = days.first is not None and days.first < yesterday
     if not begun or yesterday.isoformat() in days.recent:
         return None
-    moments = (at for page in picture.pages for at in page.sections.values())
-    read = any(picture.learner.study_day(moment(at)) == yesterday for at in moments)
+    moments = (at for page in snapshot.pages for at in page.sections.values())
+    read = any(snapshot.learner.study_day(moment(at)) == yesterday for at in moments)
     return None if read else yesterday
 
 

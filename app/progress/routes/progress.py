@@ -7,15 +7,15 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.db.engine import DbSession
-from app.flashcards.desk import stack_of
 from app.flashcards.left_words import over_words
+from app.flashcards.review_table import stack_of
 from app.flashcards.store import strays_of
 from app.learners.desk import Desk
 from app.mastery.standing import certainties
 from app.progress import figures, store
 from app.progress.mastery_table import mastery_of, turnouts_of
-from app.progress.picture import WEEK, CurrentPicture, Picture
-from app.progress.shown import keep_shown
+from app.progress.prediction_log import keep_shown
+from app.progress.snapshot import WEEK, CurrentSnapshot, Snapshot
 from app.progress.study_log import first_day, study_log
 from app.scheduling import Left
 from app.web.page_cache import keep
@@ -25,26 +25,28 @@ router = APIRouter()
 
 
 @router.get("/progress", dependencies=[Depends(keep_shown)])
-def progress(request: Request, picture: CurrentPicture, db: DbSession) -> HTMLResponse:
-    keep(request, picture.until, strangers=True)
+def progress(
+    request: Request, snapshot: CurrentSnapshot, db: DbSession
+) -> HTMLResponse:
+    keep(request, snapshot.until, strangers=True)
     return page(
         request,
         "progress/index.html",
-        learner=picture.learner,
-        **mastery_of(picture),
-        turnouts=turnouts_of(picture, db),
-        **_figures(request, picture, db),
+        learner=snapshot.learner,
+        **mastery_of(snapshot),
+        turnouts=turnouts_of(snapshot, db),
+        **_figures(request, snapshot, db),
     )
 
 
-def _figures(request: Request, picture: Picture, db: Session) -> dict[str, Any]:
+def _figures(request: Request, snapshot: Snapshot, db: Session) -> dict[str, Any]:
     """The drawings, from sums; a stranger costs no question."""
-    learner, today = picture.learner, picture.day
-    desk = Desk(request, picture.library, learner, db, picture.now)
+    learner, today = snapshot.learner, snapshot.day
+    desk = Desk(request, snapshot.library, learner, db, snapshot.now)
     # The study log reaches a week farther back than the figures by week.
     days = store.study_days(db, learner.id, first_day(today))
     weeks = figures.weeks(days.recent, today)
-    firsts = picture.record.firsts
+    firsts = snapshot.record.firsts
     left = stack_of(desk).left
     begun = days.first or today
     return {
@@ -52,7 +54,7 @@ def _figures(request: Request, picture: Picture, db: Session) -> dict[str, Any]:
         "summary": figures.summary(days, len(firsts), today),
         "recall": figures.recall_by_week(weeks, learner.retention),
         "least": figures.LEAST,
-        "due": figures.upcoming(_due(picture, left, db), today, learner.exam_day),
+        "due": figures.upcoming(_due(snapshot, left, db), today, learner.exam_day),
         "over": over_words(left.over, left.passed),
         "calibration": figures.certainty(certainties(firsts)),
         "hours": figures.hours(weeks, begun),
@@ -60,24 +62,24 @@ def _figures(request: Request, picture: Picture, db: Session) -> dict[str, Any]:
     }
 
 
-def _due(picture: Picture, left: Left, db: Session) -> dict[str, int]:
+def _due(snapshot: Snapshot, left: Left, db: Session) -> dict[str, int]:
     """The cards of each day ahead; of today those `left` on the desk.
 
     What a plan leaves for another day is no card of today, nor overdue.
     """
-    learner, today = picture.learner, picture.day.isoformat()
+    learner, today = snapshot.learner, snapshot.day.isoformat()
     if not learner.id:
         return {}
-    week, last = picture.day + WEEK, figures.last_day(picture.day, learner.exam_day)
+    week, last = snapshot.day + WEEK, figures.last_day(snapshot.day, learner.exam_day)
     planned = left.over or left.final
     due = {
         day: row.cards
-        for day, row in picture.coming.items()
+        for day, row in snapshot.coming.items()
         if day > today or not planned
     }
     overdue = sum(cards for day, cards in due.items() if day < today)
     due[today] = max(0, left.returning - overdue)
     if last > week:
-        gone = strays_of(db, learner.id, picture.library).gone
+        gone = strays_of(db, learner.id, snapshot.library).gone
         return due | store.coming_later(db, learner.id, (week, last), gone)
     return {day: cards for day, cards in due.items() if day <= last.isoformat()}

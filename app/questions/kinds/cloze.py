@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 
 from markdown_it.token import Token
@@ -16,7 +16,7 @@ from app.content.model import NO_TEXT, Text
 from app.content.source_file import Manuscript
 from app.questions.faces import Faces
 from app.questions.kind import Gap, Kind, State
-from app.questions.options import is_full
+from app.questions.options import Option, is_full
 from app.questions.phrases import same_words
 from app.questions.verdict import (
     LONGEST,
@@ -88,7 +88,13 @@ class ClozeKind(Kind[Cloze]):
     boxed = False
     in_parts = True
     fields = ("blank.",)
-    gapped = True
+    blank = re.compile(r"\[\[[^\[\]\n]+\]\]")
+    begins = True
+
+    def told_by(self, block: Token, options: Sequence[Option]) -> str:
+        """Two brackets, closed or not."""
+        opened = block.type == "inline" and "[[" in block.content
+        return "a blank [[…]]" if opened and not options else ""
 
     def parse(self, written: Written) -> Cloze:
         """A text with gaps, cut at its blanks."""

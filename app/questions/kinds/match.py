@@ -15,7 +15,7 @@ from app.content.model import NO_TEXT, Text
 from app.content.source_file import Manuscript
 from app.questions.faces import Faces, items, why
 from app.questions.kind import Gap, Kind, State, Typed
-from app.questions.options import fresh, is_full
+from app.questions.options import Option, fresh, is_full
 from app.questions.verdict import Mark, Raw, Unreadable, Verdict, only, share
 from app.questions.written import Written
 
@@ -70,6 +70,11 @@ class MatchKind(Kind[Match]):
     fields = ("pair.",)
     block = "table_open"
     verb = "had"
+
+    def told_by(self, block: Token, options: Sequence[Option]) -> str:
+        """A table."""
+        found = block.type == self.block and not block.level
+        return "a table" if found and not options else ""
 
     def parse(self, written: Written) -> Match:
         """The rows of the table below its titles."""

@@ -22,6 +22,7 @@ class Multiple(Choosing):
     in_parts = True
     credits = ("off", "net", "coverage", "each")
     of_exam = True
+    begins = True
     note = "More than one may be right."
     nothing = "No answer is ticked. Tick all that are right."
 

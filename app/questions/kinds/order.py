@@ -8,24 +8,17 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 
+from markdown_it.token import Token
+
 from app.content.identity import normal
 from app.content.markdown.syntax import close_of, first_line, last_line
 from app.content.markdown.writer import write
 from app.content.model import Text
 from app.questions.faces import Faces, aside, items, with_why
 from app.questions.kind import Gap, Kind, State, Typed
-from app.questions.options import Choice, choices_of, fresh, is_full, text_of
-from app.questions.verdict import (
-    Mark,
-    Raw,
-    Unreadable,
-    Verdict,
-    only,
-    share,
-)
-from app.questions.verdict import (
-    written as as_text,
-)
+from app.questions.options import Choice, Option, choices_of, fresh, is_full, text_of
+from app.questions.verdict import Mark, Raw, Unreadable, Verdict, only, share
+from app.questions.verdict import written as as_text
 from app.questions.written import Written
 
 _LAST = 10**9
@@ -57,6 +50,13 @@ class OrderKind(Kind[Order]):
     fields = ("place.",)
     block = "ordered_list_open"
     verb = "had"
+    begins = True
+
+    def told_by(self, block: Token, options: Sequence[Option]) -> str:
+        """A numbered list, whose boxes may be those of other steps."""
+        del options
+        found = block.type == self.block and not block.level
+        return "a numbered list" if found else ""
 
     def parse(self, written: Written) -> Order:
         """Steps of an ordered list; unticked options are distractors."""

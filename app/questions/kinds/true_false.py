@@ -27,6 +27,11 @@ class TrueFalse(Choosing):
         if not any(o.feedback for o in options):
             check_feedback(options, sheet)
 
+    def check_number(
+        self, answer: Choices, stem: str, line: int, sheet: Manuscript
+    ) -> None:
+        """A sentence asks for no number of options."""
+
     def right_words(self, answer: Choices) -> list[str]:
         """“True” in a hint gives nothing away."""
         del answer

@@ -19,7 +19,7 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from app.web.front.networks import Network
+from app.web.front.proxy_settings import Network
 
 _SPARE = 150  # files that a process needs besides its connections
 _STALLED = 60.0  # seconds in which a client takes nothing of its answer

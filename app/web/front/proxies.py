@@ -7,7 +7,7 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
-from app.web.front.networks import Network, prefix_in
+from app.web.front.proxy_settings import Network, prefix_in
 
 
 class Proxies:

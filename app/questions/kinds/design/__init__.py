@@ -35,6 +35,7 @@ class DesignKind(Kind[Design]):
     in_exams = False
     as_card = False
     verb = "had"
+    estimates = True
 
     def parse(self, written: Written) -> Design:
         """What is fixed, what is chosen, what has to hold."""

@@ -1,6 +1,6 @@
 """Numeric: a number to be typed, with tolerance and unit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from app.content.model import Text
 from app.content.numbers.expressions import Value
@@ -16,6 +16,7 @@ from app.questions.kinds.numeric.rules import (
     numeric_faults,
 )
 from app.questions.option_rules import check_any_right, check_doubles, check_feedback
+from app.questions.options import Option, code_of
 from app.questions.verdict import Raw, Unreadable, Verdict
 from app.questions.written import Written
 
@@ -29,6 +30,13 @@ class NumericKind(Kind[Numeric]):
     fields = ("answer", "unit")
     listed = "options"
     weighed = True
+    begins = True
+
+    def told_by_options(self, options: Sequence[Option]) -> str:
+        """Each is a number in code, and one has its tolerance."""
+        spans = [code_of(option) or "" for option in options]
+        numbers = all(s[:1].isdigit() for s in spans) and any("±" in s for s in spans)
+        return "its options are numbers with a tolerance" if numbers else ""
 
     def parse(self, written: Written) -> Numeric:
         """Accepted and foreseen numbers."""

@@ -6,25 +6,27 @@ from fastapi import Request
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.db.engine import DbSession, aside, write_beside
-from app.progress.picture import CurrentPicture
+from app.progress.snapshot import CurrentSnapshot
 from app.progress.store import predictions
 
 _log = logging.getLogger("headroom")
 
 
-async def keep_shown(request: Request, picture: CurrentPicture, db: DbSession) -> None:
+async def keep_shown(
+    request: Request, snapshot: CurrentSnapshot, db: DbSession
+) -> None:
     """Keep the first prediction of the day before the page with it goes out.
 
     The pages are GET and change nothing for the learner, so `changes` stays as it is
     and kept pages hold. A log that cannot be written is no reason to show no page.
     """
-    ahead, learner = picture.ahead, picture.learner
+    ahead, learner = snapshot.ahead, snapshot.learner
     if ahead is None or not learner.id:
         return
-    day = picture.day
+    day = snapshot.day
     if await aside(db, lambda: predictions.is_kept(db, learner.id, ahead.exam, day)):
         return
-    when = (day, picture.now)
+    when = (day, snapshot.now)
     try:
         await write_beside(
             request,

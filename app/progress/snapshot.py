@@ -30,7 +30,7 @@ WEEK = dt.timedelta(days=6)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Picture:
+class Snapshot:
     """Everything that is known about a learner at one moment.
 
     `coming` are the cards of the days up to a week from now, by ISO date.
@@ -97,9 +97,9 @@ def main_exam(library: Library) -> ExamBlueprint | None:
     return exams[0] if exams else None
 
 
-def picture_of(
+def snapshot_of(
     library: CurrentLibrary, learner: CurrentLearner, db: DbSession, now: Now
-) -> Picture:
+) -> Snapshot:
     """Four questions to the database, none for one who has no row yet."""
     day = learner.study_day(now)
     coming: Mapping[str, store.Coming] = {}
@@ -110,7 +110,7 @@ def picture_of(
         coming = store.coming(db, learner.id, span, gone)
     domains = standings(library, known.record, day)
     answers = counted(library, known.record.firsts)
-    return Picture(
+    return Snapshot(
         library=library,
         learner=learner,
         now=now,
@@ -122,4 +122,4 @@ def picture_of(
     )
 
 
-CurrentPicture = Annotated[Picture, Depends(picture_of)]
+CurrentSnapshot = Annotated[Snapshot, Depends(snapshot_of)]
