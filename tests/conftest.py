@@ -1,6 +1,7 @@
 """The stage of the tests: a tiny course, an empty database, a clock, the cast."""
 
 import datetime as dt
+import fcntl
 import gc
 import os
 import shutil
@@ -91,9 +92,15 @@ def library(live_library: LiveLibrary) -> Library:
 
 @pytest.fixture(scope="session")
 def live_shipped() -> LiveLibrary:
-    """The course that is shipped, parsed once until it or the code changes."""
-    live = LiveLibrary(SHIPPED, kept("course"))
-    live.current()
+    """The course that is shipped, parsed once until it or the code changes.
+
+    One process of a run reads it, and the others wait for what it made of it.
+    """
+    folder = kept("course")
+    live = LiveLibrary(SHIPPED, folder)
+    with folder.with_suffix(".lock").open("w") as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        live.current()
     gc.freeze()
     return live
 

@@ -22,11 +22,15 @@ FAULTS = """({ text, width, places }) => {
   const canvas = document.createElement("canvas");
   canvas.width = canvas.height = 1;
   const pen = canvas.getContext("2d", { willReadFrequently: true });
+  const painted = new Map();
   const rgb = (color) => {
-    pen.clearRect(0, 0, 1, 1);
-    pen.fillStyle = color;
-    pen.fillRect(0, 0, 1, 1);
-    return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    if (!painted.has(color)) {
+      pen.clearRect(0, 0, 1, 1);
+      pen.fillStyle = color;
+      pen.fillRect(0, 0, 1, 1);
+      painted.set(color, [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3));
+    }
+    return painted.get(color);
   };
   const part = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
   const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
@@ -40,11 +44,26 @@ FAULTS = """({ text, width, places }) => {
   const drawn = [...svg.querySelectorAll(":is(rect, path, circle):not(.hit)")];
   const shapes = drawn.map((element, order) => {
     const { x: left, y: top, width, height } = element.getBBox();
-    const { fill, stroke } = getComputedStyle(element);
-    return { element, order, left, top, right: left + width, bottom: top + height,
+    const { fill, stroke, rx, ry } = getComputedStyle(element);
+    const round = Math.max(parseFloat(rx) || 0, parseFloat(ry) || 0);
+    const inner = element.tagName === "rect" && { left: left + round, top: top + round,
+      right: left + width - round, bottom: top + height - round };
+    return { element, order, inner,
+      left, top, right: left + width, bottom: top + height,
       fill: /^(none|url)/.test(fill) ? null : fill,
       stroke: stroke === "none" ? null : stroke };
   });
+  const points = (s) => {  // of its line, asked for once
+    if (!s.points) {
+      const length = s.element.getTotalLength();
+      s.points = [];
+      for (let at = 0; at <= length; at += 1.5) {
+        const { x, y } = s.element.getPointAtLength(at);
+        s.points.push([x, y]);
+      }
+    }
+    return s.points;
+  };
   const [right, bottom] = [box.width + 2, box.height + 2];
   const whole = { left: -2, top: -2, right, bottom };
   const meet = (a, b) =>
@@ -76,14 +95,11 @@ FAULTS = """({ text, width, places }) => {
       if (s.fill && under) ground = s.fill;
       const hides = (z) => z.order > s.order && z.fill && holds(z, w);
       if (!places || !s.stroke || shapes.some(hides)) continue;
-      const length = s.element.getTotalLength();
-      for (let at = 0; at <= length; at += 1.5) {
-        const p = s.element.getPointAtLength(at);
-        if (p.x <= w.left - 1 || p.x >= w.right + 1) continue;
-        if (p.y <= w.top || p.y >= w.bottom) continue;
+      const wide = { ...w, left: w.left - 1, right: w.right + 1 };
+      if (s.inner && holds(s.inner, wide)) continue;  // words in their own frame
+      if (points(s).some(([x, y]) =>
+        x > wide.left && x < wide.right && y > w.top && y < w.bottom))
         out.push(`a line goes through “${w.said}”`);
-        break;
-      }
     }
     const seen = contrast(getComputedStyle(w.element).fill, ground);
     if (seen < 4.5) out.push(`“${w.said}” has a contrast of ${seen.toFixed(2)}`);
