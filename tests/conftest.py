@@ -30,6 +30,7 @@ hypothesis.settings.load_profile("ours")
 keep_compiled(_looks()[1])
 
 
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_auto_num_workers() -> int:
     """Two more than there are cores: many a test waits for a server or a browser."""
     ours = getattr(os, "sched_getaffinity", None)  # macOS has none
