@@ -95,6 +95,21 @@ def sign_in(page: Page, server: Server) -> Page:
     return page
 
 
+def by_hand(page: Page) -> Page:
+    """Let the pages of a tab try nothing again by themselves while a test runs.
+
+    Else the button that does so may be gone before the test presses it.
+    """
+    page.add_init_script(
+        """for (const name of ["setInterval", "setTimeout"]) {
+             const own = window[name];
+             window[name] = (call, ms = 0, ...rest) =>
+               own(call, ms < 1000 ? ms : ms * 1000, ...rest);
+           }"""
+    )
+    return page
+
+
 def set_exam(page: Page, server: Server, days: int) -> None:
     """Say that the exam is so many days from now."""
     page.goto(f"{server.url}/settings")

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from app.estimator import registry
+from tests.browser.conftest import by_hand
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
@@ -78,7 +79,11 @@ def test_the_working_is_folded_by_its_key(sheet: Page) -> None:
     assert working.get_attribute("open") is None
 
 
-def test_without_an_answer_the_inputs_stay_and_the_page_says_so(sheet: Page) -> None:
+def test_without_an_answer_the_inputs_stay_and_the_page_says_so(
+    server: Server, page: Page
+) -> None:
+    sheet = by_hand(page)
+    sheet.goto(server.url + PATH)
     sheet.route("**/result?**", lambda route: route.abort())
     sheet.get_by_label("Context", exact=True).fill("16k")
     expect(sheet.get_by_text("No answer from the server.")).to_be_visible()

@@ -3,6 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import by_hand
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
@@ -100,7 +101,7 @@ def test_a_term_explains_itself(page: Page, server: Server) -> None:
 def test_without_an_answer_the_inputs_stay_and_the_question_is_asked_again(
     page: Page, server: Server
 ) -> None:
-    page.goto(server.url + PAGE)
+    by_hand(page).goto(server.url + PAGE)
     block = page.get_by_role("region", name="Inference memory")
     before = block.locator(".verdict").inner_text()
     server.stop()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.browser.conftest import by_hand
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
@@ -169,7 +170,7 @@ def test_a_card_graded_again_comes_back_and_both_grades_count(
 def test_a_server_that_dies_at_every_answer_gets_each_grade_once(
     server: Server, device: BrowserContext
 ) -> None:
-    page = device.new_page()
+    page = by_hand(device.new_page())
     page.goto(server.url + DESK)
     # Each grade arrives, but its answer is lost on the way back.
     lost = []
@@ -247,7 +248,7 @@ def test_a_grade_that_is_refused_stays_on_show_with_the_reason(
 def test_the_desk_goes_on_without_the_server(
     server: Server, device: BrowserContext
 ) -> None:
-    page = device.new_page()
+    page = by_hand(device.new_page())
     page.goto(f"{server.url}/flashcards")
     front = page.locator(".ask").inner_text()
     page.keyboard.press(" ")
