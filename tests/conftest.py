@@ -30,13 +30,6 @@ hypothesis.settings.load_profile("ours")
 keep_compiled(_looks()[1])
 
 
-@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
-def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are cores: many a test waits for a server or a browser."""
-    ours = getattr(os, "sched_getaffinity", None)  # macOS has none
-    return (len(ours(0)) if ours else os.cpu_count() or 1) + 2
-
-
 SECRET = "of the tests, which nobody guesses"  # noqa: S105 - nothing is kept with it
 TINY = Path(__file__).parent / "courses" / "tiny"
 FIRST_AID = TINY.parent / "first-aid"
