@@ -3,7 +3,6 @@
 import datetime as dt
 import fcntl
 import gc
-import os
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
