@@ -13,18 +13,26 @@ run: env
 env: .venv/made
 dev-env: .venv/made-dev
 
+# uv installs in a tenth of the time that pip takes. Where it cannot (a platform without
+# it, an index that only pip's settings name), pip installs the same files.
+INSTALL = install() { $(BIN)/uv pip install --quiet --python $(BIN)/python "$$@" 2>/dev/null || \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$@"; }; install
+
 # Python is looked at before anything is made, so that an old one is one sentence.
-.venv/made: requirements.lock pyproject.toml
+.venv/made: requirements-uv.lock requirements.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null || { echo "headroom: there is no $(PYTHON); install Python 3.11 or newer, or say make PYTHON=/path/to/python." >&2; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "headroom: $(PYTHON) is `$(PYTHON) -V 2>&1`; Python 3.11 or newer is needed, e.g. make PYTHON=python3.12." >&2; exit 2; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "headroom: $(PYTHON) lacks the venv module; on Debian: apt install python3-venv." >&2; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --no-index -e .
+	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --require-hashes -r requirements-uv.lock 2>/dev/null
+	@echo "headroom: installing what requirements.lock names"
+	@$(INSTALL) --require-hashes -r requirements.lock
+	@$(INSTALL) --no-deps --no-build-isolation --no-index -e .
 	@touch $@
 
 .venv/made-dev: .venv/made requirements-dev.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@echo "headroom: installing what requirements-dev.lock names"
+	@$(INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $@
 
 # A browser for the browser tests: the system's Chromium where there is one, on
@@ -67,7 +75,8 @@ audit: .venv/made-audit
 	@$(BIN)/python -m tests.audit
 
 .venv/made-audit: .venv/made-dev requirements-audit.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-audit.lock
+	@echo "headroom: installing what requirements-audit.lock names"
+	@$(INSTALL) --require-hashes -r requirements-audit.lock
 	@touch $@
 
 # What 2,000 learners cost one, and fifty at once. Takes some minutes.
@@ -86,7 +95,7 @@ format: dev-env
 	$(BIN)/ruff check --fix .
 
 lock: dev-env
-	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --group install -o requirements-uv.lock
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group build -o requirements.lock
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group dev -o requirements-dev.lock
 	$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes pyproject.toml --group audit -c requirements-dev.lock -o requirements-audit.lock
