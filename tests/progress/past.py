@@ -51,8 +51,6 @@ def live(
     engine: Engine, library: Library, key: str, past: Past, now: dt.datetime
 ) -> None:
     """Write a learner down with everything that the past led to."""
-    rng = random.Random(1)  # noqa: S311 - a past is no secret
-    memories, log = remember(library, past, now, rng)
     with Session(engine) as db:
         db.connection(execution_options={"writes": True})
         exam = (now + dt.timedelta(days=24)).date().isoformat()
@@ -66,15 +64,28 @@ def live(
                 learner_id=number, digest=digest_of(key), created_at=1, last_seen=at
             )
         )
-        for table, rows in (
-            (Memory, memories),
-            (Review, log),
-            (Attempt, list(answers(library, past, now, rng))),
-            (Reading, list(readings(library, past, now))),
-        ):
+        for table, rows in written(library, past, now).items():
             db.execute(insert(table), [{"learner_id": number, **r} for r in rows])
         rebuild_days(db, number)
         db.commit()
+
+
+_WRITTEN: dict[tuple[str, Past, dt.datetime], dict[type, list[Row]]] = {}
+
+
+def written(library: Library, past: Past, now: dt.datetime) -> dict[type, list[Row]]:
+    """The rows of a past, which are the same for each test of a process."""
+    key = (library.version, past, now)
+    if key not in _WRITTEN:
+        rng = random.Random(1)  # noqa: S311 - a past is no secret
+        memories, log = remember(library, past, now, rng)
+        _WRITTEN[key] = {
+            Memory: memories,
+            Review: log,
+            Attempt: list(answers(library, past, now, rng)),
+            Reading: list(readings(library, past, now)),
+        }
+    return _WRITTEN[key]
 
 
 def remember(

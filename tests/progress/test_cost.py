@@ -57,18 +57,17 @@ def count(
     return questions
 
 
-@pytest.mark.parametrize("address", ["/", "/progress", "/flashcards"])
-def test_a_page_asks_a_veteran_nothing_more(count, address: str):
-    assert count("veteran", address) == count("newcomer", address)
+def test_a_page_asks_a_veteran_nothing_more(count, subtests: pytest.Subtests):
+    for address in ("/", "/progress", "/flashcards"):
+        with subtests.test(address):
+            assert count("veteran", address) == count("newcomer", address)
 
 
-@pytest.mark.parametrize(
-    ("address", "most"), [("/", 12), ("/progress", 13), ("/flashcards", 8)]
-)
-def test_a_page_asks_a_handful_of_questions(count, address: str, most: int):
-    questions = count("veteran", address)
-
-    assert 1 <= len(questions) <= most, questions
+def test_a_page_asks_a_handful_of_questions(count, subtests: pytest.Subtests):
+    for address, most in {"/": 12, "/progress": 13, "/flashcards": 8}.items():
+        with subtests.test(address):
+            questions = count("veteran", address)
+            assert 1 <= len(questions) <= most, questions
 
 
 def test_no_page_reads_more_of_the_log_of_reviews_than_its_end(count):
