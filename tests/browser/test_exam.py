@@ -1,13 +1,13 @@
 """A mock exam in the browser: what counts as answered, and what its page counts."""
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
-from tests.browser.server import ROOT, Server
+from tests.browser.conftest import nine_questions
+from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
 OWN = "This order is my answer"
@@ -17,12 +17,7 @@ OWN = "This order is my answer"
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The tiny course with a mock exam that asks every question of one domain."""
     folder = tmp_path_factory.mktemp("exam")
-    course = folder / "course"
-    shutil.copytree(ROOT / "tests" / "courses" / "tiny", course)
-    exam = course / "exams" / "short.toml"
-    wanted = exam.read_text().replace("1 = 3\n2 = 2", "2 = 9")
-    exam.write_text(wanted.replace("questions = 5", "questions = 9"))
-    with Server(folder / "data", course) as running:
+    with Server(folder / "data", nine_questions(folder / "course")) as running:
         yield running
 
 
