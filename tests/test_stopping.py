@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.upkeep.installation import Installation
 from tests.browser.server import Server
 from tests.conftest import TINY
 
@@ -15,13 +16,16 @@ ROOT = Path(__file__).parents[1]
 STOPS = [signal.SIGTERM, signal.SIGINT]
 
 
-@pytest.mark.parametrize("how", STOPS)
+SERVE = "from app.cli import main; main(['serve'])"
+SERVE_APP = "from app.cli.starting import serve_app; serve_app()"
+
+
 @pytest.mark.parametrize(
-    ("begin", "module"),
+    ("begin", "module", "how"),
     [
-        ("from app.cli import main; main(['serve'])", "app.cli.serving"),
-        ("from app.cli import main; main(['serve'])", "app.main"),
-        ("from app.cli.starting import serve_app; serve_app()", "app.main"),
+        *[(SERVE, "app.cli.serving", how) for how in STOPS],
+        (SERVE, "app.main", signal.SIGTERM),  # after most of the imports
+        *[(SERVE_APP, "app.main", how) for how in STOPS],
     ],
 )
 def test_while_it_is_imported(begin: str, module: str, how: signal.Signals):
@@ -76,11 +80,19 @@ def test_a_command_that_is_interrupted_says_so_by_its_status_alone(
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
-@pytest.mark.parametrize("how", STOPS)
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize(
+    ("workers", "how"),
+    [
+        *[("1", how) for how in STOPS],
+        # Ctrl-C, which all get; tests/drills/test_kill.py sends SIGTERM to two.
+        ("2", signal.SIGINT),
+    ],
+)
 def test_while_it_serves(tmp_path: Path, workers: str, how: signal.Signals):
     server = Server(tmp_path / "data", TINY, workers=workers).start()
     before = server.log
 
     assert server.stop(how) == 0
     assert server.log == before
+    with Installation(server.data, "", "", None).alone():
+        pass  # nobody holds the data any more

@@ -1,4 +1,7 @@
-"""What was erased is in no file of the data folder any more, while the server runs."""
+"""What was erased is in no file of the data folder any more, while the server runs.
+
+tests/web/test_two_processes.py says the same of several processes.
+"""
 
 import random
 import sqlite3
@@ -6,7 +9,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
@@ -16,8 +18,6 @@ from sqlmodel import Session, select
 from app.belongings import store
 from app.db.scrubbing import AT_ONCE, Scrubber, State
 from app.db.tables import Attempt, Learner, Note
-from tests.browser.server import Server
-from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE
 
 pytestmark = ABOUT_SQLITE
@@ -84,27 +84,6 @@ def test_the_words_of_a_learner_leave_every_file(rosa: TestClient, folder: Path)
 
     wait_until(lambda: not hits(folder))
     assert "erased" in rosa.get("/settings/erased").text.lower()
-
-
-def test_two_processes_leave_nothing_either(tmp_path: Path):
-    server = Server(tmp_path / "data", TINY, workers="2").start()
-    try:
-        with httpx.Client(base_url=server.url, timeout=60) as rosa:
-            rosa.get("/settings")
-            for _ in range(5):
-                rosa.post("/settings", data=settings_of(WORD))
-                assert WORD in rosa.get("/glossary").text
-            assert hits(server.data)
-
-            answer = rosa.post("/settings/erasure", data={"word": "erase"})
-
-            assert answer.status_code == 303
-            wait_until(lambda: not hits(server.data))
-            for _ in range(10):
-                assert rosa.get("/healthz").text == "well"
-                assert WORD not in rosa.get("/glossary").text
-    finally:
-        server.stop()
 
 
 def crowd(engine: Engine) -> list[int]:

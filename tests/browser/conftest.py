@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from app.content.live.library import LiveLibrary
 from tests.browser.install import find
 from tests.browser.server import Server
-from tests.conftest import SHIPPED
+from tests.conftest import SHIPPED, TINY
 
 # What is expected comes about when it does; the limit is only so that nothing hangs
 # for ever. Five seconds, as Playwright has them, pass where the machine is busy.
@@ -93,6 +93,15 @@ def sign_in(page: Page, server: Server) -> Page:
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url(re.compile(r"(?<!enter)/authoring$"))
     return page
+
+
+def nine_questions(course: Path) -> Path:
+    """Make the tiny course with a mock exam of all questions of one domain."""
+    shutil.copytree(TINY, course)
+    exam = course / "exams" / "short.toml"
+    wanted = exam.read_text().replace("1 = 3\n2 = 2", "2 = 9")
+    exam.write_text(wanted.replace("questions = 5", "questions = 9"))
+    return course
 
 
 def by_hand(page: Page) -> Page:

@@ -20,8 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # Importing the app and compiling its templates costs more than all else at a start, so
 # one process does it and each server is a copy of that. Others start with `headroom
 # serve` itself, for example in tests/authors.
-_WARM = multiprocessing.get_context("forkserver")
-_WARM.set_forkserver_preload(["tests.browser.warm"])
+WARM = multiprocessing.get_context("forkserver")
+WARM.set_forkserver_preload(["tests.browser.warm"])
 
 
 def free_port() -> int:
@@ -33,14 +33,19 @@ def free_port() -> int:
             return port
 
 
-def _run(environment: dict[str, str], log: Path, *words: str) -> None:
-    """What `headroom …` does, in a session of its own, with what it says in a file."""
-    os.setsid()
-    os.chdir(ROOT)
+def say_into(log: Path) -> None:
+    """Have all that this process says from now on in a file."""
     with log.open("ab") as file:
         for stream in (sys.stdout, sys.stderr):
             stream.flush()
             os.dup2(file.fileno(), stream.fileno())
+
+
+def _run(environment: dict[str, str], log: Path, *words: str) -> None:
+    """What `headroom …` does, in a session of its own, with what it says in a file."""
+    os.setsid()
+    os.chdir(ROOT)
+    say_into(log)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     sys.stdin = os.fdopen(0)  # which uvicorn hands on to its workers
     os.environ.clear()
@@ -75,7 +80,7 @@ class Server:
         self._process = self._begin(self._log, "serve")
 
     def _begin(self, log: Path, *words: str) -> multiprocessing.process.BaseProcess:
-        process = _WARM.Process(target=_run, args=(self._environment, log, *words))
+        process = WARM.Process(target=_run, args=(self._environment, log, *words))
         process.start()
         return process
 

@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,24 +10,24 @@ from playwright.sync_api import Page, expect
 
 from tests.amounts import FACTOR
 from tests.browser.conftest import sign_in
-from tests.browser.server import ROOT, Server
+from tests.browser.server import Server
+from tests.conftest import TINY
 
 pytestmark = pytest.mark.browser
-TOPIC = "training-memory"
+TOPIC = "weights"
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the shipped course."""
+    """A small course: each save has all of it put together anew."""
     copy = tmp_path_factory.mktemp("bench") / "course"
-    return Path(shutil.copytree(ROOT / "content", copy))
+    return Path(shutil.copytree(TINY, copy))
 
 
 @pytest.fixture(scope="module")
-def only_server(course: Path, parsed: Callable[[Path], Path]) -> Iterator[Server]:
-    """The server of all tests here: each starts with the course as it is shipped."""
-    data = parsed(course.with_name("data"))
-    with Server(data, course, rate_learners="off") as running:
+def only_server(course: Path) -> Iterator[Server]:
+    """The server of all tests here: each starts with the course as it was."""
+    with Server(course.with_name("data"), course, rate_learners="off") as running:
         yield running
 
 
@@ -41,7 +41,7 @@ def folder(course: Path) -> Iterator[Path]:
     """The course, to be edited; what a test has done to its page is undone."""
     yield course
     page = Path("topics", TOPIC, "concept.md")
-    shutil.copyfile(ROOT / "content" / page, course / page)
+    shutil.copyfile(TINY / page, course / page)
 
 
 @pytest.fixture

@@ -1,13 +1,13 @@
 """A mock exam in the browser: what counts as answered, and what its page counts."""
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
-from tests.browser.server import ROOT, Server
+from tests.browser.conftest import nine_questions
+from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser
 OWN = "This order is my answer"
@@ -17,43 +17,47 @@ OWN = "This order is my answer"
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The tiny course with a mock exam that asks every question of one domain."""
     folder = tmp_path_factory.mktemp("exam")
-    course = folder / "course"
-    shutil.copytree(ROOT / "tests" / "courses" / "tiny", course)
-    exam = course / "exams" / "short.toml"
-    wanted = exam.read_text().replace("1 = 3\n2 = 2", "2 = 9")
-    exam.write_text(wanted.replace("questions = 5", "questions = 9"))
-    with Server(folder / "data", course) as running:
+    with Server(folder / "data", nine_questions(folder / "course")) as running:
         yield running
 
 
 def begin(page: Page, server: Server) -> str:
     """Start the clock and go to the question about an order; returns its number."""
+    sitting = start(page, server)
+    (number,) = numbers_of(page, sitting, 'class="steps')
+    page.goto(f"{sitting}/{number}")
+    return number
+
+
+def start(page: Page, server: Server) -> str:
+    """Start the clock; returns what all addresses of questions begin with."""
     page.goto(f"{server.url}/exams/short")
     page.get_by_role("button", name="Start the clock").click()
     expect(page).to_have_url(re.compile("/questions/1$"))
-    for number in range(1, 10):
-        page.goto(f"{page.url.rpartition('/')[0]}/{number}")
-        if page.locator(".steps").count():
-            return str(number)
-    raise AssertionError("no order was asked")
+    return page.url.rpartition("/")[0]
 
 
-def test_an_order_passed_by_is_not_answered(server: Server, page: Page) -> None:
-    number = begin(page, server)
-    address = page.url
-
-    page.get_by_role("button", name=re.compile("^(Next|Review)")).click()
-    page.wait_for_url(lambda url: url != address)
-    page.goto(address)
-
-    expect(page.get_by_label(f"{number}, open")).to_be_visible()
-    expect(page.get_by_label(OWN)).not_to_be_checked()
+def numbers_of(page: Page, sitting: str, words: str) -> list[str]:
+    """The questions of a sitting in whose HTML some words are; no page is drawn."""
+    return [
+        str(number)
+        for number in range(1, 10)
+        if words in page.request.get(f"{sitting}/{number}").text()
+    ]
 
 
 def test_a_changed_order_ticks_itself_and_the_tick_takes_it_back(
     server: Server, page: Page
 ) -> None:
     number = begin(page, server)
+    address = page.url
+
+    # Who passes by has not answered.
+    page.get_by_role("button", name=re.compile("^(Next|Review)")).click()
+    page.wait_for_url(lambda url: url != address)
+    page.goto(address)
+    expect(page.get_by_label(f"{number}, open")).to_be_visible()
+    expect(page.get_by_label(OWN)).not_to_be_checked()
 
     page.locator(".steps select").first.select_option("3")
     expect(page.get_by_label(OWN)).to_be_checked()
@@ -130,8 +134,8 @@ def test_a_kept_copy_counts_what_this_browser_knows(server: Server, page: Page) 
 def test_an_answer_that_waited_hides_none_given_meanwhile(
     server: Server, page: Page, last: str
 ) -> None:
-    first, other = begin_with_two(page, server)
-    sitting = page.url.rpartition("/")[0]
+    sitting = start(page, server)
+    first, other, *_ = numbers_of(page, sitting, 'class="opt')
     page.goto(f"{sitting}/{first}")
     page.context.set_offline(True)
     answer_here(page)
@@ -145,11 +149,10 @@ def test_an_answer_that_waited_hides_none_given_meanwhile(
     )
     page.context.set_offline(False)
     page.goto(f"{sitting}/{other}")
-    until(page, lambda: str(first) in held)
+    until(page, lambda: first in held)
     answer_here(page)
-    until(page, lambda: str(other) in held)
-    order = [str(first), str(other)]
-    for number in order[:: -1 if last == "what waited" else 1]:
+    until(page, lambda: other in held)
+    for number in [first, other][:: -1 if last == "what waited" else 1]:
         route, response = held[number]
         route.fulfill(response=response)
         page.wait_for_timeout(300)  # for what the answer might do wrong
@@ -159,20 +162,8 @@ def test_an_answer_that_waited_hides_none_given_meanwhile(
     expect(page.get_by_text("answered 2", exact=True)).to_be_visible()
     expect(page.locator("#saved")).to_contain_text("Saved")
     if last == "what was given here":
-        saved = re.findall(r'datetime="([^"]+)"', held[str(other)][1].text())
+        saved = re.findall(r'datetime="([^"]+)"', held[other][1].text())
         expect(page.locator("#saved time")).to_have_attribute("datetime", saved[0])
-
-
-def begin_with_two(page: Page, server: Server) -> tuple[int, int]:
-    """Start the clock; the numbers of two questions with options."""
-    begin(page, server)
-    sitting = page.url.rpartition("/")[0]
-    found = []
-    for number in range(1, 10):
-        page.goto(f"{sitting}/{number}")
-        if page.locator("main .opt input").count():
-            found.append(number)
-    return found[0], found[1]
 
 
 def number_of(route: Route) -> str:

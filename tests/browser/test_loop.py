@@ -178,8 +178,6 @@ def test_the_same_evening_without_javascript(
     page.get_by_role("button", name=re.compile("^(Undo|Take back)")).first.click()
     expect(done_so_far(page, 4)).to_have_count(1)
 
-    server.stop()
-    server.start()
     page.goto(f"{server.url}/flashcards")
     expect(done_so_far(page, 4)).to_have_count(1)
     page.goto(f"{server.url}/quiz/{TOPIC}")

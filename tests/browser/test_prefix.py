@@ -5,27 +5,27 @@ import shutil
 import socket
 import subprocess
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.server import Server, free_port
-from tests.conftest import SHIPPED
+from tests.conftest import TINY
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not shutil.which("nginx"), reason="needs nginx"),
 ]
-CONCEPT = "/concepts/training-versus-inference"
+CONCEPT = "/concepts/weights"
 
 
 @pytest.fixture
-def site(tmp_path: Path, parsed: Callable[[Path], Path]) -> Iterator[str]:
+def site(tmp_path: Path) -> Iterator[str]:
     """The address of the server as nginx offers it: …/study"""
-    data = parsed(tmp_path / "data")
-    server = Server(data, SHIPPED, proxies="127.0.0.1", hosts="localhost").start()
+    data = tmp_path / "data"
+    server = Server(data, TINY, proxies="127.0.0.1", hosts="localhost").start()
     port = free_port()
     config = tmp_path / "nginx.conf"
     config.write_text(

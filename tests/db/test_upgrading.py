@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
@@ -18,10 +17,9 @@ from app.db.migrate import downgrade, upgrade
 from app.db.schema_state import UnusableDatabase, examine, examine_file, newest
 from app.db.upgrading import bring_up_to_date
 from tests.amounts import FACTOR
+from tests.browser.server import WARM
 from tests.databases import ABOUT_SQLITE, Databases
-
-ROOT = Path(__file__).parents[2]
-"""How often the drills are repeated."""
+from tests.db.migrating import hold, migrate
 
 
 @pytest.fixture
@@ -232,89 +230,69 @@ def test_a_database_whose_log_was_left_by_a_killed_process_is_sound(
     again.dispose()
 
 
-_MIGRATE = """
-import sys
-from app.db.engine import make_engine
-from app.db.upgrading import bring_up_to_date
-sys.stdin.readline()  # all begin when they are told
-bring_up_to_date(make_engine(sys.argv[1]), lambda old: print(old, flush=True))
-print("ready", flush=True)
-"""
+class Migrating:
+    """A process that migrates when it is told to begin."""
+
+    def __init__(self, address: str, said: Path) -> None:
+        self._said = said
+        self._pipe, theirs = WARM.Pipe()
+        self._process = WARM.Process(target=migrate, args=(address, theirs, said))
+        self._process.start()
+
+    def begin(self) -> None:
+        self._pipe.send("go")
+
+    def end(self) -> tuple[int | None, str]:
+        """Its status and its words."""
+        self._process.join()
+        return self._process.exitcode, self._said.read_text()
 
 
-def three(address: str) -> list[subprocess.Popen[str]]:
-    return [
-        subprocess.Popen(
-            [sys.executable, "-c", _MIGRATE, address],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(3)
-    ]
+def three(address: str, folder: Path) -> list[Migrating]:
+    return [Migrating(address, folder / f"said-{number}") for number in range(3)]
 
 
-def begin_together(processes: list[subprocess.Popen[str]]) -> list[tuple[int, str]]:
+def begin_together(processes: list[Migrating]) -> list[tuple[int | None, str]]:
     """The status and the words of each after all were told to begin."""
     for process in processes:
-        assert process.stdin
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    ends = []
-    for process in processes:
-        printed, wrong = process.communicate()
-        ends.append((process.returncode, printed + wrong))
-    return ends
+        process.begin()
+    return [process.end() for process in processes]
 
 
 @pytest.mark.parametrize("_turn", range(FACTOR))
 def test_three_processes_that_start_at_once_all_come_up(
-    address: str, engine: Engine, _turn: int
+    address: str, engine: Engine, tmp_path: Path, _turn: int
 ) -> None:
-    assert begin_together(three(address)) == [(0, "ready\n")] * 3
+    assert begin_together(three(address, tmp_path)) == [(0, "ready\n")] * 3
     assert examine(engine) == newest()
 
 
 @pytest.mark.parametrize("_turn", range(FACTOR))
 def test_an_older_database_is_migrated_by_one_of_three(
-    address: str, engine: Engine, _turn: int
+    address: str, engine: Engine, tmp_path: Path, _turn: int
 ) -> None:
     upgrade(engine)
     downgrade(engine, "0001")
     engine.dispose()
 
-    ends = begin_together(three(address))
+    ends = begin_together(three(address, tmp_path))
 
     assert sorted(ends) == [(0, "0001\nready\n"), *[(0, "ready\n")] * 2]
 
 
-def test_whoever_is_killed_while_migrating_keeps_nobody_waiting(address: str) -> None:
-    first = subprocess.Popen(
-        [sys.executable, "-c", _HOLD, address],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert first.stdout
-    assert first.stdout.readline() == "alone\n"
+def test_whoever_is_killed_while_migrating_keeps_nobody_waiting(
+    address: str, tmp_path: Path
+) -> None:
+    alone, theirs = WARM.Pipe()
+    first = WARM.Process(target=hold, args=(address, theirs))
+    first.start()
+    assert alone.recv() == "alone"
 
-    others = three(address)
-    first.send_signal(signal.SIGKILL)
-    first.communicate()
+    others = three(address, tmp_path)
+    first.kill()
+    first.join()
 
     assert begin_together(others) == [(0, "ready\n")] * 3
-
-
-_HOLD = """
-import sys, time
-from app.db.engine import make_engine
-from app.db.upgrading import migrating_alone
-with migrating_alone(make_engine(sys.argv[1])):
-    print("alone", flush=True)
-    time.sleep(600)
-"""
 
 
 def test_to_examine_a_database_keeps_the_locks_of_the_process(tmp_path: Path) -> None:

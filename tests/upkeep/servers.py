@@ -13,13 +13,8 @@ from tests.conftest import TINY
 class Server(server.Server):
     """A server on the data and the database of an installation."""
 
-    def __init__(self, installation: Installation, workers: int = 1) -> None:
-        super().__init__(
-            installation.data,
-            TINY,
-            database_url=installation.database,
-            workers=str(workers),
-        )
+    def __init__(self, installation: Installation) -> None:
+        super().__init__(installation.data, TINY, database_url=installation.database)
 
 
 @contextlib.contextmanager

@@ -78,13 +78,12 @@ def test_a_copy_of_a_running_server_brings_learners_back_on_another_machine(
     assert people(fresh) == before
 
 
-@pytest.mark.parametrize("workers", [1, 2])
 def test_nothing_is_restored_while_a_server_runs(
-    installation: Installation, copy: Path, workers: int
+    installation: Installation, copy: Path
 ) -> None:
     back_up(installation, copy, NOW)
 
-    with Server(installation, workers) as server:
+    with Server(installation) as server:
         with pytest.raises(Unusable, match="a server uses it"):
             restore(installation, copy, NOW)
 

@@ -1,4 +1,4 @@
-"""Several processes of one server: they count together, log alike and end together.
+"""Several processes of one server: they count, log, erase, hold data and end together.
 
 One server is for all of it, because each process of it imports the app: it ends with
 the last test here, which starts it where the others ran elsewhere.
@@ -13,13 +13,19 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
+from app.upkeep.backup import back_up
+from app.upkeep.installation import Installation, Unusable
+from app.upkeep.restore import restore
+from tests.belongings.test_traces import WORD, hits, settings_of, wait_until
 from tests.browser.server import Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, NAME
+from tests.upkeep.conftest import NOW
 from tests.web.test_metrics import GIVEN, TYPED, shown
 
 
@@ -58,15 +64,50 @@ def test_they_show_one_count(server: Server):
 @ABOUT_SQLITE
 def test_each_writes_json_where_it_is_told_to(server: Server):
     with contextlib.closing(sqlite3.connect(server.data / NAME)) as other:
-        other.execute("BEGIN IMMEDIATE")
+        other.execute(
+            "CREATE TRIGGER full BEFORE INSERT ON learner"
+            " BEGIN SELECT RAISE(FAIL, 'no room'); END"
+        )
         answer = httpx.post(f"{server.url}/settings", data={"name": TYPED}, timeout=60)
+        other.execute("DROP TRIGGER full")
     lines = [json.loads(x) for x in server.log.splitlines() if x.startswith("{")]
 
     assert answer.status_code == 500
     (fault,) = [line for line in lines if "exc_info" in line]
     assert fault["request"] == answer.headers["x-request-id"]
-    assert fault["exc_info"].endswith("OperationalError: database is locked")
+    assert fault["exc_info"].endswith("sqlalchemy.exc.IntegrityError")
     assert "horse" not in server.log
+
+
+@ABOUT_SQLITE
+def test_what_was_erased_is_in_no_file(server: Server):
+    with httpx.Client(base_url=server.url, timeout=60) as rosa:
+        rosa.get("/settings")
+        for _ in range(5):
+            rosa.post("/settings", data=settings_of(WORD))
+            assert WORD in rosa.get("/glossary").text
+        assert hits(server.data)
+
+        answer = rosa.post("/settings/erasure", data={"word": "erase"})
+
+        assert answer.status_code == 303
+        wait_until(lambda: not hits(server.data))
+        for _ in range(10):
+            assert rosa.get("/healthz").text == "well"
+            assert WORD not in rosa.get("/glossary").text
+
+
+def test_nothing_is_restored_while_they_run(server: Server, tmp_path: Path):
+    address = f"sqlite:///{server.data / NAME}"
+    installation = Installation(server.data, address, "", tmp_path / "backups")
+    back_up(installation, tmp_path / "copy.zip", NOW)
+
+    with pytest.raises(Unusable, match="a server uses it"):
+        restore(installation, tmp_path / "copy.zip", NOW)
+
+    with httpx.Client(base_url=server.url, timeout=60) as ada:
+        ada.get("/")
+        assert ada.post("/concepts/weights/readings").status_code == 303
 
 
 def answers(server: Server) -> bool:

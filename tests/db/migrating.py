@@ -1,0 +1,29 @@
+"""What a process does that a test of migrations starts beside others."""
+
+import sys
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from app.db.engine import make_engine
+from app.db.upgrading import bring_up_to_date, migrating_alone
+from tests.browser.server import say_into
+
+
+def migrate(address: str, begin: "Connection[str, str]", said: Path) -> None:
+    """Bring a database up to date once told to begin; what is said is in a file."""
+    say_into(said)
+    begin.recv()
+    bring_up_to_date(make_engine(address), _say)
+    _say("ready")
+
+
+def _say(word: str) -> None:
+    sys.stdout.write(f"{word}\n")
+
+
+def hold(address: str, alone: "Connection[str, str]") -> None:
+    """Begin to migrate, say so, and come to no end."""
+    with migrating_alone(make_engine(address)):
+        alone.send("alone")
+        time.sleep(600)
