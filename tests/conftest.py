@@ -179,9 +179,13 @@ def session(app: FastAPI) -> Iterator[Session]:
         yield session
 
 
-def visit(app: FastAPI) -> TestClient:
-    """A new browser without cookies that does not follow redirects."""
-    return TestClient(app, follow_redirects=False)
+def visit(app: FastAPI, base: str = "http://testserver") -> TestClient:
+    """A new browser without cookies that does not follow redirects.
+
+    It takes answers as they are: to compress them is most of the work for a page.
+    """
+    plain = {"accept-encoding": "identity"}
+    return TestClient(app, base_url=base, headers=plain, follow_redirects=False)
 
 
 def let_in(client: TestClient) -> TestClient:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from app.config import Settings
 from app.content.live.library import Library, LiveLibrary
 from app.main import create_app
 from tests.amounts import FACTOR
-from tests.conftest import Clock
+from tests.conftest import Clock, visit
 from tests.content.test_broken_items import CASES as BROKEN
 from tests.content.test_broken_items import KINDS, edit, lay
 from tests.content.test_cases import CASES as FILES
@@ -123,7 +122,7 @@ def test_no_page_of_a_running_server_stops(
     before = lay_out(course)
     app = create_app(settings.model_copy(update={"content": course}), clock)
     stopped = []
-    with TestClient(app, follow_redirects=False) as client:
+    with visit(app) as client:
         for item in representatives():
             whole = break_in(item, course)
             age(course)

@@ -20,7 +20,7 @@ from app.main import create_app
 from app.notes.forms import NoteForm
 from app.quiz.forms import QuestionForm, ReportForm, RunForm, ScoreForm
 from tests.amounts import FACTOR
-from tests.conftest import Clock, let_in, two_courses
+from tests.conftest import Clock, let_in, two_courses, visit
 from tests.databases import SERVER
 from tests.web.addresses import ALONE_OR_NOT, SANE_PARTS, addressed, routes
 
@@ -124,9 +124,7 @@ def app(
 @pytest.fixture
 def rosa(app: FastAPI, below: str) -> Iterator[TestClient]:
     """A learner whose addresses are all of this course."""
-    with TestClient(
-        app, base_url=f"http://testserver{below}", follow_redirects=False
-    ) as client:
+    with visit(app, f"http://testserver{below}") as client:
         client.get("/unreachable")
         yield client
 
