@@ -4,11 +4,11 @@ import json
 import re
 
 import pytest
-from fastapi.testclient import TestClient
 
 from app.content.read.prose import prose_of
 from app.main import create_app
 from app.questions import kinds
+from tests.conftest import visit
 
 BASE = "/api/v1/courses"
 
@@ -59,7 +59,7 @@ def test_of_one_topic_only_what_belongs_to_it(client, name, library) -> None:
 
 def test_no_answer_tells_a_key(live_shipped, shipped, settings, clock) -> None:
     app = create_app(settings, clock, live_shipped)
-    client = TestClient(app)
+    client = visit(app)
     (course,) = client.get(BASE).json()["courses"]
     answered = client.get(f"{BASE}/{course['course']}/questions")
     told = {q["question"]: q for q in answered.json()["questions"]}

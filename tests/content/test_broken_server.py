@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from app.config import Settings
 from app.main import create_app
-from tests.conftest import TINY, Clock
+from tests.conftest import TINY, Clock, visit
 
 HOSTILE = {
     "n: [1e400]": ("params:\n  n: [1e400]", "right: n * 2"),
@@ -39,7 +39,7 @@ def started(settings: Settings, clock: Clock) -> FastAPI:
 @pytest.fixture
 def served(on_course: Settings, clock: Clock) -> Iterator[TestClient]:
     app = started(on_course, clock)
-    with TestClient(app, follow_redirects=False) as client:
+    with visit(app) as client:
         yield client
     app.state.engine.dispose()
     app.state.pages.close()
@@ -74,7 +74,7 @@ def test_a_server_starts_on_a_hostile_value(
     damage(course, name)
 
     app = started(on_course, clock)
-    with TestClient(app, follow_redirects=False) as client:
+    with visit(app) as client:
         answers = {page: client.get(page).status_code for page in PAGES}
         state = app.state.library.state
     app.state.engine.dispose()
@@ -93,7 +93,7 @@ def test_a_restart_on_broken_content_serves_what_was_last_good(
     (course / "syllabus.toml").write_bytes(b"[[[")
 
     app = started(on_course, clock)
-    with TestClient(app, follow_redirects=False) as client:
+    with visit(app) as client:
         page = client.get("/quiz/weights/w-grow")
         state = app.state.library.state
     app.state.engine.dispose()

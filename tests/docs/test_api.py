@@ -15,7 +15,7 @@ from app.estimator.units import NBSP
 from app.main import create_app
 from docs.reference import api
 from docs.reference.parts import DOCS
-from tests.conftest import Clock
+from tests.conftest import Clock, visit
 
 TEXT = api.PATH.read_text(encoding="utf-8")
 _EXAMPLE = re.compile(r"```sh\n(curl .*?)```\n\n```json\n(.*?)```", re.DOTALL)
@@ -28,7 +28,7 @@ def shipped_client(
     settings: Settings, clock: Clock, live_shipped: LiveLibrary
 ) -> TestClient:
     """A browser at the course that is shipped: the examples name it."""
-    return TestClient(create_app(settings, clock, live_shipped))
+    return visit(create_app(settings, clock, live_shipped))
 
 
 def asked(client: TestClient, line: str) -> Any:

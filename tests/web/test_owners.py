@@ -14,7 +14,7 @@ from app.config import Settings
 from app.db.tables import Learner
 from app.main import create_app
 from tests.amounts import FACTOR
-from tests.conftest import Clock, two_courses
+from tests.conftest import Clock, two_courses, visit
 from tests.web.addresses import addressed, routes
 from tests.web.test_hostile_values import SANE
 
@@ -38,8 +38,7 @@ def app(settings: Settings, clock: Clock) -> Iterator[FastAPI]:
 
 
 def browser(app: FastAPI, course: str) -> TestClient:
-    base = f"http://testserver/courses/{course}"
-    return TestClient(app, base_url=base, follow_redirects=False)
+    return visit(app, f"http://testserver/courses/{course}")
 
 
 @pytest.fixture

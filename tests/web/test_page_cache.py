@@ -153,9 +153,10 @@ def test_light_and_dark_are_kept_apart(rosa: TestClient):
     assert 'data-theme="dark"' in rosa.get(PAGE).text
 
 
-def test_a_kept_page_is_sent_compressed(rosa: TestClient):
-    plain = rosa.get(PAGE, headers={"accept-encoding": "identity"})
-    small = rosa.get(PAGE, headers={"accept-encoding": "br"})
+@pytest.mark.parametrize("page", [PAGE, "/unreachable"], ids=["kept", "not"])
+def test_a_page_is_sent_compressed(rosa: TestClient, page: str):
+    plain = rosa.get(page, headers={"accept-encoding": "identity"})
+    small = rosa.get(page, headers={"accept-encoding": "br"})
 
     assert small.headers["content-encoding"] == "br"
     assert int(small.headers["content-length"]) < len(plain.content)
