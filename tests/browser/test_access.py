@@ -66,6 +66,7 @@ PAGES = [
 @pytest.fixture(scope="module")
 def reader(browser: Browser, shared: Server) -> Iterator[Page]:
     context = browser.new_context(viewport=WIDE)
+    context.add_init_script(AXE.read_text())
     yield sign_in(context.new_page(), shared if shared.runs else shared.start())
     context.close()
 
@@ -73,40 +74,54 @@ def reader(browser: Browser, shared: Server) -> Iterator[Page]:
 OF_COLORS = ["color-contrast", "link-in-text-block"]
 # What axe calls moderate at most and takes long to look for.
 MODERATE = ["landmark-unique", "region"]
-# What axe finds. Words of the same color and size on the same ground differ from it
-# alike, and links of one look from the text around them, so of all that agree in this
-# and in their place the colors of one are looked at.
-LOOK = """async (options) => {
-  const grounds = new Map([[document.documentElement, ""]]);
-  const ground = (e) => {
-    if (!grounds.has(e)) {
-      const s = getComputedStyle(e);
-      grounds.set(e, [ground(e.parentElement), e.tagName, e.getAttribute("class"),
-        s.backgroundColor, s.backgroundImage, s.opacity, s.position].join(" "));
-    }
-    return grounds.get(e);
+# What axe finds, and the looks it saw. Words of the same color and size on the same
+# ground differ from it alike, and links of one look from the text around them, so of
+# all that agree in this, one is looked at.
+LOOK = """async ({ known, ...options }) => {
+  const kind = (e) => `${e.tagName} ${e.getAttribute("class")}`;
+  const placed = (s) => s.position !== "static" || s.transform !== "none";
+  const kept = (ask) => {
+    const answers = new Map();
+    return (e) => answers.has(e) ? answers.get(e)
+      : answers.set(e, ask(e)).get(e);
   };
+  const over = kept((e) => [...e.children].filter((c) => placed(getComputedStyle(c)))
+    .map(kind));  // may lie over or under what is beside them
+  const ground = kept((e) => {  // what is painted below the words of an element
+    if (e === document.documentElement) return "";
+    const s = getComputedStyle(e);
+    const own = [s.backgroundColor, s.backgroundImage, s.opacity];
+    const paints = placed(s) || own.join(" ") !== "rgba(0, 0, 0, 0) none 1";
+    return [ground(e.parentElement), ...over(e.parentElement),
+      ...(paints ? [kind(e), ...own, s.position] : [])].join(" ");
+  });
   const shown = (e) => /^(INPUT|SELECT|TEXTAREA)$/.test(e.tagName)
     || [...e.childNodes].some((n) => n.nodeType === Node.TEXT_NODE && n.data.trim());
   const length = (texts) => texts.join("").replace(/\\s/g, "").length;
+  const letters = (s) => [s.color, s.fontSize, s.fontWeight, s.textShadow];
   const around = (e) => {  // what a link in a text stands out from
     let block = e.parentElement;
     while (getComputedStyle(block).display.startsWith("inline"))
       block = block.parentElement;
     const links = [...block.querySelectorAll("a")].map((a) => a.textContent);
-    return [length([block.textContent]) > length(links), getComputedStyle(block).color];
+    const beside = length([block.textContent]) > length(links);
+    const s = getComputedStyle(block);
+    return [beside, ground(block), s.fontFamily, s.fontStyle, ...letters(s)];
   };
   const found = new Map();
   for (const e of document.body.querySelectorAll("*")) {
     const link = e.matches("a[href]");
     if (!link && !shown(e)) continue;
     const s = getComputedStyle(e);
-    const key = [ground(e), s.color, s.fontSize, s.fontWeight, s.visibility,
+    const key = [ground(e), ...letters(s), s.visibility,
       e.getClientRects().length > 0, e.disabled,
-      ...(link ? [s.textDecorationLine, ...around(e)] : [])].join(" ");
+      ...(link ? [s.textDecorationLine, s.border, s.fontFamily, s.fontStyle,
+        ...around(e)] : [])].join(" ");
     if (!found.has(key)) found.set(key, e);
   }
+  for (const key of known) found.delete(key);
   const looked = [...found.values()];
+  if (options.runOnly && !looked.length) return [[], []];
   looked.forEach((e) => e.setAttribute("data-looked", ""));
   axe.configure({ noHtml: true, rules: [
     { id: "color-contrast", selector: "[data-looked]" },
@@ -114,8 +129,11 @@ LOOK = """async (options) => {
   ] });
   const { violations } = await axe.run(options);
   looked.forEach((e) => e.removeAttribute("data-looked"));
-  return violations;
+  return [violations, [...found.keys()]];
 }"""
+# Looks that axe found nothing wrong with, on whatever page: they have colors in them,
+# so each theme has its own.
+SOUND: set[str] = set()
 
 
 def violations(page: Page, *but: str) -> list[dict[str, Any]]:
@@ -123,19 +141,28 @@ def violations(page: Page, *but: str) -> list[dict[str, Any]]:
 
     A theme changes colors and nothing else, so all but they are looked at once.
     """
-    page.evaluate(AXE.read_text())
+    if page.evaluate("window.axe === undefined"):
+        page.evaluate(AXE.read_text())
     # Whether a finger meets a target is a rule that is off unless asked for.
     rules = {"target-size": {"enabled": True}} | {
         rule: {"enabled": False} for rule in but
     }
     first, *others = THEMES
     page.emulate_media(color_scheme=first)
-    # What passes is counted and not described.
-    only = {"resultTypes": ["violations"]}
-    found: list[dict[str, Any]] = page.evaluate(LOOK, {**only, "rules": rules})
+    found = _found(page, rules=rules)
     for theme in others:
         page.emulate_media(color_scheme=theme)
-        found += page.evaluate(LOOK, {**only, "runOnly": OF_COLORS})
+        found += _found(page, runOnly=OF_COLORS)
+    return found
+
+
+def _found(page: Page, **options: object) -> list[dict[str, Any]]:
+    # What passes is counted and not described.
+    only = {"resultTypes": ["violations"], "known": [*SOUND]}
+    found: list[dict[str, Any]]
+    found, looks = page.evaluate(LOOK, {**only, **options})
+    if not {violation["id"] for violation in found} & {*OF_COLORS}:
+        SOUND.update(looks)
     return found
 
 

@@ -146,6 +146,26 @@ def test_a_question_of_the_list_is_one_click_from_its_answer(
     expect(page.locator(".out .verdict")).to_contain_text(says)
 
 
+# The other calculators below the one that is shown, as they came from the server: all
+# of them have one frame and one style sheet. What is read off takes long to lay out,
+# and the form has its width without it.
+GATHER = """async (addresses) => {
+  const main = document.querySelector("main");
+  const [shown, ...others] = addresses;
+  for (const e of main.children) e.dataset.of = shown;
+  for (const address of others) {
+    const text = await (await fetch(address)).text();
+    const page = new DOMParser().parseFromString(text, "text/html");
+    for (const e of page.querySelectorAll(".out"))
+      if (!e.querySelector("select")) e.replaceChildren();
+    const parts = [...page.querySelector("main").children];
+    for (const e of parts) e.dataset.of = address;
+    main.append(...parts);
+  }
+  for (const e of document.querySelectorAll("details")) e.open = true;
+  return addresses.filter((address) =>
+    !main.querySelector(`[data-of="${address}"] form`));
+}"""
 CUT = """() => [...document.querySelectorAll("select")].flatMap((select) => {
   const style = getComputedStyle(select);
   const pen = document.createElement("canvas").getContext("2d");
@@ -153,7 +173,8 @@ CUT = """() => [...document.querySelectorAll("select")].flatMap((select) => {
   const room = select.clientWidth - parseFloat(style.paddingLeft)
     - parseFloat(style.paddingRight);
   return [...select.options].map((o) => o.text)
-    .filter((words) => room > 0 && pen.measureText(words).width > room + 1);
+    .filter((words) => room > 0 && pen.measureText(words).width > room + 1)
+    .map((words) => [select.closest("[data-of]").dataset.of, words]);
 })"""
 
 
@@ -169,14 +190,15 @@ CUT = """() => [...document.querySelectorAll("select")].flatMap((select) => {
 def test_no_choice_is_cut(
     server: Server, page: Page, end: str, widths: tuple[int, ...]
 ) -> None:
+    addresses = [f"/calculators/{name}{end}" for name in registry.NAMES]
+    page.goto(server.url + addresses[0])
+    assert page.evaluate(GATHER, addresses) == []
+
     cut = {}
-    for name in registry.NAMES:
-        page.goto(f"{server.url}/calculators/{name}{end}")
-        page.evaluate("document.querySelectorAll('details').forEach((d) => d.open = 1)")
-        for width in widths:
-            page.set_viewport_size({"width": width, "height": 900})
-            if words := page.evaluate(CUT):
-                cut[name, width] = words
+    for width in widths:
+        page.set_viewport_size({"width": width, "height": 900})
+        if words := page.evaluate(CUT):
+            cut[width] = words
 
     assert cut == {}
 
