@@ -1,13 +1,11 @@
 """Requests with parts that are too long, and memory that nobody can fill."""
 
 import pytest
-from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from app.web.compression import Packed
 from app.web.page_cache import KeptPage, Moment, Pages
 from app.web.visitor import Visitor
-from tests.conftest import visit
 
 KILO = 1024
 
@@ -25,15 +23,6 @@ def test_a_query_that_is_too_long_is_refused(client: TestClient):
 
     assert answer.status_code == 414
     assert "at most 16,384 are read" in answer.text
-
-
-def test_kept_pages_stay_within_their_room(app: FastAPI):
-    with visit(app) as client:
-        for number in range(300):
-            client.get(f"/glossary?{number}={'x' * 8 * KILO}")
-
-    pages: Pages = app.state.pages
-    assert pages.size <= 64 * KILO * KILO
 
 
 def test_the_key_of_a_kept_page_counts_like_its_body():
