@@ -4,7 +4,7 @@ import datetime as dt
 import fcntl
 import gc
 import shutil
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 import hypothesis
@@ -16,8 +16,11 @@ from sqlmodel import Session
 
 from app.authors.commands import new_link
 from app.config import Settings
+from app.content.live import watched_files
 from app.content.live.library import Library, LiveLibrary
+from app.content.live.parsing_processes import Job, read_all
 from app.content.live.watched_files import without_collection
+from app.content.parsed import ParsedFile
 from app.db.engine import PlainSavepoints
 from app.main import _looks, create_app
 from tests.amounts import EXAMPLES
@@ -29,6 +32,7 @@ hypothesis.settings.load_profile("ours")
 keep_compiled(_looks()[1])
 
 
+_Known = dict[tuple[str, str, str], ParsedFile]
 SECRET = "of the tests, which nobody guesses"  # noqa: S105 - nothing is kept with it
 TINY = Path(__file__).parent / "courses" / "tiny"
 FIRST_AID = TINY.parent / "first-aid"
@@ -177,6 +181,32 @@ def session(app: FastAPI) -> Iterator[Session]:
     """A look into the database beside the app."""
     with Session(app.state.engine) as session:
         yield session
+
+
+@pytest.fixture(scope="session")
+def known_readings() -> _Known:
+    return {}
+
+
+@pytest.fixture
+def read_once(monkeypatch: pytest.MonkeyPatch, known_readings: _Known) -> None:
+    """What a file says depends on its words, its path and the names it may link.
+
+    Six hundred courses differ from the tiny one in a file or two, whose reading is
+    tested in each; all that is said of the files together is found in each course anew.
+    """
+
+    def read(jobs: Sequence[Job]) -> list[ParsedFile]:
+        keys = [(text, path, names.fingerprint) for text, path, names in jobs]
+        new = {
+            key: job
+            for key, job in zip(keys, jobs, strict=True)
+            if key not in known_readings
+        }
+        known_readings.update(zip(new, read_all([*new.values()]), strict=True))
+        return [known_readings[key] for key in keys]
+
+    monkeypatch.setattr(watched_files, "read_all", read)
 
 
 def visit(app: FastAPI, base: str = "http://testserver") -> TestClient:

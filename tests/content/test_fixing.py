@@ -13,6 +13,7 @@ from app.content.codes import RULES, explain
 from app.content.fixing import as_diff, changes, fix_folder
 from app.content.git_index import is_tracked
 
+pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)
 MORE = "\n### How wide is FP8?\n\n- [x] True\n- [ ] False\n  > No.\n"

@@ -9,6 +9,7 @@ import pytest
 
 from app.content.check import check
 
+pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)
 LATER = DAY + dt.timedelta(days=9)

@@ -12,6 +12,7 @@ from app.content.check import check
 from app.content.live.library import load
 from app.exchange.formats.registry import READERS, WRITERS
 
+pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 FIRST_AID = TINY.parent / "first-aid"
 GIFT = """\
