@@ -38,6 +38,8 @@ from tests.authoring.mended import (
     regrade,
 )
 
+pytestmark = pytest.mark.usefixtures("read_once")
+
 OTHER_WORDS = ("What does a KV cache trade?", "What is the trade of a KV cache?")
 
 

@@ -13,6 +13,8 @@ from app.cli import main
 from app.content.check import check
 from app.content.live.library import load
 
+pytestmark = pytest.mark.usefixtures("read_once")
+
 STARTS = Path(new_files.__file__).parent / "starts"
 
 

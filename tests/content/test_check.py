@@ -13,6 +13,8 @@ from app.content.codes import RULES
 from app.content.live.library import load
 from app.content.problems import problem
 
+pytestmark = pytest.mark.usefixtures("read_once")
+
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)
 ONE = problem(("topics/a/quiz.md", 3, 7), "E24", "A box, malformed: 50%.", "Mend it.")

@@ -22,6 +22,8 @@ from app.exchange.formats.registry import READERS
 from app.exchange.markup.pictures import content_of, name_of
 from app.main import create_app
 
+pytestmark = pytest.mark.usefixtures("read_once")
+
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 PNG = b"\x89PNG\r\n\x1a\n of a rack"
 GIF = b"GIF89a of a host"
