@@ -10,6 +10,7 @@ from sqlalchemy import event
 
 from app.config import Settings
 from app.main import create_app
+from app.web.compression import quality_of
 from tests.conftest import visit
 from tests.databases import ABOUT_SQLITE
 
@@ -161,3 +162,13 @@ def test_a_page_is_sent_compressed(rosa: TestClient, page: str):
     assert small.headers["content-encoding"] == "br"
     assert int(small.headers["content-length"]) < len(plain.content)
     assert small.text == plain.text
+
+
+@pytest.mark.parametrize(
+    ("length", "shared", "quality"),
+    [(74_999, True, 5), (75_000, True, 11), (100_000, False, 5)],
+)
+def test_only_long_pages_that_many_share_are_worth_thorough_compression(
+    length: int, shared: bool, quality: int
+):
+    assert quality_of(b"x" * length, shared=shared) == quality

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.content.live.courses import Courses
 from app.web import errors, health
 from app.web.addresses import RouteNames
-from app.web.compression import Packed
+from app.web.compression import Packed, quality_of
 from app.web.front.admission import Admission
 from app.web.front.body import Intake
 from app.web.front.characters import refuse_null, without_null
@@ -209,9 +209,9 @@ class Front:
             return
         shared = wish.sharing == "all"
         changes = None if shared else now.changes
-        kept = KeptPage(
-            Packed(exchange.body), exchange.kind, now.version, changes, wish.until
-        )
+        quality = quality_of(exchange.body, shared=wish.sharing != "nobody")
+        packed = Packed(exchange.body, quality)
+        kept = KeptPage(packed, exchange.kind, now.version, changes, wish.until)
         if shared or changes is not None:
             self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)
         await exchange.give(kept)
