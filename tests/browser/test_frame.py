@@ -6,7 +6,11 @@ from playwright.sync_api import Page, expect
 from tests.browser.conftest import by_hand
 from tests.browser.server import Server
 
-pytestmark = pytest.mark.browser
+pytestmark = [
+    pytest.mark.browser,
+    # What works without a network has tests of its own; the worker fetches every file.
+    pytest.mark.browser_context_args(service_workers="block"),
+]
 PAGE = "/concepts/training-versus-inference"
 
 
@@ -79,6 +83,12 @@ def test_j_and_k_go_from_section_to_section(page: Page, server: Server) -> None:
 
 
 def test_what_was_read_is_marked_while_reading(page: Page, server: Server) -> None:
+    # Who reads stays with a section for two seconds.
+    page.add_init_script(
+        """const own = setTimeout;
+        window.setTimeout = (call, ms = 0, ...rest) =>
+          own(call, ms === 2000 ? 20 : ms, ...rest);"""
+    )
     page.goto(server.url + PAGE)
 
     page.locator(".prose > h2").nth(1).scroll_into_view_if_needed()

@@ -4,11 +4,15 @@ import re
 import urllib.parse
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.server import Server
 
-pytestmark = pytest.mark.browser
+pytestmark = [
+    pytest.mark.browser,
+    # What works without a network has tests of its own; the worker fetches every file.
+    pytest.mark.browser_context_args(service_workers="block"),
+]
 
 
 def test_it_is_one_key_away_and_answers_while_one_types(
@@ -55,16 +59,11 @@ def test_a_slip_is_mended_without_javascript(plain_page: Page, server: Server) -
     )
 
 
-def test_the_header_fits_on_the_smallest_screen(
-    browser: Browser, server: Server
-) -> None:
-    context = browser.new_context(viewport={"width": 320, "height": 640})
-    page = context.new_page()
+def test_the_header_fits_on_the_smallest_screen(page: Page, server: Server) -> None:
+    page.set_viewport_size({"width": 320, "height": 640})
     page.goto(server.url + "/search?q=memory")
-    needed = page.evaluate("document.documentElement.scrollWidth")
-    context.close()
 
-    assert needed <= 320
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
 
 
 def test_everything_is_taken_along_and_then_erased(page: Page, server: Server) -> None:
