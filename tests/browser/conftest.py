@@ -30,6 +30,7 @@ ARGUMENTS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
 ]
+WITH_WORKER = pytest.mark.browser_context_args(service_workers="allow")
 
 
 @pytest.fixture(scope="session")
@@ -37,6 +38,15 @@ def browser_type_launch_args() -> dict[str, Any]:
     path = find()
     chosen: dict[str, Any] = {"executable_path": path} if path else {}
     return {**chosen, "headless": True, "args": ARGUMENTS}
+
+
+@pytest.fixture(scope="session")
+def browser_context_args(browser_context_args: dict[str, Any]) -> dict[str, Any]:
+    """No service worker, which fetches all files at the first page of each browser.
+
+    A module that is about it says `pytestmark = [..., WITH_WORKER]`.
+    """
+    return {**browser_context_args, "service_workers": "block"}
 
 
 @pytest.fixture(scope="session")

@@ -65,7 +65,7 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def reader(browser: Browser, shared: Server) -> Iterator[Page]:
-    context = browser.new_context(viewport=WIDE)
+    context = browser.new_context(viewport=WIDE, service_workers="block")
     context.add_init_script(AXE.read_text())
     yield sign_in(context.new_page(), shared if shared.runs else shared.start())
     context.close()

@@ -9,11 +9,7 @@ from app.estimator import registry
 from tests.browser.conftest import by_hand
 from tests.browser.server import Server
 
-pytestmark = [
-    pytest.mark.browser,
-    # What works without a network has tests of its own; the worker fetches every file.
-    pytest.mark.browser_context_args(service_workers="block"),
-]
+pytestmark = pytest.mark.browser
 PATH = "/calculators/inference-memory"
 
 

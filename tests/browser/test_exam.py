@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
-from tests.browser.conftest import nine_questions
+from tests.browser.conftest import WITH_WORKER, nine_questions
 from tests.browser.server import Server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, WITH_WORKER]
 OWN = "This order is my answer"
 
 

@@ -11,10 +11,11 @@ from playwright.sync_api import Locator, Page, expect
 
 from app.content.live.library import Library
 from app.questions.choosing import Choices
+from tests.browser.conftest import WITH_WORKER
 from tests.browser.server import Server
 
 TOPIC = "training-versus-inference"
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, WITH_WORKER]
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.server import Server
 
-pytestmark = [
-    pytest.mark.browser,
-    # What works without a network has tests of its own; the worker fetches every file.
-    pytest.mark.browser_context_args(service_workers="block"),
-]
+pytestmark = pytest.mark.browser
 PAGE = "/concepts/training-memory/notes"
 
 

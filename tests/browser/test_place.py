@@ -6,11 +6,7 @@ from playwright.sync_api import Page, expect
 from tests.browser.server import Server
 from tests.browser.test_access import violations
 
-pytestmark = [
-    pytest.mark.browser,
-    # What works without a network has tests of its own; the worker fetches every file.
-    pytest.mark.browser_context_args(service_workers="block"),
-]
+pytestmark = pytest.mark.browser
 WIDTHS = (390, 1280)
 SMALLEST_WORDS = """() => Math.min(...[...document.querySelectorAll('.place text')]
   .map((t) => [t, t.ownerSVGElement.getBoundingClientRect()])

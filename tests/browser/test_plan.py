@@ -9,11 +9,7 @@ from tests.browser.conftest import set_exam
 from tests.browser.server import Server
 from tests.browser.test_access import serious
 
-pytestmark = [
-    pytest.mark.browser,
-    # What works without a network has tests of its own; the worker fetches every file.
-    pytest.mark.browser_context_args(service_workers="block"),
-]
+pytestmark = pytest.mark.browser
 
 
 def test_the_plan_is_accessible_and_as_wide_as_the_screen(

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from tests.browser.conftest import WITH_WORKER
 from tests.browser.server import Server, free_port
 from tests.conftest import TINY
 
 pytestmark = [
     pytest.mark.browser,
+    WITH_WORKER,
     pytest.mark.skipif(not shutil.which("nginx"), reason="needs nginx"),
 ]
 CONCEPT = "/concepts/weights"
