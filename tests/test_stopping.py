@@ -24,7 +24,7 @@ SERVE_APP = "from app.cli.starting import serve_app; serve_app()"
     ("begin", "module", "how"),
     [
         *[(SERVE, "app.cli.serving", how) for how in STOPS],
-        (SERVE, "app.main", signal.SIGTERM),  # after most of the imports
+        *[(SERVE, "app.main", how) for how in STOPS],  # after most of the imports
         *[(SERVE_APP, "app.main", how) for how in STOPS],
     ],
 )

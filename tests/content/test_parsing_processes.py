@@ -94,12 +94,12 @@ def test_a_large_course_comes_out_of_the_cache_as_it_went_in(tmp_path: Path) -> 
     library = load(course, tmp_path / "cache")
     again = load(course, tmp_path / "cache")
 
-    assert (len(library.topics), len(library.questions)) == (30, 330)
+    assert (len(library.topics), len(library.questions)) == (60, 660)
     assert again == library
 
 
 def large_course(folder: Path) -> Path:
-    """The tiny course fifteen times over, with eleven questions to a topic."""
+    """The tiny course thirty times over, with eleven questions to a topic."""
     folder.mkdir()
     for name in ("sources.toml", "glossary.md", "syllabus.toml"):
         (folder / name).write_text((TINY / name).read_text())
@@ -109,7 +109,7 @@ def large_course(folder: Path) -> Path:
         (TINY / "topics" / t / "concept.md").read_text()
         for t in ("weights", "kv-cache")
     ]
-    for number in range(30):
+    for number in range(60):
         topic = folder / "topics" / f"topic-{number}"
         topic.mkdir(parents=True)
         page = pages[number % 2].replace("requires: weights\n", "")

@@ -43,28 +43,21 @@ def kill_one(server: Server, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize(
-    ("workers", "kill", "times"),
-    [
-        ("1", kill_all, 3 * FACTOR),
-        # Whoever takes a place imports the app.
-        pytest.param(
-            "2", kill_one, 1 if FACTOR == 1 else 3 * FACTOR, marks=ABOUT_SQLITE
-        ),
-    ],
+    ("workers", "kill"),
+    [("1", kill_all), pytest.param("2", kill_one, marks=ABOUT_SQLITE)],
 )
 def test_nothing_acknowledged_is_lost_or_doubled_by_a_kill(
     tmp_path: Path,
     database: str,
     workers: str,
     kill: Callable[[Server, random.Random], None],
-    times: int,
 ):
     chance = random.Random(7)  # noqa: S311 - to be repeated
     data = tmp_path / "data"
     server = Server(data, TINY, database_url=database, workers=workers, **UNLIMITED)
     with server:
         with Learners(server.url) as learners:
-            for _ in range(times):
+            for _ in range(3 * FACTOR):
                 learners.wait_for(more=chance.randrange(1, 40))
                 kill(server, chance)
             learners.wait_for(more=10)

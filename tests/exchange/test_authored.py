@@ -10,13 +10,9 @@ from app.exchange.course.authored import read_authored
 from app.exchange.course.quizfile import block
 from app.exchange.items import Item, Option
 from app.exchange.markup.texts import span_around
-from tests.amounts import FACTOR
 from tests.conftest import SHIPPED
 from tests.exchange.bank import QUESTIONS, bare, items
 
-_EVERY = sorted(SHIPPED.glob("topics/*/*.md"))
-FILES = _EVERY[3::4] if FACTOR == 1 else _EVERY
-"""Every fourth file of the course, in which is each type; `make drills`: all."""
 FRONT = '---\ntitle: "T"\nobjective: 1.1\nsource: herd\n---\n\n'
 
 
@@ -68,8 +64,11 @@ def test_a_card_is_read_as_it_was_written(item: Item) -> None:
     assert bare(again(item, "cards.md")) == asked(item)
 
 
-@pytest.mark.drawn
-@pytest.mark.parametrize("path", FILES, ids=lambda p: f"{p.parent.name}-{p.stem}")
+@pytest.mark.parametrize(
+    "path",
+    sorted(SHIPPED.glob("topics/*/*.md")),
+    ids=lambda p: f"{p.parent.name}-{p.stem}",
+)
 def test_every_item_of_the_course_is_read_as_it_was_written(path: Path) -> None:
     place = f"topics/{path.parent.name}/{path.name}"
     text = path.read_text(encoding="utf-8")

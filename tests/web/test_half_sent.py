@@ -9,14 +9,12 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from tests.amounts import FACTOR
 from tests.browser.server import Server
 from tests.conftest import TINY, two_courses
 from tests.databases import ABOUT_SQLITE
 from tests.web.addresses import ALONE_OR_NOT, forms
 
 pytestmark = pytest.mark.drawn
-PROCESSES = ["1", pytest.param("2", marks=ABOUT_SQLITE)][: 1 if FACTOR == 1 else 2]
 _AT_MOST = 60  # seconds for an answer; the half requests are waited for far longer
 
 
@@ -37,7 +35,7 @@ def below(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=PROCESSES)
+@pytest.fixture(params=["1", pytest.param("2", marks=ABOUT_SQLITE)])
 def server(
     tmp_path: Path, database: str, below: str, request: pytest.FixtureRequest
 ) -> Iterator[Server]:
