@@ -1,9 +1,9 @@
 """What plain generation in Transformers takes on a GPU of one's own, as cases.
 
-Run `python generate_memory.py h100-sxm5-80`, with the name that the catalog has for the
-GPU, where PyTorch and Transformers are: Headroom installs neither. It makes a model of
-the shape of Llama 3.1 8B with random weights, whose memory is that of trained ones, and
-prints the peaks as a file for `headroom accuracy FILE`.
+Run `python -m benchmarks.generate_memory h100-sxm5-80`, with the name that the catalog
+has for the GPU, where PyTorch and Transformers are: Headroom installs neither. It makes
+a model of the shape of Llama 3.1 8B with random weights, whose memory is that of
+trained ones, and prints the peaks as a file for `headroom accuracy FILE`.
 """
 
 import json
