@@ -2,15 +2,20 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 from ipaddress import ip_network
 
+import pytest
 import uvicorn
 
+from app.web.front import connections
 from app.web.front.connections import Limits, guarded
 from tests.loops import outcome
 
+CHUNKED = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
 WHOLE = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+CLOSING = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 
 async def app(scope, receive, send) -> None:
@@ -25,10 +30,10 @@ async def app(scope, receive, send) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(limits: Limits) -> AsyncIterator[int]:
+async def serving(limits: Limits, served=app) -> AsyncIterator[int]:
     """The port of a server with these limits."""
     config = uvicorn.Config(
-        app,
+        served,
         port=0,
         http=guarded(limits),
         lifespan="off",
@@ -44,9 +49,14 @@ async def serving(limits: Limits) -> AsyncIterator[int]:
     await task
 
 
-async def answer_to(port: int, *sent: bytes) -> bytes:
-    """Everything that comes back until the server closes the connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def answer_to(port: int, *sent: bytes, host: str = "127.0.0.1") -> bytes:
+    """Everything that comes back until the server closes the connection.
+
+    `host` is the address from which the client connects.
+    """
+    reader, writer = await asyncio.open_connection(
+        "127.0.0.1", port, local_addr=(host, 0)
+    )
     for piece in sent:
         writer.write(piece)
         await writer.drain()
@@ -55,9 +65,8 @@ async def answer_to(port: int, *sent: bytes) -> bytes:
     return said
 
 
-async def status_of(port: int) -> bytes:
-    closing = WHOLE.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n")
-    return (await answer_to(port, closing)).split(b" ")[1]
+async def status_of(port: int, host: str = "127.0.0.1") -> bytes:
+    return (await answer_to(port, CLOSING, host=host)).split(b" ")[1]
 
 
 def test_a_head_that_does_not_come_is_not_waited_for():
@@ -111,6 +120,110 @@ def test_a_body_is_no_head():
     assert outcome(act()).startswith(b"HTTP/1.1 200")
 
 
+def test_a_head_has_the_same_size_when_it_comes_in_one_piece():
+    async def act() -> bytes:
+        async with serving(Limits(head_bytes=1000)) as port:
+            many = b"".join(b"X-%d: y\r\n" % n for n in range(300))
+            return await answer_to(port, b"GET / HTTP/1.1\r\n" + many + b"\r\n")
+
+    assert outcome(act()).startswith(b"HTTP/1.1 431")
+
+
+def test_a_body_in_chunks_is_refused_before_its_trailers_can_fill_memory():
+    async def act() -> bytes:
+        async with serving(Limits()) as port:
+            trailers = b"0\r\n" + b"X-1: y\r\n" * 5000
+            return await answer_to(port, CHUNKED + trailers)
+
+    said = outcome(act())
+    assert said.startswith(b"HTTP/1.1 411")
+    assert b"Content-Length" in said
+
+
+def test_requests_sent_ahead_of_their_responses_end_the_connection():
+    served = 0
+
+    async def counted(scope, receive, send) -> None:
+        nonlocal served
+        served += scope["type"] == "http"
+        await asyncio.sleep(0.01)
+        await app(scope, receive, send)
+
+    async def act() -> bytes:
+        async with serving(Limits(), counted) as port:
+            with contextlib.suppress(ConnectionError):
+                return await answer_to(port, WHOLE * 1000)
+            return b""
+
+    assert outcome(act()).count(b"HTTP/1.1 200") <= 9
+    assert served <= 9
+
+
+def test_a_few_requests_sent_ahead_are_answered_in_order():
+    async def act() -> bytes:
+        async with serving(Limits()) as port:
+            return await answer_to(port, WHOLE * 4 + CLOSING)
+
+    assert outcome(act()).count(b"HTTP/1.1 200") == 5
+
+
+def test_the_rest_of_a_body_is_not_waited_for_after_the_response(monkeypatch):
+    monkeypatch.setattr(connections, "_REST_OF_BODY", 0.05)
+
+    async def act() -> bytes:
+        async with serving(Limits()) as port:
+            head = b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+            return await answer_to(port, head, b"x")
+
+    assert outcome(act()).startswith(b"HTTP/1.1 200")
+
+
+def test_a_body_that_ends_after_the_response_leaves_no_silent_connection_open():
+    async def act() -> bytes:
+        async with serving(Limits(head_seconds=0.05)) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
+            said = await reader.readuntil(b"well")
+            writer.write(b"x")
+            said += await reader.read()
+            writer.close()
+            return said
+
+    assert outcome(act()).count(b"HTTP/1.1 200") == 1
+
+
+@pytest.mark.parametrize("size", [8_000_000, 700_000])
+def test_a_client_that_does_not_read_its_response_is_given_up(monkeypatch, size: int):
+    monkeypatch.setattr(connections, "_STALLED", 0.05)
+    monkeypatch.setattr(connections, "_SEND_BUFFER", 4096)
+
+    async def long(scope, _receive, send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = [(b"content-length", b"%d" % size), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        body = {"type": "http.response.body", "more_body": True}
+        await send({**body, "body": bytes(size - 1000)})
+        await send({**body, "body": bytes(1000), "more_body": False})
+
+    async def act() -> int:
+        async with serving(Limits(), long) as port:
+            with socket.socket() as link:
+                link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+                link.setblocking(False)
+                loop = asyncio.get_running_loop()
+                await loop.sock_connect(link, ("127.0.0.1", port))
+                await loop.sock_sendall(link, WHOLE)
+                await asyncio.sleep(0.5)
+                taken = 0
+                with contextlib.suppress(ConnectionError):
+                    while piece := await loop.sock_recv(link, 65536):
+                        taken += len(piece)
+                return taken
+
+    assert outcome(act()) < size
+
+
 def test_one_client_holds_few_connections_and_a_named_proxy_as_many_as_it_needs():
     async def act(limits: Limits) -> bytes:
         async with serving(limits) as port:
@@ -138,6 +251,18 @@ def test_there_are_so_many_connections_and_no_more():
             return [crowded, later]
 
     assert outcome(act()) == [b"503", b"200"]
+
+
+def test_a_newcomer_gets_the_place_of_the_client_with_the_most_idle_connections():
+    async def act() -> bytes:
+        async with serving(Limits(connections=5)) as port:
+            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
+            status = await status_of(port, "127.0.0.2")
+            for _, writer in idle:
+                writer.close()
+            return status
+
+    assert outcome(act()) == b"200"
 
 
 def test_a_stop_does_not_wait_for_the_rest_of_a_body():

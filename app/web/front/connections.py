@@ -1,15 +1,16 @@
-"""Connections that bring nothing are closed: what uvicorn leaves open for ever.
+"""Limits on connections that uvicorn does not have: time, size, and number.
 
-uvicorn closes connections that are idle between two requests. This adds what a server
-on an open port needs besides: a limit for the time and the size of a request's head,
-for answers that nobody takes, and for the number of connections.
+uvicorn closes a connection that is idle between two requests. A server on an open port
+also needs limits on the time and size of a request's head, on requests sent ahead of
+their responses, on responses that the client does not read, on a body that trickles in
+after its response, and on the number of connections.
 """
 
 import asyncio
-import collections
 import dataclasses
 import functools
 import ipaddress
+import socket
 from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any, cast
@@ -19,77 +20,84 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from app.web.front.proxy_settings import Network
+from app.web.front.proxy_settings import Network, network_of
 
 _SPARE = 150  # files that a process needs besides its connections
-_STALLED = 60.0  # seconds in which a client takes nothing of its answer
+_STALLED = 60.0  # seconds in which a client reads nothing of its response
+_REST_OF_BODY = 1.0  # seconds for the rest of a body whose response has been sent
+_PIPELINED = 8  # requests sent ahead of their responses; browsers send none
+# Without a limit the kernel buffers up to 4 MB for a client that does not read, and a
+# slow one shows no progress for minutes.
+_SEND_BUFFER = 256 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Limits:
-    """What one server process bears.
+    """Limits of one server process.
 
     `head_bytes` and `head_seconds` bound request line and headers together, from the
     first byte on a connection to the last of the head. `connections` counts all open
-    ones, `of_one_client` those of one address; `proxies` are addresses that may open
-    as many as they need.
+    ones, `of_one_client` those of one client (see `network_of`); `proxies` are
+    addresses that may open as many as they need.
     """
 
     head_bytes: int = 32 * 1024
     head_seconds: float = 10.0
     connections: int = 1000
-    of_one_client: int = 100
+    of_one_client: int = 400
     proxies: Sequence[Network] = ()
 
-    def is_crowd(self, host: str, count: int) -> bool:
-        """Whether so many connections from one address are too many."""
-        return count > self.of_one_client and not any(
-            ipaddress.ip_address(host) in network for network in self.proxies
-        )
+    def is_proxy(self, host: str) -> bool:
+        """Whether connections from this address are not counted as one client's."""
+        return any(ipaddress.ip_address(host) in network for network in self.proxies)
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with `Limits`; `census` counts the connections by client."""
+    """uvicorn's protocol with `Limits`; `clients` has the connections by client."""
 
     def __init__(
         self,
         *args: Any,
         limits: Limits,
-        census: "collections.Counter[str]",
+        clients: "dict[str, set[GuardedProtocol]]",
         **named: Any,
     ) -> None:
         super().__init__(*args, **named)
         self._limits = limits
-        self._census = census
-        self._host = ""
+        self._clients = clients
+        self._client = ""
         self._timer: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._head = 0  # bytes of the head so far; −1 while a body arrives
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Count the connection, and refuse it where there are too many."""
+        """Count the connection, and refuse it if there are too many."""
         super().connection_made(transport)
-        self._host = self.client[0] if self.client else "::"
-        self._census[self._host] += 1
+        _limit_send_buffer(transport)
+        host = self.client[0] if self.client else "::"
+        self._client = network_of(host)
+        mine = self._clients.setdefault(self._client, set())
+        mine.add(self)
         self._timer = self._soon(self._limits.head_seconds, self._too_slow)
-        if self._limits.is_crowd(self._host, self._census[self._host]):
-            words = "Too many connections are open from your address."
-            self._refuse(HTTPStatus.TOO_MANY_REQUESTS, words)
-        elif len(self.connections) > self._limits.connections:
-            words = "Too many connections are open. Try again in a minute."
-            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, words)
+        if len(mine) > self._limits.of_one_client and not self._limits.is_proxy(host):
+            message = "Too many connections are open from your address."
+            self._refuse(HTTPStatus.TOO_MANY_REQUESTS, message)
+        elif len(self.connections) > self._limits.connections and not self._make_room():
+            message = "Too many connections are open. Try again in a minute."
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, message)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection and its timers."""
-        self._census[self._host] -= 1
-        if self._census[self._host] <= 0:
-            del self._census[self._host]
+        mine = self._clients[self._client]
+        mine.discard(self)
+        if not mine:
+            del self._clients[self._client]
         self._timer = _stopped(self._timer)
         self._stalled = _stopped(self._stalled)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what came, as long as a head stays within its limits."""
+        """Parse the data as long as the head stays within its limits."""
         if self.transport.is_closing():
             return
         if self._head >= 0:
@@ -99,29 +107,69 @@ class GuardedProtocol(HttpToolsProtocol):
             )
         super().data_received(data)
         if self._head > self._limits.head_bytes:
-            self._refuse(
-                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
-                f"The head of a request may have {self._limits.head_bytes:,} bytes.",
-            )
+            self._refuse_head()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; trailers after a body are dropped."""
+        if self._head >= 0:
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """The head is there: its clock stops."""
+        """Check the head as a whole, and let uvicorn start the request."""
+        if self.transport.is_closing():
+            return
         self._head = -1
         self._timer = _stopped(self._timer)
-        super().on_headers_complete()
+        size = len(self.url) + sum(
+            len(name) + len(value) for name, value in self.headers
+        )
+        if size > self._limits.head_bytes:
+            self._refuse_head()
+        elif any(name == b"transfer-encoding" for name, _ in self.headers):
+            # Browsers announce how long a body is. Chunks, their extensions, and
+            # trailers would be one more thing without an end.
+            message = "Send the length of the body (Content-Length), not chunks."
+            self._refuse(HTTPStatus.LENGTH_REQUIRED, message)
+        elif len(self.pipeline) >= _PIPELINED:
+            self.transport.abort()
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece of the body, unless the request was refused."""
+        if not self.transport.is_closing():
+            super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The request is there: what comes next is the head of another."""
+        """The next bytes are the head of another request."""
+        if self.transport.is_closing():
+            return
         self._head = 0
         super().on_message_complete()
+        if self.cycle.response_complete:  # the bytes of the body ended uvicorn's timer
+            self._timer = _stopped(self._timer)
+            self._timer = self._soon(self._limits.head_seconds, self._too_slow)
+
+    def on_response_complete(self) -> None:
+        """Do not wait for long for the rest of a body that is not needed any more."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._watch_closing()
+        elif self._head < 0 and self.cycle.response_complete:
+            self._timer = _stopped(self._timer)
+            self._timer = self._soon(_REST_OF_BODY, self._close)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection."""
+        self._close()
 
     def pause_writing(self) -> None:
-        """The client takes its answer more slowly than it is made."""
+        """The client reads its response more slowly than it is sent."""
         self._stalled = self._stalled or self._soon(_STALLED, self.transport.abort)
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """The client has taken what was waiting."""
+        """The client has read what was waiting."""
         self._stalled = _stopped(self._stalled)
         super().resume_writing()
 
@@ -132,24 +180,42 @@ class GuardedProtocol(HttpToolsProtocol):
         else:
             self.transport.abort()
 
-    def _soon(self, seconds: float, action: Any) -> asyncio.TimerHandle:
-        return self.loop.call_later(seconds, action)
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being worked on."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is None or cycle.response_complete
+
+    def _make_room(self) -> bool:
+        """Close an idle connection of the client that has the most, if I have fewer."""
+        most = max(self._clients.values(), key=len)
+        if len(most) <= len(self._clients[self._client]):
+            return False
+        idle = next((other for other in most if other.is_idle), None)
+        if idle is None:
+            return False
+        idle.transport.abort()
+        return True
+
+    def _soon(self, seconds: float, action: Any, *args: Any) -> asyncio.TimerHandle:
+        return self.loop.call_later(seconds, action, *args)
 
     def _too_slow(self) -> None:
         self._timer = None
-        cycle: RequestResponseCycle | None = self.cycle
-        if (
-            cycle and not cycle.response_complete
-        ):  # what came early belongs to the request after this one
+        if not self.is_idle:  # what came early belongs to the request after this one
             self._timer = self._soon(self._limits.head_seconds, self._too_slow)
             return
         if not self._head:  # nothing came: a browser that connected in advance
-            self.transport.close()
+            self._close()
             return
         self._refuse(
             HTTPStatus.REQUEST_TIMEOUT,
             f"No request came within {self._limits.head_seconds:g} seconds.",
         )
+
+    def _refuse_head(self) -> None:
+        message = f"The head of a request may have {self._limits.head_bytes:,} bytes."
+        self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message)
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
         if self.transport.is_closing():
@@ -162,15 +228,35 @@ class GuardedProtocol(HttpToolsProtocol):
             "connection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
+        self._close()
+
+    def _close(self) -> None:
         self.transport.close()
+        self._watch_closing()
+
+    def _watch_closing(self) -> None:
+        """A closed transport stays open until the client has read what is buffered."""
+        self._stalled = _stopped(self._stalled)
+        size = self.transport.get_write_buffer_size()
+        self._stalled = self._soon(_STALLED, self._abort_if_stuck, size)
+
+    def _abort_if_stuck(self, size: int) -> None:
+        if self.transport.get_write_buffer_size() >= size:
+            self.transport.abort()
+        else:
+            self._watch_closing()
 
 
 def guarded(limits: Limits) -> type[asyncio.Protocol]:
-    """What uvicorn makes for each connection; all of a process are counted together."""
-    made = functools.partial(
-        GuardedProtocol, limits=limits, census=collections.Counter()
-    )
+    """The protocol class for uvicorn; counts the connections of one process."""
+    made = functools.partial(GuardedProtocol, limits=limits, clients={})
     return cast("type[asyncio.Protocol]", made)  # uvicorn calls it, as it would a class
+
+
+def _limit_send_buffer(transport: asyncio.Transport) -> None:
+    link = transport.get_extra_info("socket")
+    if link is not None:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
 
 
 def room_for(connections: int) -> int:

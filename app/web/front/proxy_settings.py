@@ -20,3 +20,13 @@ def prefix_in(words: str) -> str:
     """A path prefix without a slash at its end, empty for none or for nonsense."""
     words = words.strip().rstrip("/")
     return words if _PREFIX.fullmatch(words) else ""
+
+
+def network_of(host: str) -> str:
+    """The client that an address belongs to: IPv6 hosts have a /64, IPv4 hosts one."""
+    if ":" not in host:
+        return host
+    try:
+        return str(ipaddress.ip_network((host, 64), strict=False))
+    except ValueError:
+        return host

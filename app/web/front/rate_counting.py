@@ -3,7 +3,6 @@
 The limits themselves are the settings `rate_…` in `app/config.py`.
 """
 
-import ipaddress
 import time
 from collections.abc import Callable, Mapping
 
@@ -11,6 +10,7 @@ from cachetools import LRUCache
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
+from app.web.front.proxy_settings import network_of
 from app.web.front.rate_setting import Rate, read_rates
 
 _CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
@@ -75,11 +75,5 @@ def kind_of(method: str, path: str, query: bytes) -> str:
 
 
 def client_of(scope: Scope) -> str:
-    """Who asks, as far as an address tells: a network of IPv6 counts as one."""
-    host: str = scope["client"][0] if scope.get("client") else ""
-    if ":" not in host:
-        return host
-    try:
-        return str(ipaddress.ip_network((host, 64), strict=False))
-    except ValueError:
-        return host
+    """The client of a request, as far as its address tells."""
+    return network_of(scope["client"][0]) if scope.get("client") else ""
