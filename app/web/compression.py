@@ -1,46 +1,48 @@
-"""Bytes of an answer with their compressed forms, made once and chosen by the asker."""
+"""Response bodies with their compressed forms, chosen by what the client accepts."""
 
 import gzip
 import hashlib
 
 import brotli  # type: ignore[import-untyped]  # it ships no types
+from fastapi.concurrency import run_in_threadpool
 
-_SMALL = 400  # below this a compressed answer saves no packet
-_LONG, _THOROUGH = 75_000, 11
-
-
-def quality_of(body: bytes, *, shared: bool) -> int:
-    """How thoroughly a page is compressed that is kept: 5, or 11 of 11.
-
-    A long page costs 3 ms at the former and 150 ms at the latter, for an eighth fewer
-    bytes. That is worth it for the lists that strangers share (glossary, sources), and
-    not for a page that is made anew whenever its one learner writes.
-    """
-    return _THOROUGH if shared and len(body) >= _LONG else 5
+_SMALL = 400  # below this a compressed response saves no packet
+_LONG = 32_000  # above this compressing takes milliseconds, so it is done in a thread
+_QUALITY = 5  # of brotli; 11 would take 50 times as long for an eighth fewer bytes
+_LEVEL = 5  # of gzip
 
 
 class Packed:
-    """A body that is answered often; compressed when first asked for."""
+    """A body that may be sent often; compressed when a client first asks for it."""
 
-    __slots__ = ("_brotli", "_gzip", "_quality", "body", "tag")
+    __slots__ = ("_forms", "body", "tag")
 
-    def __init__(self, body: bytes, quality: int = 5) -> None:
+    def __init__(self, body: bytes) -> None:
         self.body = body
         self.tag = f'"{hashlib.sha256(body).hexdigest()[:20]}"'.encode()
-        self._quality = quality
-        self._brotli = b""
-        self._gzip = b""
+        self._forms: dict[bytes, bytes] = {}
 
-    def form(self, accepted: bytes) -> tuple[bytes, bytes]:
+    async def form(self, accepted: bytes) -> tuple[bytes, bytes]:
         """The body for an Accept-Encoding header, and the name of its encoding."""
-        if len(self.body) < _SMALL:
+        encoding = _choose_encoding(accepted)
+        if len(self.body) < _SMALL or not encoding:
             return self.body, b""
-        if b"br" in accepted:
-            self._brotli = self._brotli or brotli.compress(
-                self.body, quality=self._quality
-            )
-            return self._brotli, b"br"
-        if b"gzip" in accepted:
-            self._gzip = self._gzip or gzip.compress(self.body, 6, mtime=0)
-            return self._gzip, b"gzip"
-        return self.body, b""
+        if encoding not in self._forms:
+            if len(self.body) < _LONG:
+                self._forms[encoding] = _compress(self.body, encoding)
+            else:
+                self._forms[encoding] = await run_in_threadpool(
+                    _compress, self.body, encoding
+                )
+        return self._forms[encoding], encoding
+
+
+def _choose_encoding(accepted: bytes) -> bytes:
+    return next((name for name in (b"br", b"gzip") if name in accepted), b"")
+
+
+def _compress(body: bytes, encoding: bytes) -> bytes:
+    if encoding == b"br":
+        compressed: bytes = brotli.compress(body, quality=_QUALITY)
+        return compressed
+    return gzip.compress(body, _LEVEL, mtime=0)

@@ -37,7 +37,7 @@ class StaticFiles:
     def __init__(self, folder: Path) -> None:
         self._bodies = _read(folder)
         self.files: Mapping[str, Packed] = {
-            name: Packed(self._linked(name), quality=11) for name in self._bodies
+            name: Packed(self._linked(name)) for name in self._bodies
         }
 
     def address(self, name: str) -> str:
@@ -47,7 +47,7 @@ class StaticFiles:
         """
         return f"/static/{name}?v={_version(self.files[name])}"
 
-    def answer(
+    async def answer(
         self, path: str, query: bytes, accepted: bytes, known: bytes
     ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         """Status, headers and body for a request below /static/."""
@@ -64,7 +64,7 @@ class StaticFiles:
         if file.tag in known:
             return 304, headers, b""
         ready = Path(name).suffix in _PACKED_ALREADY
-        body, encoding = file.form(b"" if ready else accepted)
+        body, encoding = await file.form(b"" if ready else accepted)
         if encoding:
             headers.append((b"content-encoding", encoding))
         headers.append((b"content-type", _type(name)))

@@ -10,7 +10,6 @@ from sqlalchemy import event
 
 from app.config import Settings
 from app.main import create_app
-from app.web.compression import quality_of
 from tests.conftest import visit
 from tests.databases import ABOUT_SQLITE
 
@@ -164,11 +163,11 @@ def test_a_page_is_sent_compressed(rosa: TestClient, page: str):
     assert small.text == plain.text
 
 
-@pytest.mark.parametrize(
-    ("length", "shared", "quality"),
-    [(74_999, True, 5), (75_000, True, 11), (100_000, False, 5)],
-)
-def test_only_long_pages_that_many_share_are_worth_thorough_compression(
-    length: int, shared: bool, quality: int
-):
-    assert quality_of(b"x" * length, shared=shared) == quality
+def test_an_unknown_query_makes_no_new_entry(app: FastAPI, rosa: TestClient):
+    rosa.get(PAGE)
+    before = app.state.pages.size
+
+    answers = [rosa.get(f"{PAGE}?z={number}") for number in range(20)]
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert app.state.pages.size == before

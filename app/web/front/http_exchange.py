@@ -65,6 +65,14 @@ class Exchange:
         return self.method in {"GET", "HEAD"}
 
     @property
+    def is_cacheable(self) -> bool:
+        """Whether the response may come from the page cache, or go into it.
+
+        Requests with a query do not: a client can think of any number of them.
+        """
+        return self.reads and not self.target[1]
+
+    @property
     def writes(self) -> bool:
         """Whether the request may bring something to keep."""
         return self.method == "POST"
@@ -120,7 +128,7 @@ class Exchange:
         words.append((b"x-request-id", self.number.encode()))
         if self.kind.startswith(_TEXT):
             words.append((b"vary", b"accept-encoding"))
-            await self._packed(self.status, words, Packed(self.body, quality=4))
+            await self._packed(self.status, words, Packed(self.body))
         else:
             await self._whole(self.status, words, self.body)
 
@@ -147,7 +155,7 @@ class Exchange:
         return [*words, _NEW] if self.visitor.cookie else words
 
     async def _packed(self, status: int, words: Headers, packed: Packed) -> None:
-        body, encoding = packed.form(self.headers.get(b"accept-encoding", b""))
+        body, encoding = await packed.form(self.headers.get(b"accept-encoding", b""))
         if encoding:
             words.append((b"content-encoding", encoding))
         await self._whole(status, words, body)
