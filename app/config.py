@@ -143,6 +143,28 @@ class Settings(BaseSettings):
     request_seconds: float = Field(
         20.0, ge=1, description="Seconds in which a form has to arrive; files get more."
     )
+    client_requests: int = Field(
+        4,
+        ge=1,
+        description="Requests of one client that a process works on at a time; its "
+        "others wait.",
+    )
+    rate_writes: RateWords = Field(
+        "1200/minute;20000/hour",
+        description="Forms that one client may send, or off.",
+    )
+    rate_learner_writes: RateWords = Field(
+        "300/minute;5000/hour",
+        description="Forms that one browser may send, or off.",
+    )
+    rate_exports: RateWords = Field(
+        "30/minute",
+        description="Archives and packages that one client may take along, or off.",
+    )
+    rate_calendars: RateWords = Field(
+        "120/minute",
+        description="Times that one client may ask for a calendar, or off.",
+    )
     rate_estimates: RateWords = Field(
         "900/minute", description="Estimates that one client may ask for, or off."
     )
@@ -204,9 +226,12 @@ class Settings(BaseSettings):
 
     @property
     def rates(self) -> dict[str, str]:
-        """The limit of each kind of costly work."""
-        kinds = ("estimates", "comparisons", "searches", "imports", "codes", "learners")
-        return {kind: getattr(self, f"rate_{kind}") for kind in kinds}
+        """The limit of each kind of work, by its name."""
+        return {
+            name.removeprefix("rate_"): getattr(self, name)
+            for name in type(self).model_fields
+            if name.startswith("rate_")
+        }
 
 
 def rows(settings: Settings) -> list[tuple[str, str, str, str]]:

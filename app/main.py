@@ -48,6 +48,7 @@ from app.web.cookies import COOKIE
 from app.web.course import with_calculators
 from app.web.front.admission import Admission, Bounds
 from app.web.front.body import Intake, Patience
+from app.web.front.client_slots import ClientSlots
 from app.web.front.cookie_renaming import CookieNames
 from app.web.front.middleware import Door, Front
 from app.web.front.proxies import Proxies
@@ -198,6 +199,7 @@ def _door(app: FastAPI) -> Door:
         doorkeeper=state.doorkeeper,
         clock=state.clock,
         intake=Intake(Patience(settings.request_seconds)),
+        slots=ClientSlots(settings.client_requests),
         rates=state.rates,
         routes=RouteNames(app),
         https=settings.https,

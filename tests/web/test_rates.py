@@ -78,6 +78,9 @@ def test_a_rate_that_cannot_be_read_is_refused(words: str):
         (("GET", "/search", b""), ""),
         (("POST", "/settings/cards", b""), "imports"),
         (("GET", "/settings/cards", b""), ""),
+        (("GET", "/settings/cards.apkg", b"newest=1"), "exports"),
+        (("GET", "/settings/export", b""), "exports"),
+        (("GET", "/calendar/key.ics", b""), "calendars"),
         (("GET", "/", b""), ""),
     ],
 )
@@ -117,6 +120,25 @@ def test_so_many_learners_begin_from_one_address(
 
     assert [a.status_code for a in answers] == [303, 303, 429]
     assert "from your address" in answers[2].text
+
+
+def test_forms_are_counted_by_address_and_by_browser(
+    settings: Settings, clock, live_library
+):
+    few = settings.model_copy(
+        update={"rate_writes": "5/hour", "rate_learner_writes": "3/hour"}
+    )
+    app = create_app(few, clock, live_library)
+
+    def send(browser) -> list[int]:
+        path = "/concepts/weights/readings"
+        return [browser.post(path).status_code for _ in range(4)]
+
+    with visit(app) as rosa, visit(app) as milo:
+        rosa.get("/glossary")
+        milo.get("/glossary")
+        assert send(rosa) == [303, 303, 303, 429]
+        assert send(milo) == [303, 429, 429, 429]
 
 
 def test_wrong_codes_are_tried_so_often_and_no_more(

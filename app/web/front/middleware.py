@@ -16,14 +16,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.content.live.courses import Courses
 from app.web import errors, health
 from app.web.addresses import RouteNames
-from app.web.compression import Packed, quality_of
+from app.web.compression import Packed
 from app.web.front.admission import Admission
 from app.web.front.body import Intake
 from app.web.front.characters import refuse_null, without_null
+from app.web.front.client_slots import ClientSlots
 from app.web.front.course_paths import way
 from app.web.front.headers import security
 from app.web.front.http_exchange import Exchange
-from app.web.front.rate_counting import Rates, kind_of
+from app.web.front.rate_counting import QUEUED, Rates, kind_of
 from app.web.metrics import Metrics
 from app.web.page_cache import KeptPage, Moment, Pages, Wish
 from app.web.static import StaticFiles
@@ -48,6 +49,7 @@ class Door:
     doorkeeper: Doorkeeper
     clock: Callable[[], dt.datetime]
     intake: Intake
+    slots: ClientSlots
     rates: Rates
     routes: RouteNames
     https: bool
@@ -95,7 +97,7 @@ class Front:
         known = exchange.headers.get(b"if-none-match", b"")
         query = exchange.target[1]
         await exchange.send_file(
-            *self._door.static.answer(exchange.path, query, accepted, known)
+            *await self._door.static.answer(exchange.path, query, accepted, known)
         )
 
     async def _page(
@@ -112,7 +114,7 @@ class Front:
             door.clock().timestamp(),
             door.pages.changes(visitor),
         )
-        if exchange.reads and refusal is None:
+        if exchange.is_cacheable and refusal is None:
             kept = door.pages.find(exchange.target, visitor, now)
             if kept is not None:
                 await exchange.give(kept)
@@ -182,9 +184,17 @@ class Front:
         refuse_null(exchange.path, exchange.target[1])
         work = kind_of(exchange.method, exchange.path, exchange.target[1])
         door.rates.admit(work, exchange.client)
-        async with door.intake.whole(
-            receive, exchange.headers, door.room(exchange), exchange.client
-        ) as whole:
+        if exchange.writes:
+            door.rates.admit("writes", exchange.client)
+            door.rates.admit("learner_writes", exchange.visitor.digest)
+        async with contextlib.AsyncExitStack() as stack:
+            whole = await stack.enter_async_context(
+                door.intake.whole(
+                    receive, exchange.headers, door.room(exchange), exchange.client
+                )
+            )
+            if work not in QUEUED:
+                await stack.enter_async_context(door.slots.occupy(exchange.client))
             kind = exchange.headers.get(b"content-type", b"")
             await self._app(inner, without_null(whole, kind), exchange.record)
 
@@ -209,10 +219,10 @@ class Front:
             return
         shared = wish.sharing == "all"
         changes = None if shared else now.changes
-        quality = quality_of(exchange.body, shared=wish.sharing != "nobody")
-        packed = Packed(exchange.body, quality)
-        kept = KeptPage(packed, exchange.kind, now.version, changes, wish.until)
-        if shared or changes is not None:
+        kept = KeptPage(
+            Packed(exchange.body), exchange.kind, now.version, changes, wish.until
+        )
+        if exchange.is_cacheable and (shared or changes is not None):
             self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)
         await exchange.give(kept)
 

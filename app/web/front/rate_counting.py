@@ -14,7 +14,15 @@ from app.web.front.proxy_settings import network_of
 from app.web.front.rate_setting import Rate, read_rates
 
 _CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
-_ESTIMATES = ("/calculators/", "/api/v1/estimates/")
+_EXPORTS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
+QUEUED = {"exports", "imports"}
+"""Kinds of work that wait for a place of their own, for a minute if need be."""
+_BY_START = (
+    ("/calculators/compare", "comparisons"),
+    ("/calculators/", "estimates"),
+    ("/api/v1/estimates/", "estimates"),
+    ("/calendar/", "calendars"),
+)
 
 
 class Rates:
@@ -36,7 +44,7 @@ class Rates:
         for rate in self._kinds.get(kind, ()):
             window, count = self._count(kind, rate, client)
             if count >= rate.most:
-                raise self._too_many(rate, window)
+                raise self._too_many(kind, rate, window)
             self._counts[kind, rate, client] = (window, count + 1)
 
     def has_room(self, kind: str, client: str) -> bool:
@@ -52,26 +60,25 @@ class Rates:
         counted, count = self._counts.get((kind, rate, client), (window, 0))
         return window, count if counted == window else 0
 
-    def _too_many(self, rate: Rate, window: int) -> HTTPException:
+    def _too_many(self, kind: str, rate: Rate, window: int) -> HTTPException:
         left = max(1, round((window + 1) * rate.seconds - self._clock()))
+        client = "browser" if kind.startswith("learner_") else "address"
         words = (
             f"This was asked more than {rate.most:,} times in one {rate.unit} from"
-            f" your address. Wait {left} seconds, then try again."
+            f" your {client}. Wait {left} seconds, then try again."
         )
         return HTTPException(429, words, {"retry-after": str(left)})
 
 
 def kind_of(method: str, path: str, query: bytes) -> str:
-    """What kind of costly work a request asks for; empty for none."""
-    if path.startswith("/calculators/compare"):
-        return "comparisons"
-    if path.startswith(_ESTIMATES):
-        return "estimates"
+    """The kind of costly work that a request asks for; empty for none."""
     if path == "/search" or path.startswith("/search/"):
         return "searches" if query else ""
-    if method == "POST" and path == "/settings/cards":
-        return "imports"
-    return ""
+    if path == "/settings/cards":
+        return "imports" if method == "POST" else ""
+    if path in _EXPORTS:
+        return "exports"
+    return next((kind for start, kind in _BY_START if path.startswith(start)), "")
 
 
 def client_of(scope: Scope) -> str:
