@@ -5,10 +5,11 @@ exception only its kind and the lines of code are written, for its message may r
 an answer. Messages of the system and of the database connection are the exception.
 """
 
+import collections
 import logging
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Literal, TextIO
 
@@ -20,6 +21,7 @@ _WRITTEN = (
     *("time", "level", "logger", "message"),
     *("request", "method", "route", "status", "milliseconds", "exc_info"),
 )
+_MINUTE = 60.0  # seconds
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 _RaisedOrNot = _Raised | tuple[None, None, None]
 
@@ -35,6 +37,7 @@ def handler_of(kind: Kind) -> logging.StreamHandler[TextIO]:
     """A handler that writes lines of this kind."""
     handler: logging.StreamHandler[TextIO] = logging.StreamHandler()
     handler.setFormatter(_Json() if kind == "json" else _Text())
+    handler.addFilter(RepeatFilter())
     return handler
 
 
@@ -109,3 +112,28 @@ def _said(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f": {error.strerror}"
     return ""
+
+
+class RepeatFilter(logging.Filter):
+    """Lets each warning of uvicorn through once a minute, with a count of the others.
+
+    A client can cause any number of them by sending what is not HTTP.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__("uvicorn")
+        self._clock = clock
+        self._shown: dict[str, float] = {}
+        self._hidden: collections.Counter[str] = collections.Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno > logging.WARNING or not super().filter(record):
+            return True
+        now, message = self._clock(), str(record.msg)
+        if now - self._shown.get(message, -_MINUTE) < _MINUTE:
+            self._hidden[message] += 1
+            return False
+        self._shown[message] = now
+        if hidden := self._hidden.pop(message, 0):
+            record.msg = f"{message} ({hidden:,} more since the last time)"
+        return True

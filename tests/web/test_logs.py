@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy.exc import IntegrityError, OperationalError
 
-from app.web.logs import handler_of
+from app.web.logs import RepeatFilter, handler_of
 
 TYPED = "correct horse battery staple"
 
@@ -145,3 +145,23 @@ def test_a_task_that_failed_unseen_does_not_show_what_was_raised():
     logger.removeHandler(handler)
 
     assert written.getvalue().endswith("ERROR Task exception was never retrieved\n")
+
+
+def test_a_warning_that_strangers_can_cause_is_written_once_a_minute_with_a_count():
+    seconds = iter((0.0, 1.0, 59.0, 60.0, 61.0))
+    handler, written = handler_of("text"), io.StringIO()
+    handler.filters[:] = [RepeatFilter(lambda: next(seconds))]
+    handler.setStream(written)
+    logger = logging.getLogger("uvicorn.error")
+    logger.addHandler(handler)
+    for _ in range(5):
+        logger.warning("Invalid HTTP request received.")
+        logger.error("an error is written each time")
+    logger.removeHandler(handler)
+
+    lines = written.getvalue().splitlines()
+    assert sum("each time" in line for line in lines) == 5
+    assert [line.partition("WARNING ")[2] for line in lines if "WARNING" in line] == [
+        "Invalid HTTP request received.",
+        "Invalid HTTP request received. (2 more since the last time)",
+    ]
