@@ -5,8 +5,13 @@ import dataclasses
 import time
 from collections.abc import Callable
 
-_KINDS = ("ESTIMATES", "COMPARISONS", "SEARCHES", "IMPORTS", "CODES", "LEARNERS")
-UNLIMITED = {f"HEADROOM_RATE_{kind}": "off" for kind in _KINDS}
+from app.config import Settings
+
+_RATES = [name for name in Settings.model_fields if name.startswith("rate_")]
+UNLIMITED = {
+    **{f"HEADROOM_{name.upper()}": "off" for name in _RATES},
+    "HEADROOM_CLIENT_REQUESTS": "1000",
+}
 """A server to be measured refuses nobody: the load comes from one address."""
 
 

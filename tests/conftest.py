@@ -158,7 +158,10 @@ def _settings() -> Settings:
     return Settings(
         content=TINY,
         secret=SECRET,
-        rate_learners="off",  # all learners of a test come from one address
+        # All learners of a test come from one address, and do not pause.
+        rate_learners="off",
+        rate_writes="off",
+        rate_learner_writes="off",
     )
 
 

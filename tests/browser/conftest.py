@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from app.content.live.library import LiveLibrary
 from tests.browser.install import find
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 from tests.conftest import SHIPPED, TINY
 
 # What is expected comes about when it does; the limit is only so that nothing hangs
@@ -75,7 +75,7 @@ def shared(
     """The server of all tests that want the shipped course."""
     data = parsed(tmp_path_factory.mktemp("shared") / "data")
     # All learners come from one address.
-    server = Server(data, SHIPPED, rate_learners="off")
+    server = Server(data, SHIPPED, **UNLIMITED)
     yield server
     server.stop()
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from tests.amounts import FACTOR
 from tests.browser.conftest import sign_in
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 
 pytestmark = pytest.mark.browser
@@ -27,7 +27,7 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def only_server(course: Path) -> Iterator[Server]:
     """The server of all tests here: each starts with the course as it was."""
-    with Server(course.with_name("data"), course, rate_learners="off") as running:
+    with Server(course.with_name("data"), course, **UNLIMITED) as running:
         yield running
 
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import sign_in
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 from tests.conftest import two_courses
 
 pytestmark = pytest.mark.browser
@@ -22,7 +22,7 @@ _ANSWERS = 7  # the column of the table of questions, without its heading
 @pytest.fixture
 def school(tmp_path: Path) -> Iterator[Server]:
     content = two_courses(tmp_path / "courses")
-    with Server(tmp_path / "data", content, rate_learners="off") as running:
+    with Server(tmp_path / "data", content, **UNLIMITED) as running:
         yield running
 
 

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 
 from tests.amounts import FACTOR
 from tests.browser.conftest import nine_questions
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 
 pytestmark = pytest.mark.browser
 
@@ -25,7 +25,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     course = nine_questions(tmp_path / "course")
     exam = course / "exams" / "short.toml"
     exam.write_text(exam.read_text().replace("minutes = 6", "minutes = 90"))
-    with Server(tmp_path / "data", course, rate_learners="off") as running:
+    with Server(tmp_path / "data", course, **UNLIMITED) as running:
         yield running
 
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from tests.browser.conftest import by_hand
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 
 pytestmark = pytest.mark.browser
@@ -23,7 +23,7 @@ UNREACHABLE = "No answer from the server"
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The server of all tests here: what works without a network, few pages show."""
     data = tmp_path_factory.mktemp("offline") / "data"
-    server = Server(data, TINY, rate_learners="off")
+    server = Server(data, TINY, **UNLIMITED)
     yield server
     server.stop()
 

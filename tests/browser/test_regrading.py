@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import sign_in
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 from tests.browser.test_access import overhang, serious
 from tests.conftest import TINY
 
@@ -23,7 +23,7 @@ def course(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bench(tmp_path: Path, course: Path) -> Iterator[Server]:
-    with Server(tmp_path / "data", course, rate_learners="off") as running:
+    with Server(tmp_path / "data", course, **UNLIMITED) as running:
         yield running
 
 

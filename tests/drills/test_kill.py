@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.amounts import FACTOR
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE
 from tests.drills.learners import Learners, assert_nothing_lost_or_doubled
-
-UNLIMITED = {"rate_learners": "off"}
 
 
 def workers_of(server: Server) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 from app.db.engine import make_engine
 from app.db.migrate import upgrade
 from tests.amounts import FACTOR
-from tests.browser.server import Server, free_port
+from tests.browser.server import UNLIMITED, Server, free_port
 from tests.conftest import TINY
 from tests.drills.learners import Learners, assert_nothing_lost_or_doubled
 
@@ -80,7 +80,7 @@ def test_nothing_acknowledged_is_lost_when_the_database_is_restarted(
         tmp_path / "data",
         TINY,
         database_url=cluster.address,
-        rate_learners="off",
+        **UNLIMITED,
         backups="off",
     )
     with server, Learners(server.url) as learners:

@@ -13,7 +13,7 @@ import pytest
 
 from app.db.disk import Disk
 from tests.amounts import FACTOR
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE
 from tests.drills.failing_disk import FailingDisk, made
@@ -35,7 +35,7 @@ def disk(tmp_path: Path) -> Iterator[FailingDisk]:
 
 
 def test_a_disk_that_turns_read_only_ends_writes_and_loses_none(disk: FailingDisk):
-    server = Server(disk.folder / "data", TINY, backups="off", rate_learners="off")
+    server = Server(disk.folder / "data", TINY, backups="off", **UNLIMITED)
     with server, Learners(server.url) as learners:
         learners.wait_for(more=20)
 

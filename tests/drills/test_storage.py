@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from tests.amounts import FACTOR
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE
 from tests.drills.learners import (
@@ -23,7 +23,6 @@ from tests.drills.learners import (
 
 pytestmark = ABOUT_SQLITE
 processes = pytest.mark.parametrize("workers", ["1", "2"] if FACTOR > 1 else ["1"])
-UNLIMITED = {"rate_learners": "off"}
 
 
 @pytest.fixture
