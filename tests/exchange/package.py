@@ -78,9 +78,9 @@ def database(*notes: Made, models: str = "", script: str = "") -> bytes:
                         while at in taken:  # a moment is a number and there once
                             at += 1  # noqa: PLW2901
                         taken.add(at)
-                        values = (at, number, ease, took, kind)
+                        entry = (at, number, ease, took, kind)
                         db.execute(
-                            "INSERT INTO revlog VALUES (?,?,-1,?,1,1,0,?,?)", values
+                            "INSERT INTO revlog VALUES (?,?,-1,?,1,1,0,?,?)", entry
                         )
         db.commit()
         if script:
