@@ -106,8 +106,8 @@ class Settings(BaseSettings):
     )
     proxies: Annotated[str, AfterValidator(_proxies)] = Field(
         "",
-        description="Addresses or networks of proxies whose X-Forwarded-For, -Proto "
-        "and -Prefix are believed, parted by commas.",
+        description="Addresses or networks of proxies, parted by commas, whose "
+        "X-Forwarded-For and -Proto are believed; without HEADROOM_URL -Prefix too.",
     )
     secure_cookies: bool = Field(
         False,

@@ -101,7 +101,8 @@ def create_app(
     app.add_middleware(Front, door=_door(app))
     if settings.cookie != COOKIE:
         app.add_middleware(CookieNames, name=settings.cookie)
-    app.add_middleware(Proxies, trusted=settings.trusted, root=settings.prefix)
+    root = settings.prefix if settings.url else None
+    app.add_middleware(Proxies, trusted=settings.trusted, root=root)
     return app
 
 

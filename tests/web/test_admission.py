@@ -29,7 +29,7 @@ def test_the_key_of_a_kept_page_counts_like_its_body():
     pages, visitor = Pages(None, most=KILO * KILO), Visitor("key", b"")
     now = Moment("1", 0.0, None)
     kept = KeptPage(Packed(b"page"), b"text/html", "1", None, float("inf"))
-    targets = [(f"/{number}", b"x" * 10_000) for number in range(300)]
+    targets = [(f"/{number}", b"x" * 10_000, "") for number in range(300)]
 
     for target in targets:
         pages.put(target, visitor, kept, "all")

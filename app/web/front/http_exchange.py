@@ -41,7 +41,7 @@ class Exchange:
         self._site = self.root
         self._chosen: Headers = []
         self.path: str = scope["path"].removeprefix(self.root)
-        self.target: Target = (scope["path"], scope["query_string"])
+        self.target: Target = (scope["path"], scope["query_string"], self.root)
         self.client = client_of(scope)
         self.visitor = visitor
         self.begun = time.perf_counter()
