@@ -117,7 +117,7 @@ class Settings(BaseSettings):
     cookie: Annotated[str, AfterValidator(_cookie)] = Field(
         COOKIE,
         description="Name of the cookie with a learner's key; servers that share a "
-        "host need one each. Its path is that of HEADROOM_URL.",
+        "host need one each. Over HTTPS and without a path it begins with __Host-.",
     )
     log: Literal["text", "json"] = Field(
         "text", description="How the log is written to standard error: text or json."
