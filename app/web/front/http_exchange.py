@@ -36,6 +36,7 @@ class Exchange:
         https: bool,
     ) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.hosts = [value for name, value in scope["headers"] if name == b"host"]
         self.method: str = scope["method"]
         self.root: str = scope.get("root_path", "")
         self._site = self.root
