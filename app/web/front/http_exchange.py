@@ -84,8 +84,8 @@ class Exchange:
             await self._send(message)
         elif message.get("more_body"):
             self.started = True
-            words = self._recorded + self._carried() + self._words
-            await self._start(self.status, words)
+            words = self._recorded + self._carried()
+            await self._start(self.status, self._with_security(words))
             await self._send(message)
         else:
             self.body = message.get("body", b"")
@@ -147,6 +147,11 @@ class Exchange:
         words += self._chosen
         return [*words, _NEW] if self.visitor.cookie else words
 
+    def _with_security(self, headers: Headers) -> Headers:
+        """The headers with those of every answer, where a route has none of its own."""
+        own = {name for name, _ in headers}
+        return headers + [pair for pair in self._words if pair[0] not in own]
+
     async def _packed(self, status: int, words: Headers, packed: Packed) -> None:
         body, encoding = packed.form(self.headers.get(b"accept-encoding", b""))
         if encoding:
@@ -156,7 +161,7 @@ class Exchange:
     async def _whole(self, status: int, words: Headers, body: bytes) -> None:
         if status != 304:
             words.append((b"content-length", str(len(body)).encode()))
-        await self._start(status, words + self._words)
+        await self._start(status, self._with_security(words))
         shown = b"" if self.method == "HEAD" else body
         await self._send({"type": "http.response.body", "body": shown})
 
