@@ -93,7 +93,13 @@ class Settings(BaseSettings):
         description="File of your own prices of parts (TOML), shown on the pages of "
         "hardware and offered to calculators; empty means none.",
     )
-    workers: int = Field(1, ge=1, le=64, description="Server processes.")
+    workers: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Server processes; each counts rates and connections by itself, so "
+        "a client may reach every limit once in each.",
+    )
     url: Annotated[str, AfterValidator(_public)] = Field(
         "",
         description="Public address, e.g. https://study.example/nca/, for links that "
@@ -136,7 +142,7 @@ class Settings(BaseSettings):
         1000, ge=10, description="Connections that one process holds open."
     )
     client_connections: int = Field(
-        100,
+        400,  # 30 browsers behind one address open 6 each, and more while pages change
         ge=5,
         description="Connections of one client, proxies that are named aside.",
     )
@@ -153,14 +159,27 @@ class Settings(BaseSettings):
         "300/minute", description="Searches that one client may ask for, or off."
     )
     rate_imports: RateWords = Field(
-        "10/minute", description="Files of cards that one client may send, or off."
+        "60/minute",
+        description="Files of cards that may come from one address, or off.",
     )
+    rate_imports_browser: RateWords = Field(
+        "6/minute", description="Files of cards that one browser may send, or off."
+    )
+    # There are 30^8 codes, 6.6 * 10^11. 600 tries a minute are 6,000 in the ten minutes
+    # of a code, so one code in 109 million is guessed. With 30 codes in use at any time
+    # of the day, one is guessed in 69 years.
     rate_codes: RateWords = Field(
-        "60/minute", description="Wrong device codes that one client may try, or off."
+        "600/minute",
+        description="Wrong device codes that may come from one address, or off.",
     )
+    rate_codes_browser: RateWords = Field(
+        "10/minute", description="Wrong device codes that one browser may try, or off."
+    )
+    # A learner with a first page read takes 610 bytes on the disk: at most 53 MB a day
+    # from one address. Who only reads pages has no row and is not counted.
     rate_learners: RateWords = Field(
-        "60/minute;2000/day",
-        description="Learners that may begin from one client, or off.",
+        "120/minute;3600/hour",
+        description="Learners that may begin from one address, or off.",
     )
 
     @property
@@ -204,9 +223,9 @@ class Settings(BaseSettings):
 
     @property
     def rates(self) -> dict[str, str]:
-        """The limit of each kind of costly work."""
-        kinds = ("estimates", "comparisons", "searches", "imports", "codes", "learners")
-        return {kind: getattr(self, f"rate_{kind}") for kind in kinds}
+        """The limit of each kind of costly work, by the name after `rate_`."""
+        names = [name for name in type(self).model_fields if name.startswith("rate_")]
+        return {name.removeprefix("rate_"): getattr(self, name) for name in names}
 
 
 def rows(settings: Settings) -> list[tuple[str, str, str, str]]:

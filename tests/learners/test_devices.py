@@ -76,20 +76,33 @@ def test_the_database_does_not_hold_the_code(code: str, session: Session):
     assert len(row.digest) == 64
 
 
-def test_guessing_is_stopped_after_sixty_tries(
+def test_guessing_is_stopped_until_the_minute_ends(
     app: FastAPI, client: TestClient, code: str, clock
 ):
-    codes = app.state.settings.rates["codes"]
-    app.state.rates = Rates({"codes": codes}, lambda: clock().timestamp())
-    for _ in range(60):
+    app.state.rates = Rates(app.state.settings.rates, lambda: clock().timestamp())
+    client.get("/continue")
+    for _ in range(10):
         assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422
 
     answer = client.post("/continue", data={"code": code})
 
     assert answer.status_code == 429
-    assert "Wait a minute" in answer.text
+    assert "Wait 60 seconds" in answer.text
+    assert code in answer.text  # nothing typed is lost
     clock.tick(seconds=61)
     assert client.post("/continue", data={"code": code}).status_code == 303
+
+
+def test_guessing_without_a_cookie_is_stopped_by_the_limit_of_the_address(
+    app: FastAPI, client: TestClient, code: str, clock
+):
+    app.state.rates = Rates({"codes": "20/minute"}, lambda: clock().timestamp())
+    for _ in range(20):
+        client.cookies.clear()
+        assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422
+
+    client.cookies.clear()
+    assert client.post("/continue", data={"code": code}).status_code == 429
 
 
 def test_a_browser_with_records_asks_before_it_leaves_them(milo: TestClient, code: str):

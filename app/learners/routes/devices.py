@@ -72,10 +72,12 @@ def use_code(
         )
         return _entry(request, learner, [_problem("code", message)], 422, code)
     rates: Rates = request.app.state.rates
-    client = client_of(request.scope)
-    if not rates.has_room("codes", client):
-        message = "Too many wrong codes. Wait a minute, then try again."
-        return _entry(request, learner, [_problem("code", message)], 429)
+    who = client_of(request.scope), _visitor(request).known_digest
+    if seconds := rates.seconds_to_wait("codes", *who):
+        message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
+        answer = _entry(request, learner, [_problem("code", message)], 429, code)
+        answer.headers["retry-after"] = str(seconds)
+        return answer
     digest = _doorkeeper(request).digest(plain(code))
     unasked = bool(learner.home) and leave != "yes"
     if unasked and store.code_works(db, digest, now):
@@ -83,7 +85,7 @@ def use_code(
         return _entry(request, learner, [_problem("leave", message)], 422, code)
     found = None if unasked else store.use_code(db, digest, now)
     if found is None:
-        rates.admit("codes", client)
+        rates.admit("codes", *who)
         message = "This code is not valid. A code works once, for ten minutes."
         return _entry(request, learner, [_problem("code", message)], 422)
     store.leave(db, _visitor(request).digest, now)

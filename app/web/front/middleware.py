@@ -181,7 +181,7 @@ class Front:
         door = self._door
         refuse_null(exchange.path, exchange.target[1])
         work = kind_of(exchange.method, exchange.path, exchange.target[1])
-        door.rates.admit(work, exchange.client)
+        door.rates.admit(work, exchange.client, exchange.visitor.known_digest)
         async with door.intake.whole(
             receive, exchange.headers, door.room(exchange), exchange.client
         ) as whole:
