@@ -18,6 +18,8 @@ _BYTES = 64 * 1024 * 1024
 _ENTRY = 1000  # bytes of what holds a page, about
 _LARGEST_SHARE = 16  # one page takes no more of the room than this part
 _STRANGER = -1
+USUAL_CACHING = b"private, no-cache"
+"""The Cache-Control of a page that says nothing else."""
 
 Sharing = Literal["all", "strangers", "nobody"]
 Target = tuple[str, bytes, str]
@@ -42,6 +44,7 @@ class KeptPage:
     version: str
     changes: int | None
     until: float
+    caching: bytes = USUAL_CACHING
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,11 +9,13 @@ from app.web.cookies import COOKIE
 from app.web.front.headers import Headers
 from app.web.front.prefix import body_below, headers_below
 from app.web.front.rate_counting import client_of
-from app.web.page_cache import KeptPage, Target
+from app.web.page_cache import USUAL_CACHING, KeptPage, Target
 from app.web.visitor import Visitor
 
 _TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
 _OURS = f"{COOKIE}=".encode()
+# They name a person. Back must not show them after that person has left the browser.
+_PERSONAL = ("/settings", "/continue")
 # The worker drops the pages it kept: they were another learner's.
 _NEW = (b"x-new-browser", b"yes")
 
@@ -75,6 +77,12 @@ class Exchange:
         """The content type of the recorded answer."""
         return dict(self._recorded).get(b"content-type", b"")
 
+    @property
+    def caching(self) -> bytes:
+        """How the browser may store the recorded answer, as Cache-Control says it."""
+        usual = b"no-store" if self.path.startswith(_PERSONAL) else USUAL_CACHING
+        return dict(self._recorded).get(b"cache-control", usual)
+
     async def record(self, message: Message) -> None:
         """Hold the app's answer back, or pass it on where it comes in pieces."""
         if message["type"] == "http.response.start":
@@ -96,7 +104,7 @@ class Exchange:
         """Send a kept answer, or say that the browser already has it."""
         words = [
             (b"etag", kept.packed.tag),
-            (b"cache-control", b"private, no-cache"),
+            (b"cache-control", kept.caching),
             (b"vary", b"accept-encoding, cookie"),
         ]
         if self.number:  # it was made just now, so the log may speak of it
@@ -114,9 +122,9 @@ class Exchange:
 
     async def finish(self) -> None:
         """Send the recorded answer."""
-        words = [pair for pair in self._recorded if pair[0] != b"content-length"]
-        if not any(name == b"cache-control" for name, _ in words):
-            words.append((b"cache-control", b"private, no-cache"))
+        replaced = {b"content-length", b"cache-control"}
+        words = [pair for pair in self._recorded if pair[0] not in replaced]
+        words.append((b"cache-control", self.caching))
         words += self._carried()
         words.append((b"x-request-id", self.number.encode()))
         if self.kind.startswith(_TEXT):

@@ -211,7 +211,9 @@ class Front:
         changes = None if shared else now.changes
         quality = quality_of(exchange.body, shared=wish.sharing != "nobody")
         packed = Packed(exchange.body, quality)
-        kept = KeptPage(packed, exchange.kind, now.version, changes, wish.until)
+        kept = KeptPage(
+            packed, exchange.kind, now.version, changes, wish.until, exchange.caching
+        )
         if shared or changes is not None:
             self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)
         await exchange.give(kept)
