@@ -93,7 +93,13 @@ class Settings(BaseSettings):
         description="File of your own prices of parts (TOML), shown on the pages of "
         "hardware and offered to calculators; empty means none.",
     )
-    workers: int = Field(1, ge=1, le=64, description="Server processes.")
+    workers: int = Field(
+        1,
+        ge=1,
+        le=64,
+        description="Server processes; each counts rates and connections by itself, so "
+        "a client may reach every limit once in each.",
+    )
     url: Annotated[str, AfterValidator(_public)] = Field(
         "",
         description="Public address, e.g. https://study.example/nca/, for links that "
@@ -106,8 +112,8 @@ class Settings(BaseSettings):
     )
     proxies: Annotated[str, AfterValidator(_proxies)] = Field(
         "",
-        description="Addresses or networks of proxies whose X-Forwarded-For, -Proto "
-        "and -Prefix are believed, parted by commas.",
+        description="Addresses or networks of proxies, parted by commas, whose "
+        "X-Forwarded-For and -Proto are believed; without HEADROOM_URL -Prefix too.",
     )
     secure_cookies: bool = Field(
         False,
@@ -117,7 +123,7 @@ class Settings(BaseSettings):
     cookie: Annotated[str, AfterValidator(_cookie)] = Field(
         COOKIE,
         description="Name of the cookie with a learner's key; servers that share a "
-        "host need one each. Its path is that of HEADROOM_URL.",
+        "host need one each. Over HTTPS and without a path it begins with __Host-.",
     )
     log: Literal["text", "json"] = Field(
         "text", description="How the log is written to standard error: text or json."
@@ -136,7 +142,7 @@ class Settings(BaseSettings):
         1000, ge=10, description="Connections that one process holds open."
     )
     client_connections: int = Field(
-        100,
+        400,  # 30 browsers behind one address open 6 each, and more while pages change
         ge=5,
         description="Connections of one client, proxies that are named aside.",
     )
@@ -153,7 +159,7 @@ class Settings(BaseSettings):
         "1200/minute;20000/hour",
         description="Forms that one client may send, or off.",
     )
-    rate_learner_writes: RateWords = Field(
+    rate_writes_browser: RateWords = Field(
         "300/minute;5000/hour",
         description="Forms that one browser may send, or off.",
     )
@@ -175,14 +181,27 @@ class Settings(BaseSettings):
         "300/minute", description="Searches that one client may ask for, or off."
     )
     rate_imports: RateWords = Field(
-        "10/minute", description="Files of cards that one client may send, or off."
+        "60/minute",
+        description="Files of cards that may come from one address, or off.",
     )
+    rate_imports_browser: RateWords = Field(
+        "6/minute", description="Files of cards that one browser may send, or off."
+    )
+    # There are 30^8 codes, 6.6 * 10^11. 600 tries a minute are 6,000 in the ten minutes
+    # of a code, so one code in 109 million is guessed. With 30 codes in use at any time
+    # of the day, one is guessed in 69 years.
     rate_codes: RateWords = Field(
-        "60/minute", description="Wrong device codes that one client may try, or off."
+        "600/minute",
+        description="Wrong device codes that may come from one address, or off.",
     )
+    rate_codes_browser: RateWords = Field(
+        "10/minute", description="Wrong device codes that one browser may try, or off."
+    )
+    # A learner with a first page read takes 610 bytes on the disk: at most 53 MB a day
+    # from one address. Who only reads pages has no row and is not counted.
     rate_learners: RateWords = Field(
-        "60/minute;2000/day",
-        description="Learners that may begin from one client, or off.",
+        "120/minute;3600/hour",
+        description="Learners that may begin from one address, or off.",
     )
 
     @property
@@ -226,12 +245,9 @@ class Settings(BaseSettings):
 
     @property
     def rates(self) -> dict[str, str]:
-        """The limit of each kind of work, by its name."""
-        return {
-            name.removeprefix("rate_"): getattr(self, name)
-            for name in type(self).model_fields
-            if name.startswith("rate_")
-        }
+        """The limit of each kind of costly work, by the name after `rate_`."""
+        names = [name for name in type(self).model_fields if name.startswith("rate_")]
+        return {name.removeprefix("rate_"): getattr(self, name) for name in names}
 
 
 def rows(settings: Settings) -> list[tuple[str, str, str, str]]:

@@ -44,7 +44,6 @@ from app.upkeep.secret import key_of
 from app.web import chooser, errors, health, logs, worker
 from app.web.addresses import RouteNames
 from app.web.clock import system_clock
-from app.web.cookies import COOKIE
 from app.web.course import with_calculators
 from app.web.front.admission import Admission, Bounds
 from app.web.front.body import Intake, Patience
@@ -100,9 +99,9 @@ def create_app(
     errors.install(app)
     app.router.routes.extend(_rooms(authoring=settings.authoring))
     app.add_middleware(Front, door=_door(app))
-    if settings.cookie != COOKIE:
-        app.add_middleware(CookieNames, name=settings.cookie)
-    app.add_middleware(Proxies, trusted=settings.trusted, root=settings.prefix)
+    app.add_middleware(CookieNames, name=settings.cookie, https=settings.https)
+    root = settings.prefix if settings.url else None
+    app.add_middleware(Proxies, trusted=settings.trusted, root=root)
     return app
 
 

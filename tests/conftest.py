@@ -161,7 +161,7 @@ def _settings() -> Settings:
         # All learners of a test come from one address, and do not pause.
         rate_learners="off",
         rate_writes="off",
-        rate_learner_writes="off",
+        rate_writes_browser="off",
     )
 
 

@@ -26,6 +26,8 @@ from app.web.page_cache import keep
 from app.web.render import page, reply
 
 router = APIRouter(include_in_schema=False)
+# An SVG file of an author is a document when it is opened by itself: it runs nothing.
+_PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
 async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> Sheet:
@@ -105,7 +107,7 @@ def picture(
     is_own = file.resolve() == file  # no link to another file
     if not is_own or file.suffix not in PICTURES or not file.is_file():
         raise NotFound("There is no picture of this name beside the page.")
-    return FileResponse(file)
+    return FileResponse(file, headers={"content-security-policy": _PICTURE_POLICY})
 
 
 @router.get("/cheatsheets")

@@ -24,6 +24,16 @@ WEEKDAYS = {
 _LONGEST = 40  # characters of an input that an answer repeats
 
 
+class CodeForm(BaseModel):
+    """A device code as typed, and what was agreed to."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    code: str = ""
+    confirm: str = ""
+    leave: str = ""
+
+
 class SettingsForm(BaseModel):
     """The settings as typed; `read` turns them into values."""
 

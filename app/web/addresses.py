@@ -47,6 +47,14 @@ def public(request: Request) -> str:
     return told.rstrip("/") + (f"/courses/{course}" if course else "")
 
 
+def is_trustworthy(request: Request) -> bool:
+    """Whether browsers take the connection for secure: HTTPS, or the own machine."""
+    if request.app.state.settings.https or request.url.scheme == "https":
+        return True
+    host = request.url.hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
 def public_address_of(request: Request) -> str:
     """The whole address that was asked for, query included."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))

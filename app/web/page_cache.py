@@ -18,10 +18,13 @@ _BYTES = 64 * 1024 * 1024
 _ENTRY = 1000  # bytes of what holds a page, about
 _LARGEST_SHARE = 16  # one page takes no more of the room than this part
 _STRANGER = -1
+USUAL_CACHING = b"private, no-cache"
+"""The Cache-Control of a page that says nothing else."""
 
 Sharing = Literal["all", "strangers", "nobody"]
-Target = tuple[str, bytes]
-Key = tuple[str, bytes, str, str, str]
+Target = tuple[str, bytes, str]
+"""What a page was made for: path, query, and the prefix of the addresses in it."""
+Key = tuple[str, bytes, str, str, str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,6 +44,7 @@ class KeptPage:
     version: str
     changes: int | None
     until: float
+    caching: bytes = USUAL_CACHING
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Pages:
         return self._changes[digest]
 
     def find(self, target: Target, visitor: Visitor, now: Moment) -> KeptPage | None:
-        """The kept answer for (path, query), if it still holds."""
+        """The kept answer for this target, if it still holds."""
         for key in _keys(target, visitor, now.changes):
             entry = self._kept.get(key)
             if entry is None:
@@ -124,7 +128,7 @@ class Pages:
     def put(
         self, target: Target, visitor: Visitor, kept: KeptPage, sharing: Sharing
     ) -> None:
-        """Keep an answer for (path, query)."""
+        """Keep an answer for this target."""
         key = _key(target, visitor, kept.changes, sharing)
         size = _ENTRY + 2 * len(kept.packed.body) + sum(map(len, key))
         if size <= self._kept.maxsize // _LARGEST_SHARE:
@@ -132,7 +136,7 @@ class Pages:
 
     def forget(self, digests: Collection[str]) -> None:
         """Throw away every page that was made for these sessions."""
-        for key in [key for key in self._kept if key[2] in digests]:
+        for key in [key for key in self._kept if key[3] in digests]:
             self._kept.pop(key, None)
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from app.content.live.courses import Courses
 from app.drawings.meters import draw_meter, draw_meters, draw_shares, draw_steps
 from app.drawings.signs import SIGNS
 from app.estimator.units import format_value
+from app.web.addresses import is_trustworthy
 from app.web.static import StaticFiles
 from app.web.words import (
     count_of,
@@ -64,7 +65,12 @@ def page(
     A template gets only what its route passes; the frame of the page needs
     `learner` (see `learners.current`) and reads the rest from `request`.
     """
-    return HTMLResponse(_render(request, template, context), status)
+    answer = HTMLResponse(_render(request, template, context), status)
+    if getattr(context.get("learner"), "home", 0) and not is_trustworthy(request):
+        # Clear-Site-Data is ignored there, so that Back would show the page, with the
+        # name of whoever has left the browser.
+        answer.headers["cache-control"] = "no-store"
+    return answer
 
 
 def reply(

@@ -41,6 +41,11 @@ class Visitor:
     author: bool = False
 
     @property
+    def known_digest(self) -> str:
+        """The digest of a key that the browser brought; empty for one made just now."""
+        return "" if self.cookie else self.digest
+
+    @property
     def look(self) -> str:
         """What pages show of the browser itself: two looks are two pages."""
         return f"{self.theme}+author" if self.author else self.theme

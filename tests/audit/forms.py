@@ -122,13 +122,8 @@ def _browser(app: FastAPI, below: str) -> TestClient:
 
 
 def _app(folder: Path, content: Path) -> FastAPI:
-    unlimited = {
-        f"rate_{kind}": "off"
-        for kind in (
-            *("estimates", "comparisons", "searches"),
-            *("imports", "codes", "learners"),
-        )
-    }
+    rates = (name for name in Settings.model_fields if name.startswith("rate_"))
+    unlimited: dict[str, Any] = dict.fromkeys(rates, "off")
     settings = Settings(data=folder, content=content, secret="s" * 40, **unlimited)
     engine = make_engine(settings.database)
     upgrade(engine)

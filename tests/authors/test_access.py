@@ -168,6 +168,27 @@ def test_over_tls_the_cookie_stays_on_tls(app: FastAPI):
     assert all("Secure" in line for line in lines)
 
 
+def test_over_https_no_other_host_can_set_the_cookie_of_an_author(
+    app: FastAPI, author: TestClient
+):
+    own = f"__Host-{AUTHOR}"
+    with visit(app, "https://study.example") as client:
+        old = author.cookies[AUTHOR]
+        client.cookies.set(AUTHOR, old, domain="study.example", path="/")
+        assert client.get("/authoring").status_code == 200
+
+        lines = enter(client, token_of(link(app))).headers.get_list("set-cookie")
+
+        assert [line.partition("=")[0] for line in lines if AUTHOR in line] == [
+            own,
+            AUTHOR,
+        ]
+        assert own in client.cookies
+        assert AUTHOR not in client.cookies
+        client.cookies.set(AUTHOR, "x", domain="study.example", path="/")
+        assert client.get("/authoring").status_code == 200
+
+
 def test_a_link_works_once(app: FastAPI, client: TestClient, rosa: TestClient):
     token = token_of(link(app))
     enter(client, token)

@@ -18,6 +18,7 @@ from app.main import create_app
 from app.web.addresses import own_address
 from tests.browser.server import free_port
 from tests.conftest import TINY, visit
+from tests.learners.test_devices import enter
 
 HOME = "https://study.example/nca"
 
@@ -143,10 +144,10 @@ def test_a_learner_who_lost_the_cookie_gets_back_in(
     code = address.partition("code=")[2]
     with visit(now_app) as new:
         assert f'value="{code}"' in new.get(address).text
-        assert new.post("/continue", data={"code": code}).is_redirect
+        assert enter(new, code).is_redirect
         assert "Rosa Meyer" in new.get("/settings").text
     with visit(now_app) as third:
-        assert third.post("/continue", data={"code": code}).status_code == 422
+        assert enter(third, code).status_code == 422
     entry = session.exec(select(AuditEntry)).one()
     assert (entry.session, entry.action) == (0, "learner code made")
     assert entry.subject == "learner 1"
@@ -191,7 +192,7 @@ def test_a_lost_secret_loses_no_learner(
         main(["learners", "link", "Rosa Meyer"])
 
         code = re.findall(r"code=(\S+)", capsys.readouterr().out)[0]
-        client.post("/continue", data={"code": code})
+        enter(client, code)
         assert "Rosa Meyer" in client.get("/settings").text
     app.state.engine.dispose()
     app.state.pages.close()

@@ -77,6 +77,18 @@ def test_it_is_served_as_what_it_is(visit, name: str):
     assert kind.startswith("image/")
 
 
+def test_nothing_in_it_can_run(folder: Path, settings: Settings, clock):
+    """Its own policy takes the place of the one that pages have."""
+    app = create_app(settings, clock, LiveLibrary(folder))
+    with TestClient(app) as client:
+        headers = client.get("/concepts/weights/files/img/board.svg").headers
+
+    assert headers.get_list("content-security-policy") == [
+        "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+    ]
+    assert headers["x-content-type-options"] == "nosniff"
+
+
 def test_what_lies_elsewhere_is_not_served(folder: Path, visit):
     topic = folder / "topics" / "weights"
     (folder / "secret.png").write_bytes(PICTURES["board.png"])

@@ -7,7 +7,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import DeviceCode
+from app.db.tables import DeviceCode, Learner, Note, StudyDay
 from app.web.cookies import COOKIE
 from app.web.front.rate_counting import Rates
 from tests.conftest import visit
@@ -25,6 +25,12 @@ def ask_for_code(client: TestClient) -> str:
     return found[1]
 
 
+def enter(client: TestClient, code: str, **more: str):
+    """Enter a code and confirm that the records are one's own."""
+    form = {"code": code, "confirm": "yes", **more}
+    return client.post("/continue", data=form)
+
+
 @pytest.fixture
 def code(rosa: TestClient) -> str:
     name(rosa, "Rosa Meyer")
@@ -32,25 +38,23 @@ def code(rosa: TestClient) -> str:
 
 
 def test_a_code_brings_the_learner_to_another_browser(client: TestClient, code: str):
-    answer = client.post("/continue", data={"code": code})
+    answer = enter(client, code)
 
     assert answer.headers["location"] == "/"
     assert "Rosa Meyer" in client.get("/settings").text
 
 
 def test_a_code_may_be_typed_carelessly(client: TestClient, code: str):
-    answer = client.post(
-        "/continue", data={"code": f" {code.lower().replace('-', ' ')} "}
-    )
+    answer = enter(client, f" {code.lower().replace('-', ' ')} ")
 
     assert answer.status_code == 303
 
 
 def test_a_code_works_once(app: FastAPI, client: TestClient, code: str):
-    client.post("/continue", data={"code": code})
+    enter(client, code)
 
     with visit(app) as third:
-        answer = third.post("/continue", data={"code": code})
+        answer = enter(third, code)
 
     assert answer.status_code == 422
     assert "works once" in answer.text
@@ -59,14 +63,14 @@ def test_a_code_works_once(app: FastAPI, client: TestClient, code: str):
 def test_a_code_ends_after_ten_minutes(client: TestClient, code: str, clock):
     clock.tick(minutes=10, seconds=1)
 
-    assert client.post("/continue", data={"code": code}).status_code == 422
+    assert enter(client, code).status_code == 422
 
 
 def test_a_new_code_ends_the_old_one(rosa: TestClient, client: TestClient, code: str):
     newer = ask_for_code(rosa)
 
-    assert client.post("/continue", data={"code": code}).status_code == 422
-    assert client.post("/continue", data={"code": newer}).status_code == 303
+    assert enter(client, code).status_code == 422
+    assert enter(client, newer).status_code == 303
 
 
 def test_the_database_does_not_hold_the_code(code: str, session: Session):
@@ -76,31 +80,132 @@ def test_the_database_does_not_hold_the_code(code: str, session: Session):
     assert len(row.digest) == 64
 
 
-def test_guessing_is_stopped_after_sixty_tries(
+def test_guessing_is_stopped_until_the_minute_ends(
     app: FastAPI, client: TestClient, code: str, clock
 ):
-    codes = app.state.settings.rates["codes"]
-    app.state.rates = Rates({"codes": codes}, lambda: clock().timestamp())
-    for _ in range(60):
+    app.state.rates = Rates(app.state.settings.rates, lambda: clock().timestamp())
+    client.get("/continue")
+    for _ in range(10):
         assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422
 
-    answer = client.post("/continue", data={"code": code})
+    answer = enter(client, code)
 
     assert answer.status_code == 429
-    assert "Wait a minute" in answer.text
+    assert "Wait 60 seconds" in answer.text
+    assert code in answer.text  # nothing typed is lost
     clock.tick(seconds=61)
-    assert client.post("/continue", data={"code": code}).status_code == 303
+    assert enter(client, code).status_code == 303
+
+
+def test_guessing_without_a_cookie_is_stopped_by_the_limit_of_the_address(
+    app: FastAPI, client: TestClient, code: str, clock
+):
+    app.state.rates = Rates({"codes": "20/minute"}, lambda: clock().timestamp())
+    for _ in range(20):
+        client.cookies.clear()
+        assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422
+
+    client.cookies.clear()
+    assert enter(client, code).status_code == 429
 
 
 def test_a_browser_with_records_asks_before_it_leaves_them(milo: TestClient, code: str):
     name(milo, "Milo")
 
-    answer = milo.post("/continue", data={"code": code})
+    page = milo.get(f"/continue?code={code}").text
+    answer = enter(milo, code)
 
+    assert "This browser leaves the records that it has now" in page
+    assert "Tick the box first" not in page
     assert answer.status_code == 422
-    assert "will be left behind" in answer.text
-    assert milo.post("/continue", data={"code": code, "leave": "yes"}).is_redirect
+    assert "Tick the box first" in answer.text
+    for text in (page, answer.text):
+        assert facts(text)["Name"] == ["Rosa Meyer", "Milo"]
+    assert enter(milo, code, leave="yes").is_redirect
     assert "Rosa Meyer" in milo.get("/settings").text
+
+
+def facts(page: str) -> dict[str, list[str]]:
+    """What a page says of records: the cells of each line by its label."""
+    lines = re.findall(r"<tr>(.*?)</tr>", page, re.DOTALL)
+    cells = [re.findall(r"<t[hd].*?>(.*?)</t[hd]>", line, re.DOTALL) for line in lines]
+    return {line[0]: [strip(cell) for cell in line[1:]] for line in cells}
+
+
+def strip(html: str) -> str:
+    return re.sub(r"<[^>]*>", "", html).replace("\xa0", " ").strip()
+
+
+@pytest.mark.parametrize("way", ["link", "typed"])
+def test_a_code_says_whose_records_it_leads_to_and_changes_nothing_yet(
+    client: TestClient, code: str, way: str
+):
+    if way == "link":
+        answer = client.get(f"/continue?code={code}")
+    else:
+        answer = client.post("/continue", data={"code": code})
+
+    assert answer.status_code == 200
+    assert "this browser studies as “Rosa Meyer” from now\non" in answer.text
+    assert "This browser leaves" not in answer.text
+    told = facts(answer.text)
+    assert told["Name"] == ["Rosa Meyer"]
+    assert told["Since"] == ["June 9, 2026"]
+    assert "Rosa Meyer" not in client.get("/settings").text
+    assert enter(client, code).is_redirect
+
+
+def test_records_are_told_by_what_was_done_with_them(
+    client: TestClient, code: str, session: Session
+):
+    learner = session.exec(select(Learner)).one()
+    for day in ("2026-06-08", "2026-06-09"):
+        session.add(StudyDay(learner_id=learner.id, day=day, answers=600, reviews=7))
+    session.add(Note(learner_id=learner.id, topic="t", section="", words="w", at=1))
+    session.add(Note(learner_id=learner.id, topic="u", section="", marked=True, at=1))
+    session.commit()
+
+    told = facts(client.get(f"/continue?code={code}").text)
+
+    assert [told[name] for name in ("Study days", "Answers", "Reviews", "Notes")] == [
+        ["2"],
+        ["1,200"],
+        ["14"],
+        ["1"],
+    ]
+
+
+def test_a_code_of_ones_own_records_is_not_used_up(rosa: TestClient, code: str):
+    answer = enter(rosa, code, leave="yes")
+
+    assert answer.status_code == 409
+    assert "records that are here already" in answer.text
+    assert "Rosa Meyer" in rosa.get("/settings").text
+
+
+def test_another_site_cannot_use_up_the_tries_of_an_address(
+    app: FastAPI, client: TestClient, code: str
+):
+    app.state.rates = Rates({"codes": "1/day"})
+    embedded = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "image"}
+    for _ in range(5):
+        answer = client.get("/continue?code=AAAA-AAAA", headers=embedded)
+        assert answer.status_code == 200
+        assert "AAAA-AAAA" in answer.text
+
+    followed = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "document"}
+    answer = client.get(f"/continue?code={code}", headers=followed)
+    assert facts(answer.text)["Name"] == ["Rosa Meyer"]
+
+
+def test_a_code_in_the_address_is_guessed_as_seldom_as_a_typed_one(
+    app: FastAPI, client: TestClient, code: str
+):
+    app.state.rates = Rates({"codes": "3/day"})
+    tried = [client.get("/continue?code=AAAA-AAAA").status_code for _ in range(4)]
+
+    assert tried == [422, 422, 422, 429]
+    assert client.get(f"/continue?code={code}").status_code == 429
 
 
 @pytest.mark.parametrize(

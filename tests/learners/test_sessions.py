@@ -15,7 +15,7 @@ from app.main import create_app
 from app.web.cookies import COOKIE
 from app.web.visitor import digest_of
 from tests.conftest import visit
-from tests.learners.test_devices import ask_for_code, name
+from tests.learners.test_devices import ask_for_code, enter, name
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 PHONE = (
@@ -32,7 +32,7 @@ def phone(app: FastAPI, rosa: TestClient):
     with visit(app) as client:
         client.headers["user-agent"] = PHONE
         code = ask_for_code(rosa)
-        assert client.post("/continue", data={"code": code}).is_redirect
+        assert enter(client, code).is_redirect
         yield client
 
 
@@ -178,7 +178,7 @@ def test_everywhere_else_is_signed_out_at_once(
     app: FastAPI, rosa: TestClient, phone: TestClient
 ):
     with visit(app) as third:
-        third.post("/continue", data={"code": ask_for_code(rosa)})
+        enter(third, ask_for_code(rosa))
 
         rosa.post("/settings/sessions/revocation")
 
@@ -194,7 +194,7 @@ def test_signing_out_ends_a_code_that_nobody_has_typed_yet(
     sign_out(rosa, number_of(rosa))
 
     with visit(app) as third:
-        assert third.post("/continue", data={"code": code}).status_code == 422
+        assert enter(third, code).status_code == 422
 
 
 @pytest.mark.usefixtures("phone")
@@ -248,7 +248,7 @@ def test_a_browser_that_continues_elsewhere_leaves_its_former_session(
     name(milo, "Milo")
     key = milo.cookies[COOKIE]
 
-    milo.post("/continue", data={"code": ask_for_code(rosa), "leave": "yes"})
+    enter(milo, ask_for_code(rosa), leave="yes")
 
     (former,) = [r for r in rows(session) if r.digest == digest_of(key.split(".")[0])]
     assert former.revoked_at is not None

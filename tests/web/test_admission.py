@@ -18,6 +18,23 @@ def test_cookies_that_are_too_long_are_refused(client: TestClient, address: str)
     assert "at most 8,192 are read" in answer.text
 
 
+def test_cookies_that_come_in_several_lines_are_counted_together(client: TestClient):
+    lines = [("cookie", f"x{n}=" + "y" * 7 * KILO) for n in range(4)]
+
+    assert client.get("/", headers=lines).status_code == 431
+    assert client.get("/", headers=lines[:1]).status_code == 200
+
+
+@pytest.mark.parametrize("hosts", [("evil.example", "a"), ("a", "a")])
+def test_a_request_with_two_hosts_is_refused(client: TestClient, hosts):
+    client.get("/glossary")
+
+    answer = client.get("/glossary", headers=[("host", host) for host in hosts])
+
+    assert answer.status_code == 400
+    assert "more than one Host" in answer.text
+
+
 def test_a_query_that_is_too_long_is_refused(client: TestClient):
     answer = client.get("/calculators/kv-cache/result?model=" + "x" * 60 * KILO)
 
@@ -29,7 +46,7 @@ def test_the_key_of_a_kept_page_counts_like_its_body():
     pages, visitor = Pages(None, most=KILO * KILO), Visitor("key", b"")
     now = Moment("1", 0.0, None)
     kept = KeptPage(Packed(b"page"), b"text/html", "1", None, float("inf"))
-    targets = [(f"/{number}", b"x" * 10_000) for number in range(300)]
+    targets = [(f"/{number}", b"x" * 10_000, "") for number in range(300)]
 
     for target in targets:
         pages.put(target, visitor, kept, "all")

@@ -8,6 +8,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 
 from app.db.engine import DbSession
+from tests.conftest import visit
 
 WRITE = "/settings/appearance"
 
@@ -182,3 +183,38 @@ def test_a_request_knows_its_number(app: FastAPI, client: TestClient):
     answer = client.get("/number")
 
     assert answer.headers["x-request-id"] in answer.text
+
+
+@pytest.mark.parametrize(
+    "path", ["/settings", "/settings/erasure", "/settings/cards", "/continue"]
+)
+def test_no_browser_stores_what_names_a_person(app: FastAPI, path: str):
+    with visit(app, "https://study.example") as browser:
+        browser.post("/concepts/weights/readings")
+        answers = [browser.get(path), browser.post("/settings/departure")]
+
+    assert {answer.headers["cache-control"] for answer in answers} == {"no-store"}
+
+
+@pytest.mark.parametrize(
+    ("base", "caching"),
+    [
+        ("http://study.example", "no-store"),
+        ("https://study.example", "private, no-cache"),
+        ("http://localhost:8000", "private, no-cache"),
+        ("http://127.0.0.1:8000", "private, no-cache"),
+    ],
+)
+def test_pages_of_a_learner_are_not_stored_where_they_cannot_be_cleared(
+    app: FastAPI, base: str, caching: str
+):
+    """A browser obeys Clear-Site-Data over HTTPS and on its own machine alone."""
+    with visit(app, base) as browser:
+        stranger = browser.get("/glossary")
+        browser.post("/concepts/weights/readings")
+        pages = ["/glossary", "/", "/concepts/weights", "/notes"]
+        for _ in range(2):  # the second from the kept pages
+            answers = [browser.get(page) for page in pages]
+            assert {a.headers["cache-control"] for a in answers} == {caching}
+
+    assert stranger.headers["cache-control"] == "private, no-cache"

@@ -132,6 +132,33 @@ def test_a_page_that_was_kept_for_one_prefix_is_not_given_to_another(made):
     assert "/study/" not in moved
 
 
+def test_a_page_made_below_a_prefix_is_not_given_to_an_address_of_the_same_words(made):
+    with through(made(proxies="10.1.2.3")) as client:
+        below = client.get("/glossary")
+        del client.headers["x-forwarded-prefix"]
+        nowhere = client.get("/study/glossary")
+
+    assert below.status_code == 200
+    assert nowhere.status_code == 404
+    assert '"/study/' not in nowhere.text
+
+
+@pytest.mark.parametrize(
+    ("url", "root"),
+    [("https://study.example/", ""), ("https://study.example/nca/", "/nca")],
+)
+def test_the_public_address_names_the_prefix_and_no_header_does(
+    made, url: str, root: str
+):
+    with through(made(proxies="10.1.2.3", url=url)) as client:
+        page = client.get("/glossary")
+        cookie = client.get("/settings").headers["set-cookie"]
+
+    assert f'"{root}/course"' in page.text
+    assert "/study/" not in page.text
+    assert f"; Path={root}/;" in cookie
+
+
 @pytest.mark.parametrize(
     "prefix", ["study", "/", "//evil.example", '/"onload="x', "/a b", "/a//b"]
 )

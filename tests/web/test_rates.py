@@ -58,6 +58,37 @@ def test_the_refusal_says_how_long_to_wait():
     assert "Wait 2600 seconds" in refused.value.detail
 
 
+def test_a_browser_that_is_refused_takes_nothing_from_its_address():
+    rates = Rates({"work": "4/minute", "work_browser": "2/minute"}, Seconds())
+
+    def ask(browser: str) -> str:
+        try:
+            rates.admit("work", "a", browser)
+        except HTTPException as refused:
+            return refused.detail.partition(". ")[0]
+        return "admitted"
+
+    assert [ask("one") for _ in range(9)].count("admitted") == 2
+    assert "from your browser" in ask("one")
+    assert [ask("two"), ask("three")] == ["admitted", "admitted"]
+    assert "from your address" in ask("four")
+
+
+def test_a_browser_without_a_key_counts_for_its_address_alone():
+    rates = Rates({"work": "4/minute", "work_browser": "2/minute"}, Seconds())
+
+    assert spent(rates) == 4
+
+
+def test_the_wait_is_that_of_the_longest_window_that_is_full():
+    rates = Rates({"work": "1/minute;1/hour"}, Seconds())
+
+    assert rates.seconds_to_wait("work", "a") == 0
+    rates.admit("work", "a")
+    assert rates.seconds_to_wait("work", "a") == 2600
+    assert rates.seconds_to_wait("work", "b") == 0
+
+
 def test_off_means_no_limit():
     assert spent(Rates({"work": "off"}, Seconds())) == 100
 
@@ -126,7 +157,7 @@ def test_forms_are_counted_by_address_and_by_browser(
     settings: Settings, clock, live_library
 ):
     few = settings.model_copy(
-        update={"rate_writes": "5/hour", "rate_learner_writes": "3/hour"}
+        update={"rate_writes": "5/hour", "rate_writes_browser": "3/hour"}
     )
     app = create_app(few, clock, live_library)
 
@@ -138,17 +169,77 @@ def test_forms_are_counted_by_address_and_by_browser(
         rosa.get("/glossary")
         milo.get("/glossary")
         assert send(rosa) == [303, 303, 303, 429]
-        assert send(milo) == [303, 429, 429, 429]
+        assert send(milo) == [303, 303, 429, 429]
 
 
+@pytest.mark.parametrize(
+    "limit", [{"rate_codes": "3/minute"}, {"rate_codes_browser": "3/minute"}]
+)
 def test_wrong_codes_are_tried_so_often_and_no_more(
-    settings: Settings, clock, live_library
+    settings: Settings, clock, live_library, limit: dict[str, str]
 ):
-    few = settings.model_copy(update={"rate_codes": "3/minute"})
+    few = settings.model_copy(update=limit)
     with visit(create_app(few, clock, live_library)) as client:
-        tried = [
-            client.post("/continue", data={"code": "2222-2222"}).status_code
-            for _ in range(5)
-        ]
+        client.get("/continue")
+        tried = [client.post("/continue", data={"code": "2222-2222"}) for _ in range(5)]
 
-    assert tried == [422, 422, 422, 429, 429]
+    assert [answer.status_code for answer in tried] == [422, 422, 422, 429, 429]
+    seconds = int(tried[-1].headers["retry-after"])
+    assert 1 <= seconds <= 60
+    assert f"Wait {seconds} seconds" in tried[-1].text
+
+
+class TestClassBehindOneAddress:
+    """Thirty browsers, all within one minute, with the limits as they come."""
+
+    SIZE = 30
+
+    @pytest.fixture
+    def browsers(self, settings: Settings, clock, live_library):
+        limit = Settings.model_fields[
+            "rate_learners"
+        ].default  # the one that tests lift
+        asked = settings.model_copy(update={"rate_learners": limit})
+        app = create_app(asked, clock, live_library)
+        app.state.rates._clock = Seconds()  # the minute does not end meanwhile
+        browsers = [visit(app) for _ in range(self.SIZE)]
+        for browser in browsers:
+            browser.get("/continue")
+        yield browsers
+        app.state.engine.dispose()
+        app.state.pages.close()
+
+    def test_all_of_several_classes_start(self, browsers):
+        for _ in range(3):
+            for browser in browsers:
+                browser.cookies.clear()
+                begun = browser.post("/concepts/weights/readings")
+                assert begun.status_code == 303
+
+    def test_all_send_a_file(self, browsers):
+        for browser in browsers:
+            sent = browser.post("/settings/cards", files={"file": ("a.apkg", b"x")})
+            assert sent.status_code == 422
+
+    def test_one_who_guesses_codes_or_sends_files_stops_nobody_else(self, browsers):
+        *others, guesser = browsers
+        wrong = {"code": "2222-2222"}
+        guesses = [guesser.post("/continue", data=wrong) for _ in range(100)]
+        file = {"file": ("a.apkg", b"x")}
+        files = [guesser.post("/settings/cards", files=file) for _ in range(100)]
+
+        assert {answer.status_code for answer in (*guesses, *files)} == {422, 429}
+        for browser in others:
+            assert browser.post("/continue", data=wrong).status_code == 422
+            assert browser.post("/settings/cards", files=file).status_code == 422
+
+
+def test_no_default_keeps_anybody_out_for_longer_than_an_hour(settings: Settings):
+    defaults = [
+        field.default
+        for name, field in Settings.model_fields.items()
+        if name.startswith("rate_")
+    ]
+
+    assert len(defaults) == len(settings.rates)
+    assert max(rate.seconds for one in defaults for rate in read_rates(one)) <= 3600

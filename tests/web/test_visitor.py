@@ -162,6 +162,90 @@ def test_two_servers_of_one_host_keep_their_learners_apart(
             app.state.pages.close()
 
 
+def set_minutes(browser: TestClient, minutes: int) -> list[str]:
+    """Write something; returns the Set-Cookie lines of the answer."""
+    form = {"minutes_a_day": str(minutes), "zone": "UTC"}
+    answer = browser.post("/settings", data=form)
+    assert answer.status_code == 303
+    return answer.headers.get_list("set-cookie")
+
+
+def test_over_https_the_cookie_is_one_that_no_other_host_can_set(app: FastAPI):
+    with visit(app, "https://study.example") as browser:
+        line = browser.get("/settings").headers["set-cookie"]
+
+    assert line.startswith(f"__Host-{COOKIE}=")
+    assert "; Path=/;" in line
+    assert "; Secure" in line
+    assert "Domain" not in line
+
+
+@pytest.mark.parametrize(
+    ("url", "base"),
+    [
+        ("", "http://study.example"),
+        ("https://study.example/nca/", "https://study.example"),
+    ],
+)
+def test_without_https_or_below_a_path_the_cookie_has_its_plain_name(
+    settings: Settings, clock: Clock, live_library: LiveLibrary, url: str, base: str
+):
+    app = create_app(settings.model_copy(update={"url": url}), clock, live_library)
+    with visit(app, base) as browser:
+        line = browser.get("/settings").headers["set-cookie"]
+    app.state.engine.dispose()
+    app.state.pages.close()
+
+    assert line.startswith(f"{COOKIE}=")
+
+
+def test_a_cookie_of_the_plain_name_counts_until_a_write_replaces_it(app: FastAPI):
+    with visit(app) as browser:
+        set_minutes(browser, 20)
+        old = browser.cookies[COOKIE]
+    with visit(app, "https://study.example") as browser:
+        browser.cookies.set(COOKIE, old, domain="study.example", path="/")
+        page = browser.get("/settings")
+        new, expired = set_minutes(browser, 40)
+        again = browser.get("/settings")
+
+        assert 'value="20"' in page.text
+        assert "set-cookie" not in page.headers
+        assert new.startswith(f"__Host-{COOKIE}={old}; ")
+        assert expired.startswith(f"{COOKIE}=; Max-Age=0; Path=/;")
+        assert dict(browser.cookies) == {f"__Host-{COOKIE}": old}
+        assert 'value="40"' in again.text
+
+
+@pytest.mark.parametrize("order", ["{mine}; {theirs}", "{theirs}; {mine}"])
+def test_a_cookie_of_another_host_does_not_count_beside_the_own_one(
+    app: FastAPI, order: str
+):
+    with visit(app, "https://study.example") as victim:
+        set_minutes(victim, 20)
+        mine = f"__Host-{COOKIE}={victim.cookies[f'__Host-{COOKIE}']}"
+    with visit(app) as attacker:
+        set_minutes(attacker, 40)
+        theirs = f"{COOKIE}={attacker.cookies[COOKIE]}"
+    both = {"cookie": order.format(mine=mine, theirs=theirs)}
+    with visit(app, "https://study.example") as browser:
+        assert 'value="20"' in browser.get("/settings", headers=both).text
+
+
+@pytest.mark.parametrize("lines", [1, 2])
+def test_the_first_of_two_cookies_of_one_name_counts(app: FastAPI, lines: int):
+    cookies = []
+    for minutes in (20, 40):
+        with visit(app) as browser:
+            set_minutes(browser, minutes)
+            cookies.append(f"{COOKIE}={browser.cookies[COOKIE]}")
+    sent = ["; ".join(cookies)] if lines == 1 else cookies
+    with visit(app) as browser:
+        page = browser.get("/settings", headers=[("cookie", line) for line in sent])
+
+    assert 'value="20"' in page.text
+
+
 @pytest.mark.parametrize("name", ["", "a b", "a=b", "theme", "x" * 41, "é"])
 def test_a_cookie_has_a_name_that_browsers_and_rooms_can_bear(name: str) -> None:
     with pytest.raises(ValueError, match="at most 40"):

@@ -80,7 +80,9 @@ class TestWhoComesAfter:
         code = re.search(r"\b[2-9A-Z]{4}-[2-9A-Z]{4}\b", page)
         assert code
 
-        answer = milo.post("/continue", data={"code": code[0], "leave": "yes"})
+        answer = milo.post(
+            "/continue", data={"code": code[0], "confirm": "yes", "leave": "yes"}
+        )
 
         assert answer.headers["clear-site-data"] == FORGET
 

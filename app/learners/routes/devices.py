@@ -1,18 +1,22 @@
 """Another browser comes in with a code; any of them can be signed out."""
 
+import datetime as dt
+from collections.abc import Mapping
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.errors import NotFound
 from app.learners import store
 from app.learners.codes import LENGTH, LIFE, new_code, plain
 from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
-from app.learners.forms import Problems
+from app.learners.forms import CodeForm
 from app.learners.settings_page import as_typed, settings_page
-from app.learners.store import Arrival
+from app.learners.store import Arrival, Records
+from app.scheduling.study_day import zone_of
 from app.web.addresses import public
 from app.web.clock import Now
 from app.web.cookies import forget_line
@@ -31,6 +35,18 @@ router = APIRouter()
 _MOST = 2**31 - 1  # of a row's number, with either database
 _LONGEST = 40  # characters of a code, whatever stands between them
 Number = Annotated[int, Path(ge=1, le=_MOST)]
+_NOT_VALID = "This code is not valid. A code works once, for ten minutes."
+
+
+class _CodeError(Exception):
+    """A code that is not taken: the message says why."""
+
+    def __init__(
+        self, message: str, status: int = 422, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers or {}
 
 
 @router.post("/settings/codes")
@@ -39,8 +55,7 @@ def make_code(
 ) -> HTMLResponse:
     """Shown in the answer and nowhere else: the database keeps a digest."""
     code = new_code()
-    digest = _doorkeeper(request).digest(plain(code))
-    store.add_code(db, learner.id, digest, now + LIFE)
+    store.add_code(db, learner.id, _digest(request, code), now + LIFE)
     address = f"{public(request)}/continue"
     return page(
         request, "learners/code.html", learner=learner, code=code, address=address
@@ -51,9 +66,18 @@ def make_code(
 def enter_code(
     request: Request,
     learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
     code: Annotated[str, Query(max_length=_LONGEST)] = "",
 ) -> HTMLResponse:
-    return _entry(request, learner, [], 200, code)
+    """Ask for a code, or say whose records those are of the code in the address."""
+    if not code or not _is_opened(request):
+        return _entry(request, learner, code)
+    try:
+        records = _find_records(request, learner, db, now, code)
+    except _CodeError as error:
+        return _entry(request, learner, code, error)
+    return _confirmation(request, learner, db, CodeForm(code=code), records)
 
 
 @router.post("/continue")
@@ -62,34 +86,23 @@ def use_code(
     learner: CurrentLearner,
     db: DbSession,
     now: Now,
-    code: Annotated[str, Form()] = "",
-    leave: Annotated[str, Form()] = "",
+    form: Annotated[CodeForm, Form()],
 ) -> Response:
-    if len(plain(code)) != LENGTH:
-        given = f"“{code[:_LONGEST]}” is not a code." if code else "Enter a code."
-        message = (
-            f"{given} A code has {LENGTH} letters and digits, none of 0, 1, I, L, O, U."
-        )
-        return _entry(request, learner, [_problem("code", message)], 422, code)
-    rates: Rates = request.app.state.rates
-    client = client_of(request.scope)
-    if not rates.has_room("codes", client):
-        message = "Too many wrong codes. Wait a minute, then try again."
-        return _entry(request, learner, [_problem("code", message)], 429)
-    digest = _doorkeeper(request).digest(plain(code))
-    unasked = bool(learner.home) and leave != "yes"
-    if unasked and store.code_works(db, digest, now):
-        message = "Tick the box: what was done in this browser will be left behind."
-        return _entry(request, learner, [_problem("leave", message)], 422, code)
-    found = None if unasked else store.use_code(db, digest, now)
-    if found is None:
-        rates.admit("codes", client)
-        message = "This code is not valid. A code works once, for ten minutes."
-        return _entry(request, learner, [_problem("code", message)], 422)
+    """Say whose records those are; sign the browser in once that was confirmed."""
+    code = form.code
+    try:
+        records = _find_records(request, learner, db, now, code)
+        if not form.confirm or (learner.home and not form.leave):
+            return _confirmation(request, learner, db, form, records)
+    except _CodeError as error:
+        return _entry(request, learner, code, error)
+    owner = store.use_code(db, _digest(request, code), now)
+    if owner is None:  # another browser was quicker
+        return _entry(request, learner, code, _CodeError(_NOT_VALID))
     store.leave(db, _visitor(request).digest, now)
     key = new_key()
     device = device_of(request.headers.get("user-agent", ""))
-    store.begin_session(db, found, Arrival(digest_of(key), device, now))
+    store.begin_session(db, owner, Arrival(digest_of(key), device, now))
     return _with_cookie(_doorkeeper(request).line(key))
 
 
@@ -133,25 +146,90 @@ def leave_device(
     return _with_cookie(forget_line())
 
 
+def _is_opened(request: Request) -> bool:
+    """Whether somebody opens the page.
+
+    What another site loads in the background must not use up the tries of an address.
+    """
+    site = request.headers.get("sec-fetch-site", "none")
+    opened = request.headers.get("sec-fetch-dest") == "document"
+    return opened or site in {"none", "same-origin"}
+
+
+def _find_records(
+    request: Request,
+    learner: CurrentLearnerValue,
+    db: Session,
+    now: dt.datetime,
+    code: str,
+) -> Records:
+    """Whose records a code leads to; raises _CodeError, and counts wrong codes."""
+    if len(plain(code)) != LENGTH:
+        given = f"“{code[:_LONGEST]}” is not a code." if code else "Enter a code."
+        raise _CodeError(
+            f"{given} A code has {LENGTH} letters and digits, none of 0, 1, I, L, O, U."
+        )
+    rates: Rates = request.app.state.rates
+    who = client_of(request.scope), _visitor(request).known_digest
+    if seconds := rates.seconds_to_wait("codes", *who):
+        message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
+        raise _CodeError(message, 429, {"retry-after": str(seconds)})
+    owner = store.find_code_owner(db, _digest(request, code), now)
+    if owner is None:
+        rates.admit("codes", *who)
+        raise _CodeError(_NOT_VALID)
+    records = store.describe_records(db, owner)
+    if records.person == learner.person:
+        raise _CodeError("This code leads to the records that are here already.", 409)
+    return records
+
+
 def _entry(
     request: Request,
     learner: CurrentLearnerValue,
-    problems: Problems,
-    status: int,
-    code: str = "",
+    code: str,
+    error: _CodeError | None = None,
 ) -> HTMLResponse:
-    return page(
+    answer = page(
         request,
         "learners/continue.html",
-        status=status,
+        status=error.status if error else 200,
         learner=learner,
-        problems=problems,
+        problems=[_problem("code", str(error))] if error else [],
         code=code,
+    )
+    answer.headers.update(error.headers if error else {})
+    return answer
+
+
+def _confirmation(
+    request: Request,
+    learner: CurrentLearnerValue,
+    db: Session,
+    form: CodeForm,
+    records: Records,
+) -> HTMLResponse:
+    """Whose records those are; 422 where it was confirmed without the tick."""
+    message = "Tick the box first: this browser has records of its own."
+    return page(
+        request,
+        "learners/confirmation.html",
+        status=422 if form.confirm else 200,
+        learner=learner,
+        code=form.code,
+        records=records,
+        own=store.describe_records(db, learner.home) if learner.home else None,
+        zone=zone_of(learner.zone),
+        problems=[_problem("leave", message)] if form.confirm else [],
     )
 
 
 def _problem(field: str, message: str) -> dict[str, str]:
     return {"field": field, "message": message}
+
+
+def _digest(request: Request, code: str) -> str:
+    return _doorkeeper(request).digest(plain(code))
 
 
 def _doorkeeper(request: Request) -> Doorkeeper:

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, col, delete, update
 
 from app.db.insert_once import insert_once
-from app.db.tables import DeviceCode, Learner, LearnerSession
+from app.db.tables import DeviceCode, Learner, LearnerSession, Note, StudyDay
 from app.learners.store.sessions import Arrival, begin_session, rows_of
 from app.web.clock import milliseconds, moment
 
@@ -102,6 +102,20 @@ class Person:
     name: str
     created: dt.datetime
     last_seen: dt.datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Records:
+    """What a person has on this server, told so that they know it for their own."""
+
+    person: str
+    name: str
+    since: dt.datetime
+    last_seen: dt.datetime
+    days: int
+    answers: int
+    reviews: int
+    notes: int
 
 
 def people(db: Session) -> list[Person]:
@@ -270,16 +284,54 @@ def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
     )
 
 
-def code_works(db: Session, digest: str, now: dt.datetime) -> bool:
-    """Whether a code is one that was not used yet and is in time; it stays so."""
-    found = db.scalar(
-        select(col(DeviceCode.id)).where(
+def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
+    """The learner of a code that is unused and in time; it stays unused."""
+    return db.scalar(
+        select(col(DeviceCode.learner_id)).where(
             col(DeviceCode.digest) == digest,
             col(DeviceCode.used_at).is_(None),
             col(DeviceCode.expires_at) > milliseconds(now),
         )
     )
-    return found is not None
+
+
+def describe_records(db: Session, learner_id: int) -> Records:
+    """How much a person has in all courses together, and since when."""
+    rows = rows_of(learner_id)
+    person, name, since = db.execute(
+        select(
+            func.max(col(Learner.person)),
+            func.max(col(Learner.name)),
+            func.min(col(Learner.created_at)),
+        ).where(col(Learner.id).in_(rows))
+    ).one()
+    last_seen = db.scalar(
+        select(func.max(col(LearnerSession.last_seen))).where(
+            col(LearnerSession.learner_id).in_(rows)
+        )
+    )
+    days, answers, reviews = db.execute(
+        select(
+            func.count(col(StudyDay.day).distinct()),
+            func.sum(col(StudyDay.answers)),
+            func.sum(col(StudyDay.reviews)),
+        ).where(col(StudyDay.learner_id).in_(rows))
+    ).one()
+    notes = db.scalar(
+        select(func.count()).where(
+            col(Note.learner_id).in_(rows), col(Note.words) != ""
+        )
+    )
+    return Records(
+        person=person,
+        name=name,
+        since=moment(since),
+        last_seen=moment(last_seen or since),
+        days=days,
+        answers=int(answers or 0),
+        reviews=int(reviews or 0),
+        notes=notes or 0,
+    )
 
 
 def void_codes(db: Session, learner_id: int) -> None:

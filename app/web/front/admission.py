@@ -35,6 +35,8 @@ class Admission:
 
     def refusal(self, exchange: Exchange) -> Exception | None:
         """Why a request is not looked at; None where it is."""
+        if len(exchange.hosts) > 1:  # proxies and programs take different ones
+            return HTTPException(400, "The request has more than one Host header.")
         host = _name_of(exchange.headers.get(b"host", b"").decode("latin-1").lower())
         if self.hosts and exchange.path not in _ALIVE and host not in self.hosts:
             words = f"This server does not answer under the name “{host[:80]}”."

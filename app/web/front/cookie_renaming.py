@@ -1,18 +1,22 @@
-"""The names of the cookies of a server that shares its host with another one.
+"""The names that the cookies with a key have outside of this server.
 
 Browsers send a cookie to every port of a host, so two servers under one name would
-take each other's learners for strangers and overwrite their keys. Rooms know one name
-each; here, in one place, it becomes the server's own on the way out and back.
+take each other's learners for strangers and overwrite their keys. Hosts below one
+domain can set cookies for each other, so over HTTPS the names begin with `__Host-`:
+browsers take such a cookie from the host itself and from nobody else. Rooms know one
+name each; here, in one place, it is changed on the way out and back.
 """
 
 import re
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.web.cookies import AUTHOR, CHOICES, COOKIE
+from app.web.cookies import AUTHOR, CHOICES, COOKIE, written
+from app.web.front.headers import Headers
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,40}")
 _TAKEN = {AUTHOR, *CHOICES}
+_HOST = b"__Host-"
 
 
 def sound(name: str) -> bool:
@@ -21,45 +25,74 @@ def sound(name: str) -> bool:
 
 
 class CookieNames:
-    """Gives the two cookies that carry a key the names that the server was given."""
+    """Gives the two cookies that carry a key the names that the server was given.
 
-    def __init__(self, app: ASGIApp, name: str) -> None:
+    A cookie with `__Host-` needs HTTPS and the path “/”, so a server below a path does
+    without. A cookie of the other form counts where that one is missing: it was given
+    before the server moved, and the next write replaces it. Of several cookies of one
+    name the first counts. All Cookie lines arrive as one.
+    """
+
+    def __init__(self, app: ASGIApp, name: str, *, https: bool) -> None:
         self._app = app
-        given = (name, name + AUTHOR.removeprefix(COOKIE))
-        self._inside = {
-            outer.encode(): inner.encode()
-            for outer, inner in zip(given, (COOKIE, AUTHOR), strict=True)
+        self._https = https
+        self._outer = {
+            COOKIE.encode(): name.encode(),
+            AUTHOR.encode(): (name + AUTHOR.removeprefix(COOKIE)).encode(),
         }
-        self._outside = {inner: outer for outer, inner in self._inside.items()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        secure = self._https or scope.get("scheme") == "https"
+        of_host = secure and not scope.get("root_path")
+        incoming, obsolete = self._rename_incoming(scope["headers"], of_host=of_host)
+        prefix = _HOST if of_host else b""
 
         async def send_renamed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                words = [self._leaving(*pair) for pair in message["headers"]]
-                message = {**message, "headers": words}
+                headers: Headers = []
+                for name, value in message["headers"]:
+                    headers += self._rename_outgoing(name, value, prefix, obsolete)
+                message = {**message, "headers": headers}
             await send(message)
 
-        words = [self._coming(*pair) for pair in scope["headers"]]
-        await self._app({**scope, "headers": words}, receive, send_renamed)
+        await self._app({**scope, "headers": incoming}, receive, send_renamed)
 
-    def _coming(self, name: bytes, value: bytes) -> tuple[bytes, bytes]:
-        """Ours under the names that the rooms know; another server's are left out."""
-        if name.lower() != b"cookie":
-            return name, value
-        kept = []
-        for cookie in value.split(b";"):
-            key, sign, rest = cookie.strip().partition(b"=")
-            if key in self._outside and key not in self._inside:
-                continue
-            kept.append(self._inside.get(key, key) + sign + rest)
-        return name, b"; ".join(kept)
+    def _rename_incoming(
+        self, headers: Headers, *, of_host: bool
+    ) -> tuple[Headers, set[bytes]]:
+        """The headers as the rooms read them, and the names of obsolete cookies."""
+        line = b";".join(value for name, value in headers if name == b"cookie")
+        if not line:
+            return headers, set()
+        cookies: dict[bytes, bytes] = {}
+        for cookie in line.split(b";"):
+            cookies.setdefault(cookie.partition(b"=")[0].strip(), cookie.strip())
+        obsolete: set[bytes] = set()
+        ours: list[bytes] = []
+        for inner, outer in self._outer.items():
+            plain, host = cookies.pop(outer, b""), cookies.pop(_HOST + outer, b"")
+            cookies.pop(inner, None)  # of another server on this host
+            cookie = (host or plain) if of_host else (plain or host)
+            if cookie:
+                ours.append(inner + b"=" + cookie.partition(b"=")[2])
+            if of_host and plain:
+                obsolete.add(outer)
+        others = [pair for pair in headers if pair[0] != b"cookie"]
+        joined = b"; ".join([*ours, *cookies.values()])
+        return [*others, (b"cookie", joined)], obsolete
 
-    def _leaving(self, name: bytes, value: bytes) -> tuple[bytes, bytes]:
-        if name.lower() != b"set-cookie":
-            return name, value
-        key, sign, rest = value.partition(b"=")
-        return name, self._outside.get(key, key) + sign + rest
+    def _rename_outgoing(
+        self, name: bytes, value: bytes, prefix: bytes, obsolete: set[bytes]
+    ) -> Headers:
+        """The header under its outer name; an obsolete cookie is expired beside it."""
+        inner, sign, rest = value.partition(b"=")
+        if name.lower() != b"set-cookie" or inner not in self._outer:
+            return [(name, value)]
+        outer = self._outer[inner]
+        renamed = [(name, prefix + outer + sign + rest)]
+        if outer in obsolete:
+            renamed.append((name, written(outer.decode(), "", 0)))
+        return renamed

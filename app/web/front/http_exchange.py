@@ -9,11 +9,13 @@ from app.web.cookies import COOKIE
 from app.web.front.headers import Headers
 from app.web.front.prefix import body_below, headers_below
 from app.web.front.rate_counting import client_of
-from app.web.page_cache import KeptPage, Target
+from app.web.page_cache import USUAL_CACHING, KeptPage, Target
 from app.web.visitor import Visitor
 
 _TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
 _OURS = f"{COOKIE}=".encode()
+# They name a person. Back must not show them after that person has left the browser.
+_PERSONAL = ("/settings", "/continue")
 # The worker drops the pages it kept: they were another learner's.
 _NEW = (b"x-new-browser", b"yes")
 
@@ -36,12 +38,13 @@ class Exchange:
         https: bool,
     ) -> None:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.hosts = [value for name, value in scope["headers"] if name == b"host"]
         self.method: str = scope["method"]
         self.root: str = scope.get("root_path", "")
         self._site = self.root
         self._chosen: Headers = []
         self.path: str = scope["path"].removeprefix(self.root)
-        self.target: Target = (scope["path"], scope["query_string"])
+        self.target: Target = (scope["path"], scope["query_string"], self.root)
         self.client = client_of(scope)
         self.visitor = visitor
         self.begun = time.perf_counter()
@@ -82,6 +85,12 @@ class Exchange:
         """The content type of the recorded answer."""
         return dict(self._recorded).get(b"content-type", b"")
 
+    @property
+    def caching(self) -> bytes:
+        """How the browser may store the recorded answer, as Cache-Control says it."""
+        usual = b"no-store" if self.path.startswith(_PERSONAL) else USUAL_CACHING
+        return dict(self._recorded).get(b"cache-control", usual)
+
     async def record(self, message: Message) -> None:
         """Hold the app's answer back, or pass it on where it comes in pieces."""
         if message["type"] == "http.response.start":
@@ -91,8 +100,8 @@ class Exchange:
             await self._send(message)
         elif message.get("more_body"):
             self.started = True
-            words = self._recorded + self._carried() + self._words
-            await self._start(self.status, words)
+            words = self._recorded + self._carried()
+            await self._start(self.status, self._with_security(words))
             await self._send(message)
         else:
             self.body = message.get("body", b"")
@@ -103,7 +112,7 @@ class Exchange:
         """Send a kept answer, or say that the browser already has it."""
         words = [
             (b"etag", kept.packed.tag),
-            (b"cache-control", b"private, no-cache"),
+            (b"cache-control", kept.caching),
             (b"vary", b"accept-encoding, cookie"),
         ]
         if self.number:  # it was made just now, so the log may speak of it
@@ -121,9 +130,9 @@ class Exchange:
 
     async def finish(self) -> None:
         """Send the recorded answer."""
-        words = [pair for pair in self._recorded if pair[0] != b"content-length"]
-        if not any(name == b"cache-control" for name, _ in words):
-            words.append((b"cache-control", b"private, no-cache"))
+        replaced = {b"content-length", b"cache-control"}
+        words = [pair for pair in self._recorded if pair[0] not in replaced]
+        words.append((b"cache-control", self.caching))
         words += self._carried()
         words.append((b"x-request-id", self.number.encode()))
         if self.kind.startswith(_TEXT):
@@ -154,6 +163,11 @@ class Exchange:
         words += self._chosen
         return [*words, _NEW] if self.visitor.cookie else words
 
+    def _with_security(self, headers: Headers) -> Headers:
+        """The headers with those of every answer, where a route has none of its own."""
+        own = {name for name, _ in headers}
+        return headers + [pair for pair in self._words if pair[0] not in own]
+
     async def _packed(self, status: int, words: Headers, packed: Packed) -> None:
         body, encoding = await packed.form(self.headers.get(b"accept-encoding", b""))
         if encoding:
@@ -163,7 +177,7 @@ class Exchange:
     async def _whole(self, status: int, words: Headers, body: bytes) -> None:
         if status != 304:
             words.append((b"content-length", str(len(body)).encode()))
-        await self._start(status, words + self._words)
+        await self._start(status, self._with_security(words))
         shown = b"" if self.method == "HEAD" else body
         await self._send({"type": "http.response.body", "body": shown})
 

@@ -183,10 +183,10 @@ class Front:
         door = self._door
         refuse_null(exchange.path, exchange.target[1])
         work = kind_of(exchange.method, exchange.path, exchange.target[1])
-        door.rates.admit(work, exchange.client)
+        browser = exchange.visitor.known_digest
+        door.rates.admit(work, exchange.client, browser)
         if exchange.writes:
-            door.rates.admit("writes", exchange.client)
-            door.rates.admit("learner_writes", exchange.visitor.digest)
+            door.rates.admit("writes", exchange.client, browser)
         async with contextlib.AsyncExitStack() as stack:
             whole = await stack.enter_async_context(
                 door.intake.whole(
@@ -219,8 +219,9 @@ class Front:
             return
         shared = wish.sharing == "all"
         changes = None if shared else now.changes
+        packed = Packed(exchange.body)
         kept = KeptPage(
-            Packed(exchange.body), exchange.kind, now.version, changes, wish.until
+            packed, exchange.kind, now.version, changes, wish.until, exchange.caching
         )
         if exchange.is_cacheable and (shared or changes is not None):
             self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)

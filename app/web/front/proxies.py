@@ -13,12 +13,15 @@ from app.web.front.proxy_settings import Network, prefix_in
 class Proxies:
     """Outermost layer: client, scheme and path prefix of a request as they are.
 
-    `trusted` are the proxies whose X-Forwarded-For, -Proto and -Prefix count. `root`
-    is the prefix of everybody else. Inside, `root_path` is the prefix and `path` begins
-    with it, whether the proxy had taken it off or not.
+    `trusted` are the proxies whose X-Forwarded-For and -Proto count. `root` is the path
+    prefix of the server; where it is None, X-Forwarded-Prefix of those proxies counts.
+    Inside, `root_path` is the prefix and `path` begins with it, whether the proxy had
+    taken it off or not.
     """
 
-    def __init__(self, app: ASGIApp, trusted: Sequence[Network], root: str) -> None:
+    def __init__(
+        self, app: ASGIApp, trusted: Sequence[Network], root: str | None
+    ) -> None:
         self._app = app
         inner: Any = app  # uvicorn and Starlette spell the same protocol differently
         self._believing: Any = ProxyHeadersMiddleware(inner, [str(n) for n in trusted])
@@ -30,7 +33,9 @@ class Proxies:
             await self._app(scope, receive, send)
             return
         known = self._is_known(scope)
-        root = (_named_prefix(scope) if known else "") or self._root
+        root = self._root
+        if root is None:
+            root = _named_prefix(scope) if known else ""
         layer: ASGIApp = self._believing if known else self._app
         await layer(_below(scope, root) if root else scope, receive, send)
 

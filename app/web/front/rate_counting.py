@@ -5,6 +5,7 @@ The limits themselves are the settings `rate_…` in `app/config.py`.
 
 import time
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from cachetools import LRUCache
 from starlette.exceptions import HTTPException
@@ -25,8 +26,20 @@ _BY_START = (
 )
 
 
+class _Key(NamedTuple):
+    """What is counted: `who` is an address, or a browser for `…_browser`."""
+
+    limit: str
+    rate: Rate
+    who: str
+
+
 class Rates:
-    """Counts the work of each kind by client; `clock` must never go back."""
+    """Counts the work of each kind by client; `clock` must never go back.
+
+    A kind `imports` has its limit for one address; `imports_browser` is that for one
+    browser.
+    """
 
     def __init__(
         self,
@@ -35,37 +48,54 @@ class Rates:
     ) -> None:
         self._kinds = {kind: read_rates(words) for kind, words in kinds.items()}
         self._clock = clock
-        self._counts: LRUCache[tuple[str, Rate, str], tuple[int, int]] = LRUCache(
-            _CLIENTS
-        )
+        self._counts: LRUCache[_Key, tuple[int, int]] = LRUCache(_CLIENTS)
 
-    def admit(self, kind: str, client: str) -> None:
-        """Count one piece of work of a client; raises HTTPException 429."""
-        for rate in self._kinds.get(kind, ()):
-            window, count = self._count(kind, rate, client)
-            if count >= rate.most:
-                raise self._too_many(kind, rate, window)
-            self._counts[kind, rate, client] = (window, count + 1)
+    def admit(self, kind: str, client: str, browser: str = "") -> None:
+        """Count one piece of work of a client; raises HTTPException 429.
 
-    def has_room(self, kind: str, client: str) -> bool:
-        """Whether one more would be admitted; counts nothing."""
-        return all(
-            self._count(kind, rate, client)[1] < rate.most
-            for rate in self._kinds.get(kind, ())
-        )
+        `browser` is counted by itself as well, where the kind has a limit for one. What
+        is refused counts for nobody: one browser does not use up what its address has.
+        """
+        keys = self._keys(kind, client, browser)
+        for key in keys:
+            if self._count(key) >= key.rate.most:
+                raise self._too_many(key)
+        for key in keys:
+            self._counts[key] = (self._window(key.rate), self._count(key) + 1)
 
-    def _count(self, kind: str, rate: Rate, client: str) -> tuple[int, int]:
-        """The number of the present window and what was counted in it."""
-        window = int(self._clock() // rate.seconds)
-        counted, count = self._counts.get((kind, rate, client), (window, 0))
-        return window, count if counted == window else 0
+    def seconds_to_wait(self, kind: str, client: str, browser: str = "") -> int:
+        """How long until one more would be admitted, 0 for now; counts nothing."""
+        keys = self._keys(kind, client, browser)
+        full = [key.rate for key in keys if self._count(key) >= key.rate.most]
+        return max(map(self._seconds_left, full), default=0)
 
-    def _too_many(self, kind: str, rate: Rate, window: int) -> HTTPException:
-        left = max(1, round((window + 1) * rate.seconds - self._clock()))
-        client = "browser" if kind.startswith("learner_") else "address"
+    def _keys(self, kind: str, client: str, browser: str) -> list[_Key]:
+        limits = [(f"{kind}_browser", browser)] if browser else []
+        return [
+            _Key(limit, rate, who)
+            for limit, who in [*limits, (kind, client)]
+            for rate in self._kinds.get(limit, ())
+        ]
+
+    def _count(self, key: _Key) -> int:
+        """What was counted in the present window."""
+        window, count = self._counts.get(key, (0, 0))
+        return count if window == self._window(key.rate) else 0
+
+    def _window(self, rate: Rate) -> int:
+        return int(self._clock() // rate.seconds)
+
+    def _seconds_left(self, rate: Rate) -> int:
+        """Until the present window ends, 1 or more."""
+        end = (self._window(rate) + 1) * rate.seconds
+        return max(1, round(end - self._clock()))
+
+    def _too_many(self, key: _Key) -> HTTPException:
+        left = self._seconds_left(key.rate)
+        source = "browser" if key.limit.endswith("_browser") else "address"
         words = (
-            f"This was asked more than {rate.most:,} times in one {rate.unit} from"
-            f" your {client}. Wait {left} seconds, then try again."
+            f"This was asked more than {key.rate.most:,} times in one {key.rate.unit}"
+            f" from your {source}. Wait {left} seconds, then try again."
         )
         return HTTPException(429, words, {"retry-after": str(left)})
 
