@@ -34,6 +34,7 @@ from app.exchange.importing import Imports
 from app.flashcards import routes as flashcards
 from app.hardware import routes as hardware
 from app.learners import routes as learners
+from app.learners.downloads import Downloads
 from app.notes import routes as notes
 from app.progress import routes as progress
 from app.quiz import routes as quiz
@@ -91,6 +92,7 @@ def create_app(
     app.state.metrics = _metrics(app)
     app.state.turn = _turns(app)
     app.state.imports = Imports(app.state.turn, clock)
+    app.state.downloads = Downloads(app.state.engine)
     app.state.surveyors = {
         name: Surveyor(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
