@@ -10,7 +10,7 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import IO, Any
 
 from sqlalchemy import RowMapping, Table
@@ -83,14 +83,15 @@ def _add_table(
     archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]
 ) -> int:
     """Write the rows of a table in both forms; returns how many there are."""
-    count = 0
+    count, columns = 0, store.columns_of(table)
+    times = [name for name in columns if _is_time(name)]
     # A zip file takes one file after the other, so the second waits beside it.
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as lines:
-        spreadsheet = csv.DictWriter(lines, store.columns_of(table))
+        spreadsheet = csv.DictWriter(lines, columns)
         spreadsheet.writeheader()
         with _new_file(archive, f"{table.name}.json") as objects:
             for row in rows:
-                values = _readable(row)
+                values = _readable(row, times)
                 spreadsheet.writerow(values)
                 objects.write(",\n" if count else "[\n")
                 objects.write(json.dumps(_nested(values), ensure_ascii=False))
@@ -107,18 +108,21 @@ def _new_file(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
     return io.TextIOWrapper(raw, encoding="utf-8", newline="")
 
 
-def _readable(row: RowMapping) -> dict[str, Any]:
+def _readable(row: RowMapping, times: Collection[str]) -> dict[str, Any]:
     """A row with times that people can read."""
-    return {name: _value(name, value) for name, value in row.items()}
+    values = dict(row)
+    for name in times:
+        if values[name] is not None:
+            values[name] = _time(moment(values[name]))
+    return values
 
 
-def _value(name: str, value: Any) -> Any:
-    is_time = name == "at" or name.endswith("_at") or name == "first_seen"
-    return _time(moment(value)) if is_time and value is not None else value
+def _is_time(name: str) -> bool:
+    return name == "at" or name.endswith("_at") or name == "first_seen"
 
 
 def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: _parsed(v) if n in _NESTED else v for n, v in row.items()}
+    return {**row, **{n: _parsed(row[n]) for n in _NESTED if n in row}}
 
 
 def _parsed(text: str) -> Any:

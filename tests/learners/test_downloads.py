@@ -17,7 +17,12 @@ from app.learners.downloads import Downloads
 from tests.conftest import visit
 from tests.loops import outcome
 
-FILES = ["/settings/export"]
+FILES = [
+    "/settings/export",
+    "/settings/cards.apkg",
+    "/settings/cards.apkg?newest=yes",
+    "/settings/cards.colpkg",
+]
 
 
 def asker(*, left: bool = False) -> Request:
