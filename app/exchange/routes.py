@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import IO, Annotated, Literal
 
-from fastapi import APIRouter, File, Form, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
@@ -14,6 +14,7 @@ from app.cards.names import question_card
 from app.cards.store import forget_empty_days
 from app.content.live.library import Library, LiveLibrary
 from app.db.engine import DbSession
+from app.db.storage_limit import expect_storage
 from app.errors import Conflict, NotFound
 from app.exchange import store
 from app.exchange.arrivals import Sorted, home_of, sort_out
@@ -98,7 +99,7 @@ def show_cards(desk: Reader) -> HTMLResponse:
     return _page(desk.request, desk.library, desk.learner, desk.db)
 
 
-@router.post("/cards")
+@router.post("/cards", dependencies=[Depends(expect_storage)])
 async def bring_cards(
     request: Request,
     library: CurrentLibrary,

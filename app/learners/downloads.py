@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from app.db.engine import snapshot_session
+from app.db.storage_limit import StorageLimit
 from app.errors import Conflict
 
 LONGEST_WAIT = 50.0
@@ -31,8 +32,11 @@ WriteFile = Callable[[Session, IO[bytes]], None]
 class Downloads:
     """Makes files for learners in a thread; who finds one being made waits for it."""
 
-    def __init__(self, engine: Engine, longest_wait: float = LONGEST_WAIT) -> None:
+    def __init__(
+        self, engine: Engine, storage: StorageLimit, longest_wait: float = LONGEST_WAIT
+    ) -> None:
         self._engine = engine
+        self._storage = storage
         self._longest_wait = longest_wait
         self._places = asyncio.Semaphore(_MOST_FILES)
         self._at_work = asyncio.Lock()
@@ -43,8 +47,8 @@ class Downloads:
     ) -> Response:
         """The file `name` that `write` makes from the database, as it is now.
 
-        Raises Conflict while another file of the same person is made or sent, and
-        HTTPException 503 where others keep the server busy.
+        Raises Conflict while another file of the same person is made or sent,
+        HTTPException 503 where others keep the server busy, and StorageFullError.
         """
         if person in self._persons:
             raise Conflict(
@@ -75,6 +79,7 @@ class Downloads:
             raise HTTPException(503, words, {"retry-after": "60"}) from None
 
     def _write(self, write: WriteFile, file: IO[bytes]) -> None:
+        self._storage.expect_disk()
         with snapshot_session(self._engine) as db:
             write(db, file)
 

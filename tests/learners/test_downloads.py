@@ -71,7 +71,7 @@ def test_one_file_is_made_at_a_time_and_all_come(app: FastAPI):
         return await sent(await downloads.make(asker(), person, "f.zip", write))
 
     async def run() -> list[bytes]:
-        downloads = Downloads(app.state.engine)
+        downloads = Downloads(app.state.engine, app.state.storage)
         return await asyncio.gather(*(take(downloads, f"p{n}") for n in range(30)))
 
     assert outcome(run()) == [b"a file"] * 30
@@ -101,7 +101,9 @@ def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(
 
 @pytest.mark.parametrize("path", FILES)
 def test_who_waits_in_vain_is_told_so_in_words(app: FastAPI, path: str):
-    app.state.downloads = Downloads(app.state.engine, longest_wait=0.01)
+    app.state.downloads = Downloads(
+        app.state.engine, app.state.storage, longest_wait=0.01
+    )
 
     async def run() -> httpx.Response:
         async with app.state.downloads._at_work, browser(app) as rosa:
@@ -119,7 +121,7 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
     app: FastAPI,
 ):
     async def run() -> bytes:
-        downloads = Downloads(app.state.engine)
+        downloads = Downloads(app.state.engine, app.state.storage)
         first = await downloads.make(asker(), "rosa", "f.zip", written(b"first"))
         his = await downloads.make(asker(), "milo", "f.zip", written(b"his"))
         with pytest.raises(Conflict, match="Another file of yours"):
@@ -134,7 +136,7 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
 
 def test_nobody_waits_without_end(app: FastAPI):
     async def run() -> None:
-        downloads = Downloads(app.state.engine, longest_wait=0.01)
+        downloads = Downloads(app.state.engine, app.state.storage, longest_wait=0.01)
         async with downloads._at_work:
             with pytest.raises(HTTPException) as refused:
                 await downloads.make(asker(), "rosa", "f.zip", written(b"x"))
@@ -147,7 +149,7 @@ def test_nobody_waits_without_end(app: FastAPI):
 
 def test_nothing_is_made_for_who_has_left_meanwhile(app: FastAPI):
     async def run() -> None:
-        downloads = Downloads(app.state.engine)
+        downloads = Downloads(app.state.engine, app.state.storage)
 
         def write(_db: Session, _file: IO[bytes]) -> None:
             raise AssertionError("nobody is there to take it")
@@ -161,7 +163,7 @@ def test_nothing_is_made_for_who_has_left_meanwhile(app: FastAPI):
 
 def test_a_file_that_could_not_be_made_holds_nothing(app: FastAPI):
     async def run() -> bytes:
-        downloads = Downloads(app.state.engine)
+        downloads = Downloads(app.state.engine, app.state.storage)
 
         def fail(_db: Session, _file: IO[bytes]) -> None:
             raise OSError("the disk is full")
@@ -182,7 +184,7 @@ def test_a_file_that_nobody_takes_is_given_up(
     monkeypatch.setattr("app.learners.downloads._GRACE", 0.01)
 
     async def run() -> None:
-        downloads = Downloads(app.state.engine)
+        downloads = Downloads(app.state.engine, app.state.storage)
         response = await downloads.make(asker(), "rosa", "f.zip", written(b"x"))
 
         async def never(_message) -> None:
