@@ -138,6 +138,12 @@ class Settings(BaseSettings):
         description="Offer the author's bench under /authoring, to browsers that "
         "`headroom author link` has let in; 0 removes it.",
     )
+    max_data_gb: float = Field(
+        10.0,
+        ge=0,
+        description="GB that the database may have; from then on learners import and "
+        "write no cards, but go on saving all else. 0 means no limit.",
+    )
     connections: int = Field(
         1000, ge=10, description="Connections that one process holds open."
     )

@@ -1,4 +1,4 @@
-"""The three refusals that any room may raise and the web turns into an answer."""
+"""The refusals that any room may raise and the web turns into an answer."""
 
 
 class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
@@ -34,6 +34,12 @@ class Conflict(Refusal):
     """It was possible once and is not any more."""
 
     status = 409
+
+
+class StorageFullError(Refusal):
+    """There is no room for more on the server."""
+
+    status = 507
 
 
 class Problem(Refusal):

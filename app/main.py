@@ -25,6 +25,7 @@ from app.content.live.library import LiveLibrary
 from app.db.data_version import pulse_of
 from app.db.engine import make_engine, put_together, reading_room
 from app.db.scrubbing import scrubbing
+from app.db.storage_limit import StorageLimit
 from app.db.writer import Turn, turns
 from app.estimator.hardware.prices import price_list
 from app.exams import routes as exams
@@ -34,6 +35,7 @@ from app.exchange.importing import Imports
 from app.flashcards import routes as flashcards
 from app.hardware import routes as hardware
 from app.learners import routes as learners
+from app.learners.downloads import Downloads
 from app.notes import routes as notes
 from app.progress import routes as progress
 from app.quiz import routes as quiz
@@ -91,11 +93,14 @@ def create_app(
     app.state.metrics = _metrics(app)
     app.state.turn = _turns(app)
     app.state.imports = Imports(app.state.turn, clock)
+    app.state.storage, app.state.downloads = _storage(app)
     app.state.surveyors = {
         name: Surveyor(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
     }
-    app.state.readiness = Readiness(app.state.engine, settings.data, courses)
+    app.state.readiness = Readiness(
+        app.state.engine, settings.data, courses, app.state.storage
+    )
     errors.install(app)
     app.router.routes.extend(_rooms(authoring=settings.authoring))
     app.add_middleware(Front, door=_door(app))
@@ -206,6 +211,13 @@ def _door(app: FastAPI) -> Door:
         metrics=state.metrics,
         uploads=exchange.UPLOADS,
     )
+
+
+def _storage(app: FastAPI) -> tuple[StorageLimit, Downloads]:
+    """What bounds the files that learners bring, and makes those that they take."""
+    settings, engine = app.state.settings, app.state.engine
+    limit = StorageLimit(engine, settings.data, settings.max_data_gb)
+    return limit, Downloads(engine, limit)
 
 
 def _installation(settings: Settings) -> Installation:

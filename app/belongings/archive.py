@@ -1,14 +1,22 @@
-"""Rows as one zip: a JSON and a CSV file for each table, and a page about them."""
+"""Rows as one zip: a JSON and a CSV file for each table, and a page about them.
+
+It is written row by row, so that it takes no more memory for many rows than for few.
+"""
 
 import csv
 import datetime as dt
 import io
 import json
+import shutil
+import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping
+from typing import IO, Any
 
-from app.belongings.store import Belongings
+from sqlalchemy import RowMapping, Table
+from sqlmodel import Session
+
+from app.belongings import store
 from app.web.clock import moment
 
 # Columns that hold JSON as text; in the JSON files it is JSON again.
@@ -16,7 +24,7 @@ _NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
 _ABOUT = """Everything that Headroom keeps about you, of {day}.
 
 Each table is here twice with the same rows: NAME.json as a list of objects,
-NAME.csv for a spreadsheet (UTF-8, a line of column names first). about.json
+one a line; NAME.csv for a spreadsheet (UTF-8, a line of column names first). about.json
 counts the rows.
 
 learner          your settings; one row for each course that you study
@@ -30,7 +38,7 @@ memory           what the reviews of each card amount to
 suspension       cards put aside
 added_card       missed questions and terms that you study as cards
 own_card         cards of your own
-own_picture      pictures on them, in base64
+own_picture      pictures on them, each a file in the folder pictures
 card_import      the last file of cards that you imported
 study_day        what each day held, added up
 prediction       what you were told about your score, day by day
@@ -48,36 +56,73 @@ Questions, cards and topics are named as in the files of the course.
 """
 
 
-def archive(tables: Sequence[Belongings], now: dt.datetime) -> bytes:
-    """The zip file of these tables."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
-        packed.writestr("README.txt", _ABOUT.format(day=now.date().isoformat()))
-        packed.writestr("about.json", _json(_about(tables, now)))
-        for table in tables:
-            rows = [_readable(row) for row in table.rows]
-            packed.writestr(f"{table.name}.csv", _csv(table.columns, rows))
-            packed.writestr(f"{table.name}.json", _json([_nested(r) for r in rows]))
-    return file.getvalue()
+_FORMAT = 2
+"""Goes up when the archive changes its shape. Since 2 pictures are files in it."""
 
 
-def _about(tables: Sequence[Belongings], now: dt.datetime) -> dict[str, Any]:
-    counts = {table.name: len(table.rows) for table in tables}
-    return {"app": "headroom", "format": 1, "at": _time(now), "rows": counts}
+def write_archive(
+    db: Session, learner_id: int, now: dt.datetime, file: IO[bytes]
+) -> None:
+    """Write a zip file with everything that is kept about a learner."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.txt", _ABOUT.format(day=now.date().isoformat()))
+        counts = {
+            table.name: _add_table(
+                archive, table, store.read_rows(db, table, learner_id)
+            )
+            for table in store.exported_tables()
+        }
+        # Pictures are packed as they are; to deflate them takes long and saves nothing.
+        for name, content in store.read_pictures(db, learner_id):
+            archive.writestr(f"pictures/{name}", content, zipfile.ZIP_STORED)
+        about = {"app": "headroom", "format": _FORMAT, "at": _time(now), "rows": counts}
+        archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
 
 
-def _readable(row: Mapping[str, Any]) -> dict[str, Any]:
+def _add_table(
+    archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]
+) -> int:
+    """Write the rows of a table in both forms; returns how many there are."""
+    count, columns = 0, store.columns_of(table)
+    times = [name for name in columns if _is_time(name)]
+    # A zip file takes one file after the other, so the second waits beside it.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as lines:
+        spreadsheet = csv.DictWriter(lines, columns)
+        spreadsheet.writeheader()
+        with _new_file(archive, f"{table.name}.json") as objects:
+            for row in rows:
+                values = _readable(row, times)
+                spreadsheet.writerow(values)
+                objects.write(",\n" if count else "[\n")
+                objects.write(json.dumps(_nested(values), ensure_ascii=False))
+                count += 1
+            objects.write("\n]\n" if count else "[]\n")
+        lines.seek(0)
+        with _new_file(archive, f"{table.name}.csv") as copied:
+            shutil.copyfileobj(lines, copied)
+    return count
+
+
+def _new_file(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
+    raw = archive.open(name, "w", force_zip64=True)  # its size is not known yet
+    return io.TextIOWrapper(raw, encoding="utf-8", newline="")
+
+
+def _readable(row: RowMapping, times: Collection[str]) -> dict[str, Any]:
     """A row with times that people can read."""
-    return {name: _value(name, value) for name, value in row.items()}
+    values = dict(row)
+    for name in times:
+        if values[name] is not None:
+            values[name] = _time(moment(values[name]))
+    return values
 
 
-def _value(name: str, value: Any) -> Any:
-    is_time = name == "at" or name.endswith("_at") or name == "first_seen"
-    return _time(moment(value)) if is_time and value is not None else value
+def _is_time(name: str) -> bool:
+    return name == "at" or name.endswith("_at") or name == "first_seen"
 
 
 def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {n: _parsed(v) if n in _NESTED else v for n, v in row.items()}
+    return {**row, **{n: _parsed(row[n]) for n in _NESTED if n in row}}
 
 
 def _parsed(text: str) -> Any:
@@ -89,15 +134,3 @@ def _parsed(text: str) -> Any:
 
 def _time(at: dt.datetime) -> str:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
-
-
-def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    file = io.StringIO()
-    writer = csv.DictWriter(file, columns)
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()

@@ -1,14 +1,20 @@
 """GET everything as an archive; GET and POST the erasure of everything."""
 
-from typing import Annotated
+from typing import IO, Annotated
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlmodel import Session
 
 from app.belongings import store
-from app.belongings.archive import archive
+from app.belongings.archive import write_archive
 from app.db.engine import DbSession
-from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.learners.current import (
+    CurrentLearner,
+    CurrentLearnerValue,
+    find_learner_at_once,
+)
+from app.learners.downloads import Downloads
 from app.learners.store import digests_of
 from app.upkeep.rotation import MONTHS
 from app.web.clock import Now
@@ -21,14 +27,15 @@ WORD = "erase"
 
 
 @router.get("/export")
-def export(learner: CurrentLearner, db: DbSession, now: Now) -> Response:
-    day = learner.study_day(now).isoformat()
-    name = f'attachment; filename="headroom-{day}.zip"'
-    return Response(
-        archive(store.belongings(db, learner.home), now),
-        media_type="application/zip",
-        headers={"content-disposition": name, "cache-control": "no-store"},
-    )
+async def export(request: Request, now: Now) -> Response:
+    learner = await find_learner_at_once(request)
+    downloads: Downloads = request.app.state.downloads
+
+    def write(db: Session, file: IO[bytes]) -> None:
+        write_archive(db, learner.home, now, file)
+
+    name = f"headroom-{learner.study_day(now).isoformat()}.zip"
+    return await downloads.make(request, learner.person, name, write)
 
 
 @router.get("/erasure")

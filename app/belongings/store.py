@@ -1,38 +1,64 @@
 """All rows that belong to a learner, in whatever table, by their foreign keys."""
 
-import dataclasses
+import base64
 import functools
-from collections.abc import Iterator, Mapping
-from typing import Any
+from array import array
+from collections.abc import Iterator
 
-from sqlalchemy import ColumnElement, Table, delete, func, select
+from sqlalchemy import ColumnElement, RowMapping, Table, delete, func, select
 from sqlmodel import Session, SQLModel, col
 
 from app.db.scrubbing import note_erasure
 from app.db.tables import DeviceCode, Learner, Memory, Review, Sitting
 from app.learners.store import rows_of
 
-# Never shown: keys and digests are for the server alone.
-_KEPT_BACK = {"key", "person", "digest"}
+# Never shown: keys and digests are for the server alone. The content of pictures has
+# files of its own.
+_KEPT_BACK = {"key", "person", "digest", "content"}
 _LEFT_OUT = {DeviceCode.__tablename__}
+_PICTURE = SQLModel.metadata.tables["own_picture"]
+_ROWS_AT_ONCE = 200
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Belongings:
-    """The rows of one table, oldest first, each by the names of its columns."""
-
-    name: str
-    columns: tuple[str, ...]
-    rows: tuple[Mapping[str, Any], ...]
+def exported_tables() -> tuple[Table, ...]:
+    """Every table whose rows a learner may take along."""
+    return tuple(table for table in owned_tables() if table.name not in _LEFT_OUT)
 
 
-def belongings(db: Session, learner_id: int) -> list[Belongings]:
-    """Every table that holds something of a learner, with their rows."""
-    return [
-        _rows(db, table, learner_id)
-        for table in owned_tables()
-        if table.name not in _LEFT_OUT
-    ]
+def columns_of(table: Table) -> tuple[str, ...]:
+    """The names of the columns that a learner may take along."""
+    return tuple(c.name for c in table.columns if c.name not in _KEPT_BACK)
+
+
+def read_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
+    """The rows of a learner in a table, oldest first, a few at a time in memory."""
+    columns = [table.c[name] for name in columns_of(table)]
+    numbers = _numbers(db, table, learner_id)
+    for begin in range(0, len(numbers), _ROWS_AT_ONCE):
+        some = table.c.id.in_(numbers[begin : begin + _ROWS_AT_ONCE])
+        wanted = select(*columns).where(some).order_by(table.c.id)
+        yield from db.execute(wanted).mappings()
+
+
+def read_pictures(db: Session, learner_id: int) -> Iterator[tuple[str, bytes]]:
+    """The pictures of a learner, each once, with the names of their files."""
+    seen = set()
+    for number in _numbers(db, _PICTURE, learner_id):
+        wanted = select(_PICTURE.c.name, _PICTURE.c.content)
+        name, content = db.execute(wanted.where(_PICTURE.c.id == number)).one()
+        if name not in seen:  # two courses may have the same
+            yield name, base64.b64decode(content)
+        seen.add(name)
+
+
+def _numbers(db: Session, table: Table, learner_id: int) -> "array[int]":
+    """The ids of a learner's rows, in order.
+
+    Rows are looked up by them: to have the database sort whole rows would take as much
+    room as they do.
+    """
+    wanted = select(table.c.id).where(_theirs(table, learner_id)).order_by(table.c.id)
+    return array("q", db.scalars(wanted.execution_options(yield_per=1000)))
 
 
 def count(db: Session, learner_id: int) -> dict[str, int]:
@@ -112,12 +138,3 @@ def _theirs(table: Table, learner_id: int) -> ColumnElement[bool]:
     if owner.name == Learner.__tablename__:
         return table.c[column].in_(rows_of(learner_id))
     return table.c[column].in_(select(owner.c.id).where(_theirs(owner, learner_id)))
-
-
-def _rows(db: Session, table: Table, learner_id: int) -> Belongings:
-    columns = [c for c in table.columns if c.name not in _KEPT_BACK]
-    wanted = select(*columns).where(_theirs(table, learner_id)).order_by(table.c.id)
-    rows = db.execute(wanted).mappings()
-    return Belongings(
-        table.name, tuple(c.name for c in columns), tuple(dict(row) for row in rows)
-    )

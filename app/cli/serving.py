@@ -20,6 +20,7 @@ from app.content.live.library import Library
 from app.estimator.hardware.prices import PriceList
 from app.learners.store import in_course
 from app.main import create_app
+from app.upkeep.files import use_temporary_folder
 from app.web import logs
 from app.web.clock import system_clock
 from app.web.front.connections import Limits, guarded, room_for
@@ -40,6 +41,7 @@ def serve(_given: argparse.Namespace) -> int:
             "for each course."
         )
     _claim_port(settings)
+    use_temporary_folder(settings.data / "tmp")
     with ready(settings):
         app = create_app(settings)
         _announce(settings, app.state.courses)

@@ -14,5 +14,11 @@ def upkeep(words: Sequence[str]) -> int:
     """Run the command that `words` begin with."""
     settings = read_settings()
     names = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
-    place = Deployment(installation_of(settings), settings.content, names, os.environ)
+    place = Deployment(
+        installation_of(settings),
+        settings.content,
+        names,
+        os.environ,
+        settings.max_data_gb,
+    )
     return upkeep_command(list(words), place)

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import functools
 import logging
-from collections.abc import AsyncIterator, Callable, MutableMapping
+from collections.abc import AsyncIterator, Callable, Iterator, MutableMapping
 from typing import Annotated, Any, TypeVar
 
 import anyio
@@ -139,6 +139,24 @@ async def reading_session(request: Request) -> AsyncIterator[Session]:
         finally:
             with anyio.CancelScope(shield=True):
                 await aside(session, session.close)
+
+
+@contextlib.contextmanager
+def snapshot_session(engine: Engine) -> Iterator[Session]:
+    """A session for whoever reads much: all of it as it was at one moment.
+
+    Its connection is closed at the end instead of going back to the pool, so that
+    nothing of what SQLite has read or mapped stays in memory. SQLite cannot empty the
+    log beside its file meanwhile, so use it for seconds and one at a time.
+    """
+    with engine.connect() as connection:
+        connection.detach()
+        if engine.dialect.name == "sqlite":
+            driver: Any = connection.connection.dbapi_connection
+            for pragma in ("mmap_size=0", "cache_size=-2000"):
+                driver.execute(f"PRAGMA {pragma}")
+        with Session(connection, expire_on_commit=False) as session:
+            yield session
 
 
 async def aside(db: Session, work: Callable[[], Result]) -> Result:

@@ -3,7 +3,7 @@
 import dataclasses
 import datetime as dt
 import html
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
 from app.cards.names import (
@@ -22,6 +22,7 @@ from app.exchange.course.authored import read_authored
 from app.exchange.course.files import with_pictures
 from app.exchange.formats.apkg.history import Aside, Learned, learned
 from app.exchange.formats.apkg.learned import Calendar, Sheet, write_learned
+from app.exchange.formats.apkg.packing import PackageWriter
 from app.exchange.formats.apkg.pictures import as_files, file_of, name_of, names_in
 from app.exchange.formats.apkg.schema import Birth
 from app.exchange.formats.apkg.writing import guid
@@ -29,12 +30,13 @@ from app.exchange.items import Item
 from app.exchange.markup.cleaning import portable
 from app.exchange.markup.pictures import content_of, renamed
 from app.exchange.markup.rendering import illustrated
-from app.exchange.store import OwnText, Studied
+from app.exchange.store import LearnerCards, Studied
 from app.questions.cards import question_faces
 from app.questions.variants import draw
 
 _TURN = dt.time(4)
 _MOST_SIDES = 30  # of a note that goes back to Anki as it came
+_NOTES_AT_ONCE = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -50,35 +52,32 @@ class Course:
         return self.library.syllabus.exam or self.folder.resolve().name
 
 
+def write_cards(
+    course: Course, cards: LearnerCards, package: PackageWriter, hour: "Hour"
+) -> None:
+    """Write all cards of a learner that still have words, a few notes at a time."""
+    calendar = hour.calendar(cards.first_day())
+    pictures = _Pictures(cards.picture, package)
+    sheets = _Sheets(course, pictures.of_course)
+    write_learned(map(pictures.pack, sheets.every(cards)), calendar, package)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
-class Luggage:
-    """The notes of a learner, and how many cards have no words any more.
+class Hour:
+    """The present, and the zone of the learner."""
 
-    `pictures` are those of the course on them, by the names under which they are kept.
-    """
+    now: dt.datetime
+    zone: dt.tzinfo
 
-    sheets: tuple[Sheet, ...]
-    missing: int
-    pictures: Mapping[str, bytes]
-
-    @property
-    def cards(self) -> int:
-        """How many cards are taken along."""
-        return sum(len(sheet.cards) for sheet in self.sheets)
-
-
-def pack(course: Course, studied: Studied) -> Luggage:
-    """Everything that a learner studies and that still has words."""
-    cards = [c for c in studied.cards if has_words(course.library, studied.own, c)]
-    held = {card: own for card in cards if (own := studied.own.get(card))}
-    together = _of_one_note(held)
-    notes = dict.fromkeys(
-        min(together.get(_guid(held, card), [_note(course.library, card)]))
-        for card in cards
-    )
-    sheets = _Sheets(course, studied, together)
-    made = tuple(sheet for note in notes if (sheet := sheets.of(note)) is not None)
-    return Luggage(made, len(studied.cards) - len(cards), sheets.pictures)
+    def calendar(self, first: dt.date | None) -> Calendar:
+        """How the collection counts days: from the `first` study day, or from today."""
+        here = self.now.astimezone(self.zone)
+        first = first or here.date()
+        today = here.date() - dt.timedelta(days=here.time() < _TURN)
+        born = dt.datetime.combine(first, _TURN, self.zone)
+        west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
+        birth = Birth(int(born.timestamp()), west)
+        return Calendar(int(self.now.timestamp()), today, first, birth)
 
 
 def has_words(library: Library, own: Collection[str], card: str) -> bool:
@@ -90,92 +89,111 @@ def has_words(library: Library, own: Collection[str], card: str) -> bool:
     return still_there(library, card) and (question is None or comes_back(question))
 
 
-def write_luggage(
-    luggage: Luggage,
-    now: dt.datetime,
-    zone: dt.tzinfo,
-    pictures: Mapping[str, bytes],
-    *,
-    modern: bool,
-) -> bytes:
-    """The notes as a package whose days are counted in the learner's zone."""
-    days = [c.standing.first_day for s in luggage.sheets for c in s.cards if c.standing]
-    here = now.astimezone(zone)
-    first = min(days, default=here.date())
-    today = here.date() - dt.timedelta(days=here.time() < _TURN)
-    born = dt.datetime.combine(first, _TURN, zone)
-    west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
-    birth = Birth(int(born.timestamp()), west)
-    calendar = Calendar(int(now.timestamp()), today, first, birth)
-    shown = {n for s in luggage.sheets for face in s.faces for n in names_in(face)}
-    held = {**luggage.pictures, **pictures}
-    media = {file_of(n): held[n] for n in sorted(shown) if n in held}
-    sheets = [
-        dataclasses.replace(sheet, faces=tuple(map(as_files, sheet.faces)))
-        for sheet in luggage.sheets
-    ]
-    return write_learned(sheets, calendar, media, modern=modern)
+Origins = Mapping[str, tuple[str, int]]
 
 
-def _note(library: Library, card: str) -> str:
-    """The name of the note that a card belongs to: a reverse shares its card's."""
-    known = library.cards.get(card)
-    return min(card, known.sibling) if known and known.sibling else card
+def notes_of(
+    library: Library, cards: Collection[str], origins: Origins
+) -> dict[str, tuple[str, ...]]:
+    """The notes of some cards by name, each with its own cards.
 
-
-def _guid(held: Mapping[str, OwnText], card: str) -> str:
-    return held[card].guid if card in held else ""
-
-
-def _of_one_note(held: Mapping[str, OwnText]) -> dict[str, list[str]]:
-    """The own cards that came from each note of Anki, by its GUID.
-
-    They go back as the cards of one note, or Anki would have each twice.
+    A reverse shares the note of its card. Own cards that came from one note of Anki go
+    back as the cards of one, or Anki would have each twice.
     """
-    found: dict[str, dict[int, str]] = {}
-    for card, own in held.items():
-        if own.guid and 0 <= own.ordinal < _MOST_SIDES:
-            found.setdefault(own.guid, {})[own.ordinal] = card
-    return {guid: [c for _, c in sorted(g.items())] for guid, g in found.items()}
+    together: dict[str, dict[int, str]] = {}
+    for card in cards:
+        guid_, ordinal = origins.get(card, ("", 0))
+        if _is_of_note(guid_, ordinal):
+            together.setdefault(guid_, {})[ordinal] = card
+    notes: dict[str, tuple[str, ...]] = {}
+    for card in cards:
+        group = together.get(origins.get(card, ("", 0))[0])
+        if group:
+            names = tuple(name for _, name in sorted(group.items()))
+            notes[min(names)] = names
+        else:
+            known = library.cards.get(card)
+            names = (card, known.sibling) if known and known.sibling else (card,)
+            notes[min(names)] = tuple(sorted(names))
+    return notes
+
+
+def _is_of_note(guid_: str, ordinal: int) -> bool:
+    """Whether an own card came from a note of Anki and can go back as a card of it."""
+    return bool(guid_) and 0 <= ordinal < _MOST_SIDES
+
+
+class _Pictures:
+    """Puts the pictures that notes show into the package, each once."""
+
+    def __init__(
+        self, find: Callable[[str], bytes | None], package: PackageWriter
+    ) -> None:
+        self._find = find
+        self._package = package
+        self._packed: set[str] = set()
+        self.of_course: dict[str, bytes] = {}
+
+    def pack(self, sheet: Sheet) -> Sheet:
+        """The note as it refers to files beside it, which are in the package."""
+        for name in (name for face in sheet.faces for name in names_in(face)):
+            if name not in self._packed:
+                self._packed.add(name)
+                content = self.of_course.get(name) or self._find(name)
+                if content:
+                    self._package.add_media(file_of(name), content)
+        return dataclasses.replace(sheet, faces=tuple(map(as_files, sheet.faces)))
 
 
 class _Sheets:
-    """Makes the note of a name; the authored words of a file are read once."""
+    """Makes notes; the authored words of a file are read once.
 
-    def __init__(
-        self, course: Course, studied: Studied, together: Mapping[str, list[str]]
-    ) -> None:
-        self._together = together
+    `pictures` takes those of the course, by the names under which they are kept.
+    """
+
+    def __init__(self, course: Course, pictures: dict[str, bytes]) -> None:
         self._course = course
         self._library = course.library
-        self._studied = studied
+        self._pictures = pictures
+        self._studied = Studied({}, frozenset(), {}, {}, {})
         self._read: dict[str, dict[str, tuple[str, str]]] = {}
-        self.pictures: dict[str, bytes] = {}
 
-    def of(self, note: str) -> Sheet | None:
-        """The note with its one or two cards."""
+    def every(self, cards: LearnerCards) -> Iterator[Sheet]:
+        """All notes of a learner."""
+        origins = cards.origins()
+        held = [c for c in cards.names() if has_words(self._library, origins, c)]
+        notes = list(notes_of(self._library, held, origins).items())
+        for begin in range(0, len(notes), _NOTES_AT_ONCE):
+            some = notes[begin : begin + _NOTES_AT_ONCE]
+            self._studied = cards.read([name for _, names in some for name in names])
+            for note, names in some:
+                sheet = self._of(note, names)
+                if sheet is not None:
+                    yield sheet
+
+    def _of(self, note: str, cards: tuple[str, ...]) -> Sheet | None:
+        """The note with its cards; None where its words cannot be made any more."""
         kind, name = origin(note)
         if kind == OWN:
-            return self._own(note)
+            return self._own(note, cards)
         if kind == QUESTION:
             return self._question(note, name)
         if kind == TERM:
             term = self._library.glossary[name]
             faces = html.escape(term.name), portable(term.meaning.html)
-            return self._sheet(note, "terms", faces)
+            return self._sheet((note,), "terms", faces)
         card = self._library.cards[note]
-        sheet = self._sheet(note, card.topic, self._faces(card), card.sibling)
+        sheet = self._sheet(cards, card.topic, self._faces(card))
         tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
         return dataclasses.replace(sheet, tags=tags)
 
-    def _own(self, note: str) -> Sheet:
+    def _own(self, note: str, cards: tuple[str, ...]) -> Sheet:
         """A card of the learner's own; with those that came from the same note."""
         own = self._studied.own[note]
         deck = self._deck(f"own::{own.deck}" if own.deck else "own")
         tags = tuple(own.tags.split())
-        cards = self._together.get(own.guid, []) if own.guid else []
-        made = tuple(self._learned(card) for card in cards or [note])
-        if note not in cards:
+        made = tuple(self._learned(card) for card in cards)
+        if not _is_of_note(own.guid, own.ordinal):
             return Sheet(note, note, deck, (own.front, own.back), made, tags)
         texts = {
             text.ordinal: text for text in (self._studied.own[card] for card in cards)
@@ -195,14 +213,13 @@ class _Sheets:
             return None
         faces = question_faces(variant, _gap)
         front, back = portable(faces.front), portable(faces.back)
-        return self._sheet(note, "missed questions", (front, back))
+        return self._sheet((note,), "missed questions", (front, back))
 
     def _sheet(
-        self, note: str, deck: str, faces: tuple[str, str], sibling: str = ""
+        self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]
     ) -> Sheet:
-        names = (note, sibling) if sibling else (note,)
-        cards = tuple(self._learned(name) for name in names)
-        return Sheet(note, guid(note), self._deck(deck), faces, cards)
+        note, made = cards[0], tuple(self._learned(name) for name in cards)
+        return Sheet(note, guid(note), self._deck(deck), faces, made)
 
     def _learned(self, card: str) -> Learned:
         made = learned(
@@ -243,7 +260,7 @@ class _Sheets:
         """Both sides as HTML; pictures are named as those on own cards are."""
         held = {p.name: content_of(p) for p in card.pictures}
         names = {name: kept for name, c in held.items() if (kept := name_of(c))}
-        self.pictures |= {kept: held[name] for name, kept in names.items()}
+        self._pictures |= {kept: held[name] for name, kept in names.items()}
         card = renamed(card, {name: name for name in names})
         front, back = illustrated(card.stem), illustrated(card.text)
         for name, kept in names.items():

@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 from fastapi.concurrency import run_in_threadpool
 from sqlmodel import Session
+from starlette.exceptions import HTTPException
 
 from app.db.writer import Turn
-from app.errors import Conflict
 from app.exchange import store
 from app.exchange.store import Arrival, Outcome
 from app.learners.current import CurrentLearnerValue
@@ -18,7 +18,7 @@ from app.learners.store import count_change
 
 AT_ONCE = 2
 """Files that one process reads and writes at a time, each held in its memory."""
-_LONGEST_WAIT = 20.0  # seconds until somebody is sent away
+_LONGEST_WAIT = 50.0  # seconds until somebody is sent away; proxies give up after 60
 _SOON = 1.0  # seconds in which a small file is done
 _log = logging.getLogger("headroom")
 Room = contextlib.AsyncExitStack
@@ -49,15 +49,15 @@ class Imports:
 
     @contextlib.asynccontextmanager
     async def room(self) -> AsyncIterator[Room]:
-        """A place among the files at a time; raises Conflict when none gets free.
+        """A place among the files at a time; HTTPException 503 when none gets free.
 
         Who begins an import takes the place along (`pop_all`).
         """
         try:
             await asyncio.wait_for(self._slots.acquire(), self._patience)
         except TimeoutError:
-            message = "Other files are being imported at the moment."
-            raise Conflict(message, "Send yours again in a minute.") from None
+            words = "Other files are being imported just now. Send yours in a minute."
+            raise HTTPException(503, words, {"retry-after": "60"}) from None
         async with contextlib.AsyncExitStack() as room:
             room.callback(self._slots.release)
             yield room

@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import IO, Annotated, Literal
 
-from fastapi import APIRouter, File, Form, Query, Request, UploadFile
+from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
@@ -14,21 +14,24 @@ from app.cards.names import question_card
 from app.cards.store import forget_empty_days
 from app.content.live.library import Library, LiveLibrary
 from app.db.engine import DbSession
+from app.db.storage_limit import expect_storage
 from app.errors import Conflict, NotFound
 from app.exchange import store
 from app.exchange.arrivals import Sorted, home_of, sort_out
-from app.exchange.decks import Course, has_words, pack, write_luggage
+from app.exchange.decks import Course, Hour, has_words, write_cards
 from app.exchange.formats.apkg import read_package
-from app.exchange.formats.apkg.packing import zstd
+from app.exchange.formats.apkg.packing import PackageWriter, zstd
 from app.exchange.importing import Imports
 from app.exchange.items import Unusable
 from app.learners.current import (
     CurrentLearner,
     CurrentLearnerValue,
     EnrolledLearner,
+    find_learner_at_once,
     writing,
 )
-from app.learners.desk import Desk, Reader
+from app.learners.desk import Reader
+from app.learners.downloads import Downloads
 from app.learners.store.under_exam import in_running_exam
 from app.scheduling.study_day import zone_of
 from app.web.clock import Now
@@ -47,40 +50,47 @@ What = Literal["deck", "grades"]
 
 
 @router.get("/cards.apkg")
-def take_cards(desk: Reader, newest: Annotated[bool, Query()] = False) -> Response:
+async def take_cards(
+    request: Request,
+    library: CurrentLibrary,
+    now: Now,
+    newest: Annotated[bool, Query()] = False,
+) -> Response:
     """Every card that the learner has begun or added, with all of its grades.
 
     The cards of questions in a mock exam that is being sat stay until it is over.
     `newest` packs them as newer versions of Anki do.
     """
-    return _package(desk, "apkg", modern=newest)
+    return await _package(_course(request, library), request, now, modern=newest)
 
 
 @router.get("/cards.colpkg")
-def take_collection(desk: Reader) -> Response:
+async def take_collection(
+    request: Request, library: CurrentLibrary, now: Now
+) -> Response:
     """The same as a whole collection, which takes the place of the one in Anki."""
-    return _package(desk, "colpkg", modern=True)
+    return await _package(_course(request, library), request, now, modern=True)
 
 
-def _package(desk: Desk, ending: str, *, modern: bool) -> Response:
+async def _package(
+    course: Course, request: Request, now: dt.datetime, *, modern: bool
+) -> Response:
     if modern and zstd() is None:
         raise NotFound(
             "This server cannot write the newest format of Anki.",
             "Take the package for all versions at Cards and Anki.",
         )
-    db, learner = desk.db, desk.learner
-    studied = store.studied(db, learner.id).without(_sat(db, learner, desk.now))
-    luggage = pack(_course(desk.request, desk.library), studied)
-    pictures = store.pictures(db, learner.id)
-    zone, name = zone_of(learner.zone), f"headroom-{desk.day}.{ending}"
-    return Response(
-        write_luggage(luggage, desk.now, zone, pictures, modern=modern),
-        media_type="application/octet-stream",
-        headers={
-            "content-disposition": f'attachment; filename="{name}"',
-            "cache-control": "no-store",
-        },
-    )
+    learner = await find_learner_at_once(request)
+
+    def write(db: Session, file: IO[bytes]) -> None:
+        cards = store.LearnerCards(db, learner.id, _sat(db, learner, now))
+        package = PackageWriter(file, modern=modern)
+        write_cards(course, cards, package, Hour(now, zone_of(learner.zone)))
+
+    ending = request.scope["path"].rpartition(".")[2]
+    name = f"headroom-{learner.study_day(now)}.{ending}"
+    downloads: Downloads = request.app.state.downloads
+    return await downloads.make(request, learner.person, name, write)
 
 
 @router.get("/cards")
@@ -89,7 +99,7 @@ def show_cards(desk: Reader) -> HTMLResponse:
     return _page(desk.request, desk.library, desk.learner, desk.db)
 
 
-@router.post("/cards")
+@router.post("/cards", dependencies=[Depends(expect_storage)])
 async def bring_cards(
     request: Request,
     library: CurrentLibrary,

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from sqlmodel import Session
 
-from app.db.engine import DbSession, aside
+from app.db.engine import DbSession, aside, reading_session
 from app.db.writer import Turn
 from app.learners.store import (
     Arrival,
@@ -103,6 +103,15 @@ async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
         person=person,
         course=course,
     )
+
+
+async def find_learner_at_once(request: Request) -> CurrentLearnerValue:
+    """The learner of the cookie, for a route that waits afterwards.
+
+    It must not hold a place among those who read meanwhile.
+    """
+    async with reading_session(request) as db:
+        return await read_learner(request, db)
 
 
 def learner_of(db: Session, learner_id: int) -> CurrentLearnerValue | None:

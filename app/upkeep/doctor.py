@@ -19,6 +19,7 @@ from app.content.check import check
 from app.content.live.courses import folders
 from app.db.database_url import shown, without_password
 from app.db.schema_state import UnusableDatabase, examine, newest, sqlite_file
+from app.db.storage_limit import LEAST_FREE, StorageLimit
 from app.upkeep import archive
 from app.upkeep.files import folders_aside
 from app.upkeep.installation import Installation, Unusable
@@ -28,7 +29,6 @@ from app.upkeep.secret import kept_key, key_of
 from app.upkeep.store import server, sqlite
 
 Level = Literal["ok", "warning", "problem"]
-_LITTLE = 200_000_000  # bytes free, below which the next copies may not fit
 _LONG_LOG = 100_000_000  # SQLite writes its log back at four million
 _OLD_COPY = dt.timedelta(days=2)
 _BACK, _AHEAD = dt.timedelta(minutes=5), dt.timedelta(days=400)
@@ -48,13 +48,14 @@ class Finding:
 class Deployment:
     """An installation with its course and the environment that it was started in.
 
-    `settings` are the names that mean something.
+    `settings` are the names that mean something, `max_data_gb` bounds the database.
     """
 
     installation: Installation
     content: Path
     settings: frozenset[str]
     environment: Mapping[str, str]
+    max_data_gb: float = 0
 
 
 def look_over(deployment: Deployment, now: dt.datetime) -> Iterator[Finding]:
@@ -63,7 +64,7 @@ def look_over(deployment: Deployment, now: dt.datetime) -> Iterator[Finding]:
     yield _settings(deployment.settings, deployment.environment)
     yield from _data_folder(installation.data)
     yield _modes(installation)
-    yield from _database(installation, now)
+    yield from _database(deployment, now)
     yield _secret(installation)
     for folder in folders(deployment.content).values():
         yield _content(folder)
@@ -105,7 +106,8 @@ def _data_folder(data: Path) -> Iterator[Finding]:
         return
     free = shutil.disk_usage(data).free
     words = f"{data} can be written, {free // 1_000_000:,} MB free"
-    if free < _LITTLE:
+    if free < LEAST_FREE:
+        words += ", too little to import cards"
         yield Finding("warning", subject, words, "Make room before the disk is full.")
     else:
         yield Finding("ok", subject, words)
@@ -125,7 +127,8 @@ def _modes(installation: Installation) -> Finding:
     return Finding("ok", "file modes", "nobody else can read what is kept")
 
 
-def _database(installation: Installation, now: dt.datetime) -> Iterator[Finding]:
+def _database(deployment: Deployment, now: dt.datetime) -> Iterator[Finding]:
+    installation = deployment.installation
     name = shown(installation.database)
     try:
         engine = installation.engine()
@@ -139,8 +142,7 @@ def _database(installation: Installation, now: dt.datetime) -> Iterator[Finding]
             yield Finding("warning", "database", words, "The first start makes it.")
             return
         yield _schema(name, revision)
-        if engine.dialect.name == "sqlite":
-            yield from _file(sqlite_file(engine))
+        yield from _stored(engine, deployment)
         yield _clock(_newest_moment(engine), now)
     except UnusableDatabase as error:
         yield Finding("problem", "database", name, f"{error}")
@@ -159,6 +161,21 @@ def _schema(name: str, revision: str) -> Finding:
         return Finding("ok", "database", words)
     remedy = "The next start migrates it, after a copy; or run `headroom db upgrade`."
     return Finding("warning", "database", words, remedy)
+
+
+def _stored(engine: Engine, deployment: Deployment) -> Iterator[Finding]:
+    folder, max_gb = deployment.installation.data, deployment.max_data_gb
+    yield _size(StorageLimit(engine, folder, max_gb))
+    if engine.dialect.name == "sqlite":
+        yield from _file(sqlite_file(engine))
+
+
+def _size(limit: StorageLimit) -> Finding:
+    words = f"{limit.database_size() / 1e9:.2f} GB"
+    if not limit.is_reached():
+        return Finding("ok", "size", words)
+    words += ", which is the limit: learners can import and write no cards"
+    return Finding("warning", "size", words, "Raise HEADROOM_MAX_DATA_GB.")
 
 
 def _file(path: Path) -> Iterator[Finding]:

@@ -5,11 +5,13 @@ import datetime as dt
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
+_LEFT_BEHIND = 3600.0  # seconds; nobody needs a temporary file for so long
 _ASIDE = "before-restore-"
 _MOMENT = "%Y-%m-%d-%H%M%S"
 
@@ -17,6 +19,22 @@ _MOMENT = "%Y-%m-%d-%H%M%S"
 def keep_new_files_private() -> None:
     """Whatever this process makes from now on is readable by its owner alone."""
     os.umask(0o077)
+
+
+def use_temporary_folder(folder: Path) -> None:
+    """Have this process and its children put temporary files into a folder of ours.
+
+    The usual one may be memory, and files of learners may be large. A host who names
+    a folder with TMPDIR is obeyed.
+    """
+    if "TMPDIR" in os.environ:
+        return
+    folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+    for path in folder.iterdir():
+        # Of a server that was killed; others that run beside this one need theirs.
+        if time.time() - path.lstat().st_mtime > _LEFT_BEHIND:
+            shutil.rmtree(path, ignore_errors=True)
+    tempfile.tempdir = os.environ["TMPDIR"] = str(folder.absolute())
 
 
 def make_private(path: Path) -> None:

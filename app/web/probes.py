@@ -23,6 +23,8 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.content.live.courses import Courses
 from app.content.live.library import LiveLibrary
+from app.db.storage_limit import StorageLimit
+from app.errors import StorageFullError
 
 LEAST_FREE = 64 * 1024 * 1024
 _KEPT = 1.0  # seconds that an answer holds
@@ -51,11 +53,13 @@ class Check:
 class Readiness:
     """The checks of one process, and their last outcome."""
 
-    def __init__(self, engine: Engine, folder: Path, courses: Courses) -> None:
+    def __init__(
+        self, engine: Engine, folder: Path, courses: Courses, storage: StorageLimit
+    ) -> None:
         self._courses = courses
         self._checks = (
             ("database", _database_check(engine)),
-            ("disk", lambda: check_disk(_folders(engine, folder))),
+            ("disk", lambda: _disk_check(_folders(engine, folder), storage)),
         )
         # Threads of their own: those of the requests may all be waiting.
         self._threads = {n: anyio.CapacityLimiter(1) for n, _ in self._checks}
@@ -115,6 +119,17 @@ def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> Check:
             words = f"Only {free // 1_000_000:,} MB are free. "
             return Check("disk", words + f"Free at least {least // 1_000_000:,} MB.")
     return Check("disk", note=f"{free / 1e9:,.1f} GB free")
+
+
+def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> Check:
+    found = check_disk(folders)
+    try:
+        storage.expect_room()
+    except StorageFullError:
+        return dataclasses.replace(found, note=f"{found.note}, full for imports")
+    except (OSError, SQLAlchemyError):
+        return found  # the other checks say so
+    return found
 
 
 def _write(folder: Path) -> None:

@@ -26,7 +26,7 @@ def value(column: Column, rows: Rows) -> object:
         return next(_words) * 1000
     if isinstance(column.type, Float):
         return 0.5
-    return f"w{next(_words)}"
+    return f"w{next(_words):07}"  # base64, as the content of a picture is
 
 
 def insert(session: Session, table: Table, rows: Rows) -> None:

@@ -1,14 +1,22 @@
 """GET /settings/export: an archive that says the same as the pages."""
 
+import base64
 import csv
 import io
 import json
 import re
+import tempfile
+import tracemalloc
 import zipfile
 
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
+from sqlmodel import Session, select
 
+from app.belongings.archive import write_archive
 from app.belongings.store import owned_tables
+from app.db.engine import snapshot_session
+from app.db.tables import Learner, Note, OwnPicture
 from tests.exams.sitting import begin, finish, save
 from tests.flashcards.conftest import fields
 
@@ -145,11 +153,61 @@ def test_what_lets_people_in_stays_here(rosa: TestClient, own_everything):
     rosa.post("/settings/codes")
 
     with zipfile.ZipFile(io.BytesIO(rosa.get("/settings/export").content)) as archive:
-        words = b"".join(archive.read(name) for name in archive.namelist()).decode()
+        words = b"".join(archive.read(name) for name in archive.namelist())
 
-    assert '"name": "Rosa"' in words
-    assert key not in words
-    assert "digest" not in words
+    assert b'"name": "Rosa"' in words
+    assert key.encode() not in words
+    assert b"digest" not in words
+
+
+def give_pictures(session: Session, contents: list[bytes]) -> None:
+    learner = session.exec(select(Learner.id)).one()
+    for number, content in enumerate(contents):
+        words = base64.b64encode(content).decode()
+        name = f"{number:032x}.png"
+        session.add(OwnPicture(learner_id=learner, name=name, content=words, at=1))
+    session.commit()
+
+
+def test_pictures_are_files_that_are_packed_as_they_are(
+    client: TestClient, session: Session
+):
+    study(client)
+    give_pictures(session, [b"\x89PNG one" * 100, b"\x89PNG two" * 100])
+
+    with zipfile.ZipFile(io.BytesIO(client.get("/settings/export").content)) as archive:
+        rows = json.loads(archive.read("own_picture.json"))
+        entries = [archive.getinfo(f"pictures/{row['name']}") for row in rows]
+        contents = [archive.read(entry) for entry in entries]
+        about = json.loads(archive.read("about.json"))
+
+    assert contents == [b"\x89PNG one" * 100, b"\x89PNG two" * 100]
+    assert {entry.compress_type for entry in entries} == {zipfile.ZIP_STORED}
+    assert "content" not in rows[0]
+    assert (about["format"], about["rows"]["own_picture"]) == (2, 2)
+
+
+def test_an_archive_is_never_in_memory_as_a_whole(
+    client: TestClient, session: Session, app: FastAPI, clock
+):
+    study(client)
+    give_pictures(session, [bytes(1_000_000)] * 20)
+    learner = session.exec(select(Learner.id)).one()
+    session.add_all(
+        Note(learner_id=learner, topic="t", section=f"s{n}", words="word " * 999, at=n)
+        for n in range(4000)
+    )
+    session.commit()
+
+    with tempfile.TemporaryFile() as file, snapshot_session(app.state.engine) as db:
+        tracemalloc.start()
+        write_archive(db, learner, clock(), file)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        size = file.tell()
+
+    assert size > 20_000_000
+    assert peak < size / 2
 
 
 def test_times_can_be_read(client: TestClient):

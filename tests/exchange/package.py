@@ -8,6 +8,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from app.exchange.formats.apkg.packing import PackageWriter
 from app.exchange.formats.apkg.schema import TABLES
 
 BASIC = ("{{Front}}", "{{FrontSide}}<hr id=answer>{{Back}}")
@@ -95,6 +96,19 @@ def zipped(**files: bytes) -> bytes:
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
             archive.writestr(name.replace("__", "."), content)
+    return out.getvalue()
+
+
+def written(database: bytes, media: dict[str, bytes], *, modern: bool) -> bytes:
+    """A package of a collection and its media files by name, as we write them."""
+    out = io.BytesIO()
+    package = PackageWriter(out, modern=modern)
+    for name, content in media.items():
+        package.add_media(name, content)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(database)
+        file.flush()
+        package.finish(Path(file.name))
     return out.getvalue()
 
 

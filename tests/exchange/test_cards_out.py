@@ -1,10 +1,15 @@
 """GET /settings/cards.apkg: what a learner studies, for Anki."""
 
+import base64
+import datetime as dt
 import html
 import io
 import json
+import random
 import re
 import sqlite3
+import tempfile
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -12,8 +17,13 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import AddedCard, Learner, Memory, OwnCard
+from app.db.engine import snapshot_session
+from app.db.tables import AddedCard, Learner, Memory, OwnCard, OwnPicture
+from app.exchange.decks import Course, Hour, write_cards
+from app.exchange.formats.apkg.packing import PackageWriter, zstd
 from app.exchange.formats.apkg.writing import guid
+from app.exchange.store import LearnerCards
+from tests.conftest import TINY
 from tests.flashcards.conftest import fields
 
 
@@ -201,3 +211,41 @@ def test_a_card_that_left_the_course_stays_behind(rosa, session, package) -> Non
 
 def test_whoever_has_begun_nothing_takes_an_empty_package(rosa, package) -> None:
     assert package(rosa)("SELECT count(*) FROM cards") == [(0,)]
+
+
+@pytest.mark.parametrize("modern", [False, True])
+def test_a_package_is_never_in_memory_as_a_whole(
+    app, rosa, session, library, clock, modern: bool
+) -> None:
+    if modern and zstd() is None:
+        pytest.skip("this environment was made without zstd")
+    review(rosa, "w-c-bf16", 3)
+    number = the_learner(session)
+    chance = random.Random(1)  # noqa: S311 - repeatable, not secret
+    for n in range(20):
+        words = base64.b64encode(chance.randbytes(1_000_000)).decode()
+        name = f"{n:032x}.png"
+        session.add(OwnPicture(learner_id=number, name=name, content=words, at=1))
+    for n in range(2000):
+        picture = f'<img src="/flashcards/pictures/{n % 20:032x}.png" alt="Picture">'
+        own = OwnCard(learner_id=number, card=f"own:{n}", front=picture, back="", at=1)
+        own.back = f"{n} " * 2000
+        session.add(own)
+        session.add(AddedCard(learner_id=number, card=own.card, at=1))
+    session.commit()
+    course = Course(library, TINY)
+
+    with tempfile.TemporaryFile() as file, snapshot_session(app.state.engine) as db:
+        cards = LearnerCards(db, number)
+        package = PackageWriter(file, modern=modern)
+        tracemalloc.start()
+        write_cards(course, cards, package, Hour(clock(), dt.UTC))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        with zipfile.ZipFile(file) as archive:
+            entries = archive.infolist()
+        size = file.seek(0, io.SEEK_END)
+
+    assert len(entries) == 22 + modern
+    assert size > 20_000_000
+    assert peak < size / 2

@@ -5,15 +5,18 @@ import datetime as dt
 import io
 from collections.abc import Callable
 
+import httpx
 import pytest
 from fastapi import FastAPI
 from sqlmodel import Session, select
+from starlette.exceptions import HTTPException
 
 from app.belongings.store import erase
+from app.config import Settings
+from app.content.live.library import LiveLibrary
 from app.db.engine import make_engine
 from app.db.tables import CardImport, Memory, OwnCard, Review
 from app.db.writer import WRITING, turns
-from app.errors import Conflict
 from app.exchange.arrivals import sort_out
 from app.exchange.formats.apkg import read_package
 from app.exchange.importing import AT_ONCE, Imports
@@ -27,6 +30,7 @@ from app.exchange.store import (
 )
 from app.learners.current import CurrentLearnerValue
 from app.learners.store import change_settings
+from app.main import create_app
 from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
 from tests.databases import ABOUT_SQLITE
@@ -278,15 +282,42 @@ def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
         rooms = [imports.room() for _ in range(AT_ONCE)]
         for room in rooms:
             await room.__aenter__()
-        with pytest.raises(Conflict, match="Other files are being imported"):
+        with pytest.raises(HTTPException, match="Other files") as refused:
             async with imports.room():
                 pass
+        assert refused.value.status_code == 503
+        assert refused.value.headers == {"retry-after": "60"}
         for room in rooms:
             await room.__aexit__(None, None, None)
         async with imports.room():
             pass
 
     outcome(run())
+
+
+def test_a_class_behind_one_address_imports_its_files_at_once(
+    settings: Settings, clock: Clock, live_library: LiveLibrary, session: Session
+) -> None:
+    app = create_app(
+        settings.model_copy(update={"rate_imports": "off"}), clock, live_library
+    )
+    content = deck(1)
+
+    async def send() -> int:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://testserver", timeout=60
+        ) as learner:
+            file = ("deck.apkg", content)
+            return (
+                await learner.post("/settings/cards", files={"file": file})
+            ).status_code
+
+    async def all_at_once() -> list[int]:
+        return await asyncio.gather(*(send() for _ in range(30)))
+
+    assert outcome(all_at_once()) == [303] * 30
+    assert counted(session)[0] == 30
 
 
 def test_nobody_sees_the_import_of_another(rosa, milo, desk) -> None:

@@ -12,10 +12,10 @@ from sqlmodel import select
 
 from app.db.tables import Memory, OwnCard, OwnPicture, Review
 from app.exchange.formats.apkg import opening, packing
-from app.exchange.formats.apkg.packing import fields_of, names_of, written
+from app.exchange.formats.apkg.packing import fields_of, names_of
 from app.exchange.formats.apkg.pictures import name_of
 from app.exchange.formats.apkg.showing import with_math
-from tests.exchange.package import Made, database, package, zipped
+from tests.exchange.package import Made, database, package, written, zipped
 from tests.exchange.test_cards_in import (
     HISTORY,
     NOON,

@@ -138,6 +138,15 @@ def test_a_row_that_points_nowhere_is_a_problem(installation, look: Look) -> Non
     assert found.words == "1 rows point to a row that is not there"
 
 
+def test_a_database_that_has_reached_its_limit_is_a_warning(look: Look) -> None:
+    assert look(max_data_gb=10.0)["size"].level == "ok"
+
+    found = look(max_data_gb=1e-6)["size"]
+
+    assert found.level == "warning"
+    assert "HEADROOM_MAX_DATA_GB" in found.remedy
+
+
 def test_an_older_schema_is_a_warning(installation, look: Look) -> None:
     engine = make_engine(installation.database)
     downgrade(engine, "0002")

@@ -1,11 +1,14 @@
 """Drills with real servers: started at once, copied, robbed of disk and data."""
 
 import contextlib
+import os
 import resource
 import shutil
 import signal
+import socket
 import stat
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -152,3 +155,37 @@ def test_on_a_full_disk_writing_fails_and_reading_goes_on(
         assert statuses == [500] * 3
         assert write(ada) == 303
         assert len(people(installation)) == 1
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+def test_large_forms_wait_on_the_disk_of_the_data(fresh: Installation) -> None:
+    folder = fresh.data / "tmp"
+    left, busy = folder / "headroom-old", folder / "headroom-new"
+    for path in (left, busy):
+        path.mkdir(parents=True)
+    os.utime(left, (0, 0))
+
+    with Server(fresh) as server:
+        assert [path.name for path in folder.iterdir()] == ["headroom-new"]
+        with half_sent(server.port, 200_000):
+            while not (found := files_of(server.pid, folder)):
+                time.sleep(0.05)
+
+    assert all(name.endswith("(deleted)") for name in found)
+
+
+def half_sent(port: int, size: int) -> socket.socket:
+    """A connection on which all of a form has come but its last byte."""
+    line = socket.create_connection(("127.0.0.1", port), timeout=60)
+    head = f"POST /settings HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n\r\n"
+    line.sendall(head.encode() + b"x" * (size - 1))
+    return line
+
+
+def files_of(pid: int, folder: Path) -> list[str]:
+    """The files in a folder that a process has open."""
+    names = []
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            names.append(str(entry.readlink()))
+    return [name for name in names if name.startswith(str(folder))]

@@ -1,6 +1,8 @@
 """How a body is taken in: whole, in time, and not too much of it."""
 
 import asyncio
+import contextlib
+import tracemalloc
 from collections.abc import Iterable
 
 import pytest
@@ -111,17 +113,136 @@ def test_a_body_that_grows_past_its_room_is_refused():
     assert refused.value.status_code == 413
 
 
-def test_one_client_sends_few_files_at_a_time():
-    intake = Intake(Patience(of_one_client=1))
-    headers = {b"content-length": b"1000000"}
+LARGE = {b"content-length": b"1000000"}
 
-    async def both() -> bytes:
-        async with intake.whole(sender([b"x"]), headers, FILE, "someone"):
-            async with intake.whole(sender([b"x"]), headers, FILE, "another"):
-                pass
-            with pytest.raises(HTTPException) as refused:
-                await taken(intake, sender([b"x"]), headers, FILE)
-            assert refused.value.status_code == 503
-        return await taken(intake, sender([b"y"]), headers, FILE)
 
-    assert outcome(both()) == b"y"
+async def settle() -> None:
+    """Let everything happen that waits for nothing else."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+class Senders:
+    """Clients that send a file each, and hold their place until they are told."""
+
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
+        self.inside: list[str] = []
+
+    async def send(self, client: str, done: asyncio.Event) -> None:
+        receive = sender([b"x"])
+        async with self._intake.whole(receive, LARGE, FILE, client):
+            self.inside.append(client)
+            await done.wait()
+
+
+def test_one_client_sends_few_files_at_a_time_and_the_next_waits():
+    async def run() -> None:
+        senders, done = Senders(Intake(Patience(of_one_client=1))), asyncio.Event()
+        tasks = [
+            asyncio.create_task(senders.send(client, done))
+            for client in ("someone", "someone", "another")
+        ]
+        await settle()
+        assert senders.inside == ["someone", "another"]
+
+        done.set()
+        await asyncio.gather(*tasks)
+        assert senders.inside == ["someone", "another", "someone"]
+
+    outcome(run())
+
+
+def test_a_client_without_a_place_comes_before_one_that_has_some():
+    async def run() -> None:
+        senders = Senders(Intake(Patience(files=3, of_one_client=2)))
+        ends = [asyncio.Event() for _ in range(6)]
+        clients = ["a", "a", "b", "a", "b", "late"]
+        tasks = [
+            asyncio.create_task(senders.send(client, end))
+            for client, end in zip(clients, ends, strict=True)
+        ]
+        await settle()
+        assert senders.inside == ["a", "a", "b"]
+
+        ends[0].set()
+        await settle()
+        assert senders.inside == ["a", "a", "b", "late"]
+
+        for end in ends:
+            end.set()
+        await asyncio.gather(*tasks)
+
+    outcome(run())
+
+
+def test_who_waits_in_vain_for_a_place_is_told_so():
+    intake = Intake(Patience(seconds=0.01, bytes_a_second=10**9, files=0))
+
+    with pytest.raises(HTTPException) as refused:
+        outcome(taken(intake, sender([b"x"]), LARGE, FILE))
+
+    assert refused.value.status_code == 503
+    assert refused.value.headers
+    assert refused.value.headers["retry-after"] == "60"
+
+
+def test_the_place_of_somebody_who_gave_up_goes_to_the_next():
+    async def run() -> bytes:
+        intake = Intake(Patience(files=1))
+        senders, done = Senders(intake), asyncio.Event()
+        first = asyncio.create_task(senders.send("a", done))
+        await settle()
+        gone = asyncio.create_task(senders.send("b", done))
+        last = asyncio.create_task(taken(intake, sender([b"x"]), LARGE, FILE))
+        await settle()
+
+        done.set()
+        await asyncio.wait({first})  # b has been given the place, and not been told
+        gone.cancel()
+        body = await last
+        with contextlib.suppress(asyncio.CancelledError):
+            await gone
+        return body
+
+    assert outcome(run()) == b"x"
+
+
+def test_a_small_file_needs_no_place():
+    intake, headers = Intake(Patience(files=0)), {b"content-length": b"200000"}
+
+    received = taken(intake, sender([b"x" * 200_000]), headers, FILE)
+
+    assert len(outcome(received)) == 200_000
+
+
+def test_a_file_of_unknown_length_needs_a_place():
+    intake = Intake(Patience(seconds=0.01, bytes_a_second=10**9, files=0))
+    headers = {b"transfer-encoding": b"chunked"}
+
+    with pytest.raises(HTTPException, match="503"):
+        outcome(taken(intake, sender([b"x"]), headers, FILE))
+
+
+def test_forms_that_wait_for_the_rest_take_no_memory():
+    piece, forms = b"x" * 200_000, 50
+    headers = {b"content-length": b"256000"}
+
+    async def run() -> int:
+        intake = Intake(Patience())
+        tracemalloc.start()
+        tasks = [
+            asyncio.create_task(
+                taken(intake, sender([piece], stops=True), headers, 256_000)
+            )
+            for _ in range(forms)
+        ]
+        await settle()
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return held
+
+    assert outcome(run()) < forms * len(piece) / 4

@@ -252,7 +252,9 @@ def test_asked_often_it_looks_once(app: FastAPI, live_library, tmp_path: Path):
             looked.append(1)
             return live_library.current()
 
-    readiness = Readiness(app.state.engine, tmp_path, Courses({"": Counted(tmp_path)}))
+    courses = Courses({"": Counted(tmp_path)})
+    storage = app.state.storage
+    readiness = Readiness(app.state.engine, tmp_path, courses, storage)
 
     async def many() -> None:
         for _ in range(20):

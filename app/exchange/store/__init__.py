@@ -9,7 +9,7 @@ from app.exchange.store.arrivals import (
     take_in,
 )
 from app.exchange.store.attempts import COLUMNS, attempts
-from app.exchange.store.held import OwnText, Studied, own_names, pictures, studied
+from app.exchange.store.held import LearnerCards, OwnText, Studied, own_names
 from app.exchange.store.imports import (
     CANCELLED,
     DONE,

@@ -4,12 +4,13 @@ import base64
 import dataclasses
 import datetime as dt
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import ColumnElement, Row, Select, Table, func, select
 from sqlmodel import Session, SQLModel
 
+from app.cards.names import is_added
 from app.cards.store import MEMORY, acted, grade_in, standing_rows
 from app.exchange.formats.apkg.history import Aside, Set, Timed
 from app.web.clock import moment
@@ -57,7 +58,7 @@ class OwnText:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Studied:
-    """All cards of a learner.
+    """What is known of some cards of a learner.
 
     `grades` are those that stand, by card and in order; `added` the cards beside those
     of the course, and `due` the study days on which they come back.
@@ -69,76 +70,85 @@ class Studied:
     due: Mapping[str, dt.date]
     own: Mapping[str, OwnText]
 
-    @property
-    def cards(self) -> tuple[str, ...]:
+
+class LearnerCards:
+    """All cards of a learner but those `away`, of which a few at a time are read."""
+
+    def __init__(
+        self, db: Session, learner_id: int, away: Collection[str] = ()
+    ) -> None:
+        self._db = db
+        self._learner_id = learner_id
+        self._away = away
+
+    def names(self) -> list[str]:
         """Every card that was begun, put aside or added, each once."""
-        return tuple(dict.fromkeys((*self.grades, *self.suspended, *self.added)))
+        undoing = LOG.alias()
+        stands = (LOG.c.rating > 0) | ((LOG.c.act != "") & LOG.c.voids.is_(None))
+        undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
+        begun = self._of(LOG, LOG.c.card).where(stands, ~undone).distinct()
+        aside = self._of(ASIDE, ASIDE.c.card)
+        added = self._of(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
+        asked = (begun.order_by(LOG.c.card), aside, added.order_by(ADDED.c.id))
+        named = (self._db.scalars(wanted) for wanted in asked)
+        every = dict.fromkeys(itertools.chain.from_iterable(named))
+        return [card for card in every if card not in self._away]
 
-    def without(self, cards: Collection[str]) -> "Studied":
-        """All cards but these."""
-        return dataclasses.replace(
-            self,
-            grades={c: timed for c, timed in self.grades.items() if c not in cards},
-            suspended=self.suspended.difference(cards),
-            added={c: aside for c, aside in self.added.items() if c not in cards},
+    def origins(self) -> dict[str, tuple[str, int]]:
+        """Of each own card the GUID of its note in Anki, and its ordinal there."""
+        rows = self._db.execute(self._of(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal))
+        return {row.card: (row.guid, row.ordinal) for row in rows}
+
+    def first_day(self) -> dt.date | None:
+        """The study day of the first grade; None where there is none."""
+        days = self._of(MEMORY, func.min(MEMORY.c.first_day))
+        found = self._db.scalar(days.where(MEMORY.c.first_day != ""))
+        return dt.date.fromisoformat(found) if found else None
+
+    def picture(self, name: str) -> bytes | None:
+        """A picture on an own card."""
+        wanted = self._of(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
+        content = self._db.scalar(wanted)
+        return base64.b64decode(content) if content else None
+
+    def read(self, cards: Sequence[str]) -> Studied:
+        """All that is known of some cards."""
+        ask = self._db.execute
+        order = (LOG.c.card, LOG.c.at, LOG.c.id)
+        log = ask(self._about(cards, LOG, *LOGGED).order_by(*order))
+        aside = self._db.scalars(self._about(cards, ASIDE, ASIDE.c.card))
+        seeds = self._about(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
+        added = ask(seeds.where(ADDED.c.declined.is_(False)))
+        due = ask(self._about(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
+        own = ask(self._about(cards, OWN, OWN.c.card, *OWN_TEXT))
+        return Studied(
+            {
+                card: standing_log(rows)
+                for card, rows in itertools.groupby(log, lambda row: str(row.card))
+            },
+            frozenset(aside),
+            {row.card: Aside(row.seed, row.at) for row in added},
+            {
+                row.card: dt.date.fromisoformat(row.due_day)
+                for row in due
+                if is_added(row.card)
+            },
+            {row[0]: OwnText(*row[1:]) for row in own},
         )
 
+    def _about(
+        self, cards: Sequence[str], table: Table, *columns: ColumnElement[Any]
+    ) -> Select[Any]:
+        return self._of(table, *columns).where(table.c.card.in_(cards))
 
-def studied(db: Session, learner_id: int) -> Studied:
-    """What a learner would take along."""
-    connection = db.connection()
-    log = connection.execute(
-        select(*LOGGED)
-        .where(LOG.c.learner_id == learner_id)
-        .order_by(LOG.c.card, LOG.c.at, LOG.c.id)
-    )
-    grades = {
-        card: timed
-        for card, rows in itertools.groupby(log, lambda r: str(r.card))
-        if (timed := standing_log(rows))
-    }
-    aside = connection.execute(select(ASIDE.c.card).where(_mine(ASIDE, learner_id)))
-    added = connection.execute(
-        select(ADDED.c.card, ADDED.c.seed, ADDED.c.at)
-        .where(_mine(ADDED, learner_id), ADDED.c.declined.is_(False))
-        .order_by(ADDED.c.id)
-    )
-    due = connection.execute(
-        select(MEMORY.c.card, MEMORY.c.due_day).where(
-            _mine(MEMORY, learner_id), MEMORY.c.card.like("%:%")
-        )
-    )
-    return Studied(
-        grades,
-        frozenset(aside.scalars()),
-        {row.card: Aside(row.seed, row.at) for row in added},
-        {row.card: dt.date.fromisoformat(row.due_day) for row in due},
-        own_texts(db, learner_id),
-    )
-
-
-def own_texts(db: Session, learner_id: int) -> dict[str, OwnText]:
-    """The learner's own cards, in the order in which they came."""
-    rows = db.connection().execute(
-        select(OWN.c.card, *OWN_TEXT).where(_mine(OWN, learner_id)).order_by(OWN.c.id)
-    )
-    return {card: OwnText(*words) for card, *words in rows}
+    def _of(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
+        return select(*columns).where(table.c.learner_id == self._learner_id)
 
 
 def own_names(db: Session, learner_id: int) -> frozenset[str]:
     """The names of the learner's own cards."""
-    names = select(OWN.c.card).where(_mine(OWN, learner_id))
+    names = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     return frozenset(db.connection().scalars(names))
-
-
-def pictures(db: Session, learner_id: int) -> dict[str, bytes]:
-    """The pictures on the learner's own cards, by name."""
-    rows = db.connection().execute(
-        select(PICTURE.c.name, PICTURE.c.content)
-        .where(_mine(PICTURE, learner_id))
-        .order_by(PICTURE.c.id)
-    )
-    return {name: base64.b64decode(content) for name, content in rows}
 
 
 def standing_log(rows: Iterable[Row[Any]]) -> list[Timed | Set]:
@@ -150,7 +160,3 @@ def _logged(row: Row[Any]) -> Timed | Set:
     if row.rating:
         return Timed(grade_in(row), row.milliseconds)
     return Set(acted(row), moment(row.at), dt.date.fromisoformat(row.study_day))
-
-
-def _mine(table: Any, learner_id: int) -> Any:
-    return table.c.learner_id == learner_id

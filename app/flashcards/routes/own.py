@@ -3,12 +3,13 @@
 import hashlib
 from typing import Annotated
 
-from fastapi import APIRouter, Form
+from fastapi import APIRouter, Depends, Form
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.added_cards import card_of_own
 from app.cards.names import OWN
 from app.cards.store import Addition, add_cards
+from app.db.storage_limit import expect_storage
 from app.errors import NotFound
 from app.flashcards.store import own
 from app.flashcards.writing import Typed, faces_of, typed_of
@@ -43,7 +44,7 @@ def write(desk: Reader) -> HTMLResponse:
     return _form(desk, Typed(""))
 
 
-@router.post("/own")
+@router.post("/own", dependencies=[Depends(expect_storage)])
 def add(
     desk: Writer, front: _Words = "", back: _Words = "", token: _Words = ""
 ) -> Response:

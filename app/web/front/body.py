@@ -9,14 +9,15 @@ import collections
 import contextlib
 import dataclasses
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import IO
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
-_IN_MEMORY = 512 * 1024  # larger bodies, which are files, wait on disk
+_IN_MEMORY = 64 * 1024  # larger bodies wait on disk
+_LARGE = 256 * 1024  # any form may have as much; larger bodies, which are files, queue
 _PIECE = 256 * 1024
 
 
@@ -25,15 +26,19 @@ class Patience:
     """How long a body may take, and how many large ones may come at a time.
 
     `seconds` is for any body; each `bytes_a_second` that have come earn one more, so
-    that a large file may come over a slow line and who stops sending is soon found.
-    `files` bodies of more than half a megabyte are taken in at a time, `of_one_client`
-    of them from one address.
+    that a large file may come over a line of one megabit and who stops sending is soon
+    noticed. `files` bodies of more than a quarter of a megabyte are taken in at a time,
+    `of_one_client` of them from one address; others wait as long as theirs might take.
     """
 
     seconds: float = 20.0
-    bytes_a_second: int = 64 * 1024
+    bytes_a_second: int = 128 * 1024
     files: int = 16
     of_one_client: int = 2
+
+    def seconds_for(self, size: int) -> float:
+        """The longest that a body of so many bytes may take."""
+        return self.seconds + size / self.bytes_a_second
 
 
 class Intake:
@@ -42,6 +47,7 @@ class Intake:
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
         self._senders: collections.Counter[str] = collections.Counter()
+        self._waiting: list[_Waiter] = []
 
     @contextlib.asynccontextmanager
     async def whole(
@@ -58,55 +64,87 @@ class Intake:
         size = _announced(headers)
         if size is None or size > room:
             raise too_large(room)
-        with (
-            self._place(room, client),
-            tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as kept,
-        ):
-            try:
+        chunked = b"transfer-encoding" in headers
+        async with self._place(room if chunked else size, client):
+            with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as kept:
                 await self._pour(receive, kept, room)
-            except TimeoutError:
-                words = "The rest of the request did not arrive in time. Send it again."
-                raise HTTPException(408, words, {"connection": "close"}) from None
-            kept.seek(0)
-            yield _replayed(kept, receive)
+                kept.seek(0)
+                yield _replayed(kept, receive)
 
-    @contextlib.contextmanager
-    def _place(self, room: int, client: str) -> Iterator[None]:
-        if room <= _IN_MEMORY:
+    @contextlib.asynccontextmanager
+    async def _place(self, size: int, client: str) -> AsyncIterator[None]:
+        if size <= _LARGE:
             yield
             return
-        patience, senders = self._patience, self._senders
-        if (
-            senders.total() >= patience.files
-            or senders[client] >= patience.of_one_client
-        ):
-            words = "Other files are being sent just now. Send yours again in a minute."
-            raise HTTPException(503, words, {"retry-after": "60"})
-        senders[client] += 1
+        await self._wait_for_place(_Waiter(client), self._patience.seconds_for(size))
         try:
             yield
         finally:
-            senders[client] -= 1
-            if not senders[client]:
-                del senders[client]
+            self._release(client)
+
+    async def _wait_for_place(self, waiter: "_Waiter", seconds: float) -> None:
+        self._waiting.append(waiter)
+        self._admit()
+        try:
+            async with asyncio.timeout(seconds):
+                await waiter.turn
+        except BaseException as error:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+            else:  # it was given a place at the moment at which it gave up
+                self._release(waiter.client)
+            if isinstance(error, TimeoutError):
+                words = "Other files are being sent just now. Send yours in a minute."
+                told = {"retry-after": "60", "connection": "close"}
+                raise HTTPException(503, words, told) from None
+            raise
+
+    def _release(self, client: str) -> None:
+        self._senders[client] -= 1
+        if not self._senders[client]:
+            del self._senders[client]
+        self._admit()
+
+    def _admit(self) -> None:
+        """Give free places to those who wait: first to clients that have none."""
+        patience, senders = self._patience, self._senders
+        while self._waiting and senders.total() < patience.files:
+            first = min(self._waiting, key=lambda waiter: senders[waiter.client])
+            if senders[first.client] >= patience.of_one_client:
+                return
+            self._waiting.remove(first)
+            senders[first.client] += 1
+            if not first.turn.done():
+                first.turn.set_result(None)
 
     async def _pour(self, receive: Receive, kept: IO[bytes], room: int) -> None:
-        patience, taken = self._patience, 0
-        begun = asyncio.get_running_loop().time()
-        async with asyncio.timeout(patience.seconds) as clock:
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise ClientDisconnect
-                piece = message.get("body", b"")
-                taken += len(piece)
-                if taken > room:
-                    raise too_large(room)
-                kept.write(piece)
-                if not message.get("more_body"):
-                    return
-                earned = taken / patience.bytes_a_second
-                clock.reschedule(begun + patience.seconds + earned)
+        """Write a body down; raises HTTPException 408 where it takes too long."""
+        begun, taken = asyncio.get_running_loop().time(), 0
+        try:
+            async with asyncio.timeout(self._patience.seconds) as clock:
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
+                    piece = message.get("body", b"")
+                    taken += len(piece)
+                    if taken > room:
+                        raise too_large(room)
+                    kept.write(piece)
+                    if not message.get("more_body"):
+                        return
+                    clock.reschedule(begun + self._patience.seconds_for(taken))
+        except TimeoutError:
+            words = "The rest of the request did not arrive in time. Send it again."
+            raise HTTPException(408, words, {"connection": "close"}) from None
+
+
+class _Waiter:
+    """Somebody who waits for a place; `turn` is done when there is one."""
+
+    def __init__(self, client: str) -> None:
+        self.client = client
+        self.turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 def _replayed(kept: IO[bytes], receive: Receive) -> Receive:

@@ -144,20 +144,6 @@ def _interval(standing: Standing) -> int:
     return -max(1, round((standing.due_at - standing.last_at).total_seconds()))
 
 
-def numbered(cards: Iterable[Learned]) -> Iterable[tuple[int, str, Logged]]:
-    """Every row of the log with a number of its own: its moment, or a little later.
-
-    Anki takes the number of a row for the moment of the grade and has each only once.
-    """
-    rows = [
-        (row.at, place, c.card, row) for c in cards for place, row in enumerate(c.log)
-    ]
-    last = 0
-    for at, _, card, row in sorted(rows, key=lambda r: (r[0], r[2], r[1])):
-        last = max(at, last + 1)
-        yield last, card, row
-
-
 def state_columns(
     card: Learned, days: tuple[dt.date, dt.date], place: int
 ) -> tuple[object, ...]:

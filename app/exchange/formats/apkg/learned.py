@@ -3,9 +3,10 @@
 import dataclasses
 import datetime as dt
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 
-from app.exchange.formats.apkg.history import Learned, numbered, state_columns
+from app.exchange.formats.apkg.history import Learned, state_columns
+from app.exchange.formats.apkg.packing import PackageWriter
 from app.exchange.formats.apkg.schema import (
     BOTH_WAYS,
     ONE_WAY,
@@ -13,7 +14,12 @@ from app.exchange.formats.apkg.schema import (
     collection,
     with_sides,
 )
-from app.exchange.formats.apkg.writing import note_columns, number_of, packed
+from app.exchange.formats.apkg.writing import (
+    add_row,
+    new_collection,
+    note_columns,
+    number_of,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,57 +71,87 @@ class Calendar:
         return int(card.buried.at.timestamp())
 
 
+_LOGGED = """
+CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, kind)
+"""
+
+
 def write_learned(
-    sheets: Sequence[Sheet],
-    calendar: Calendar,
-    media: Mapping[str, bytes],
-    *,
-    modern: bool,
-) -> bytes:
-    """A package of these notes with their cards, logs and pictures."""
-    decks = {s.deck: number_of(f"deck {s.deck}", set()) for s in sheets}
+    sheets: Iterable[Sheet], calendar: Calendar, package: PackageWriter
+) -> None:
+    """Put these notes with their cards and logs into a package, and finish it.
 
-    def fill(db: sqlite3.Connection) -> None:
-        numbers = _add_sheets(db, sheets, decks, calendar)
-        cards = [card for sheet in sheets for card in sheet.cards]
-        db.executemany(
-            "INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)",
-            (
-                (n, numbers[card], r.ease, r.ivl, r.last, r.factor, r.time, r.kind)
-                for n, card, r in numbered(cards)
-            ),
-        )
-
-    sides = [len(sheet.faces) // 2 for sheet in sheets if sheet.ordinals]
-    row = collection(decks, calendar.moment, calendar.birth, sides)
-    return packed(row, fill, media, modern=modern)
-
-
-def _add_sheets(
-    db: sqlite3.Connection,
-    sheets: Sequence[Sheet],
-    decks: Mapping[str, int],
-    calendar: Calendar,
-) -> dict[str, int]:
-    """Write notes and cards; the number of each card by its name."""
+    Each is written before the next is asked for, so `sheets` may be made as they go.
+    """
+    decks: dict[str, int] = {}
+    sides: set[int] = set()
     taken: set[int] = set()
-    numbers: dict[str, int] = {}
-    for place, sheet in enumerate(sheets):
-        note = number_of(sheet.name, taken)
-        rest = note_columns(sheet.model, sheet.faces, sheet.tags, calendar.moment)
-        marks = ",".join("?" * (len(rest) + 2))
-        db.execute(
-            f"INSERT INTO notes VALUES ({marks})",  # noqa: S608 - question marks only
-            (note, sheet.guid, *rest),
-        )
-        for side, card in sheet.placed:
-            number = numbers[card.card] = number_of(f"{sheet.name}~{side}", taken)
-            head = (number, note, decks[sheet.deck], side, calendar.changed(card), -1)
-            days = calendar.first, calendar.today
-            values = (*head, *state_columns(card, days, place))
-            marks = ",".join("?" * len(values))
-            db.execute(
-                f"INSERT INTO cards VALUES ({marks})",  # noqa: S608 - question marks only
-                values,
-            )
-    return numbers
+    with new_collection() as (db, path):
+        db.execute(_LOGGED)
+        for place, sheet in enumerate(sheets):
+            decks.setdefault(sheet.deck, number_of(f"deck {sheet.deck}", set()))
+            if sheet.ordinals:
+                sides.add(len(sheet.faces) // 2)
+            note = _add_note(db, sheet, calendar, taken)
+            head = decks[sheet.deck], place
+            for number, card in _add_cards(db, note, sheet, head, (calendar, taken)):
+                _add_log(db, number, card)
+        _number_logs(db)
+        row = collection(decks, calendar.moment, calendar.birth, sides)
+        add_row(db, "col", row)
+        db.commit()
+        package.finish(path)
+
+
+def _add_note(
+    db: sqlite3.Connection, sheet: Sheet, calendar: Calendar, taken: set[int]
+) -> int:
+    """Write a note; returns its number."""
+    number = number_of(sheet.name, taken)
+    rest = note_columns(sheet.model, sheet.faces, sheet.tags, calendar.moment)
+    add_row(db, "notes", (number, sheet.guid, *rest))
+    return number
+
+
+def _add_cards(
+    db: sqlite3.Connection,
+    note: int,
+    sheet: Sheet,
+    head: tuple[int, int],
+    known: tuple[Calendar, set[int]],
+) -> Iterator[tuple[int, Learned]]:
+    """Write the cards of a note; yields each with its number."""
+    (deck, place), (calendar, taken) = head, known
+    for side, card in sheet.placed:
+        number = number_of(f"{sheet.name}~{side}", taken)
+        first = (number, note, deck, side, calendar.changed(card), -1)
+        days = calendar.first, calendar.today
+        add_row(db, "cards", (*first, *state_columns(card, days, place)))
+        yield number, card
+
+
+def _add_log(db: sqlite3.Connection, number: int, card: Learned) -> None:
+    rows = (
+        (r.at, card.card, n, number, r.ease, r.ivl, r.last, r.factor, r.time, r.kind)
+        for n, r in enumerate(card.log)
+    )
+    db.executemany("INSERT INTO logged VALUES (?,?,?,?,?,?,?,?,?,?)", rows)
+
+
+def _number_logs(db: sqlite3.Connection) -> None:
+    """Give every row of the logs a number of its own: its moment, or a little later.
+
+    Anki takes the number of a row for the moment of the grade and has each only once.
+    """
+    rows = db.execute(
+        "SELECT at, cid, ease, ivl, last, factor, time, kind FROM logged "
+        "ORDER BY at, card, place"
+    )
+    db.executemany("INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)", _numbered(rows))
+
+
+def _numbered(rows: Iterable[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
+    last = 0
+    for at, *rest in rows:
+        last = max(at, last + 1)
+        yield (last, *rest)

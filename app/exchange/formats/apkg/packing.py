@@ -8,11 +8,11 @@ import dataclasses
 import functools
 import hashlib
 import importlib
-import io
 import itertools
 import json
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import IO, Any
 
 from app.exchange.formats.archive import MOST_FILES
@@ -20,6 +20,7 @@ from app.exchange.formats.archive import MOST_FILES
 NEWEST = "collection.anki21b"
 _PLAIN = "collection.anki2"
 _META = b"\x08\x03"  # the version of the package, as a protocol buffer: the latest
+_CHUNK = 1 << 20
 _WINDOW_LOG_MAX = 26  # no frame makes the reader hold more than 64 MiB
 
 
@@ -42,30 +43,63 @@ def reading(stream: IO[bytes]) -> IO[bytes]:
     return unpacked
 
 
-def written(database: bytes, media: Mapping[str, bytes], *, modern: bool) -> bytes:
-    """A package of a collection and its media files by name."""
-    out = io.BytesIO()
-    method = zipfile.ZIP_STORED if modern else zipfile.ZIP_DEFLATED
-    pack = zstd().compress if modern else bytes
-    with zipfile.ZipFile(out, "w", method) as archive:
-        if modern:
-            archive.writestr("meta", _META)
-        archive.writestr(NEWEST if modern else _PLAIN, pack(database))
-        for number, content in enumerate(media.values()):
-            archive.writestr(str(number), pack(content))
-        names = {str(number): name for number, name in enumerate(media)}
-        listed = json.dumps(names).encode()
-        archive.writestr("media", pack(_entries(media)) if modern else listed)
-    return out.getvalue()
+class PackageWriter:
+    """A package that is written into a file, so that only one medium is in memory.
+
+    `modern` packs it as newer versions of Anki do. It is complete after `finish`.
+    """
+
+    def __init__(self, file: IO[bytes], *, modern: bool) -> None:
+        self._archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+        self._modern = modern
+        self._media: list[_Medium] = []
+
+    def add_media(self, name: str, content: bytes) -> None:
+        """Write a file of the notes. It is no text, so to deflate it saves nothing."""
+        digest = hashlib.sha1(content, usedforsecurity=False).digest()
+        self._archive.writestr(str(len(self._media)), self._packed(content))
+        self._media.append(_Medium(name, len(content), digest))
+
+    def finish(self, collection: Path) -> None:
+        """Write the collection, an SQLite file, and the list of the media."""
+        with self._archive as archive:
+            if self._modern:
+                archive.writestr("meta", _META)
+                self._pack_collection(collection)
+                archive.writestr("media", self._packed(_entries(self._media)))
+                return
+            archive.write(collection, _PLAIN, zipfile.ZIP_DEFLATED)
+            names = {str(number): m.name for number, m in enumerate(self._media)}
+            archive.writestr("media", json.dumps(names), zipfile.ZIP_DEFLATED)
+
+    def _packed(self, content: bytes) -> bytes:
+        packed: bytes = zstd().compress(content) if self._modern else content
+        return packed
+
+    def _pack_collection(self, path: Path) -> None:
+        packer = zstd().ZstdCompressor()
+        packer.set_pledged_input_size(path.stat().st_size)
+        with path.open("rb") as source, self._archive.open(NEWEST, "w") as out:
+            while chunk := source.read(_CHUNK):
+                out.write(packer.compress(chunk))
+            out.write(packer.flush())
 
 
-def _entries(media: Mapping[str, bytes]) -> bytes:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Medium:
+    """A file of the notes: its name, its size in bytes and its SHA-1."""
+
+    name: str
+    size: int
+    digest: bytes
+
+
+def _entries(media: Iterable[_Medium]) -> bytes:
     """The list of media: for each its name (1), its size (2) and its SHA-1 (3)."""
     out = bytearray()
-    for name, content in media.items():
-        digest = hashlib.sha1(content, usedforsecurity=False).digest()
-        entry = _field(1, name.encode()) + b"\x10" + _varint(len(content))
-        out += _field(1, entry + _field(3, digest))
+    for medium in media:
+        entry = _field(1, medium.name.encode()) + b"\x10" + _varint(medium.size)
+        out += _field(1, entry + _field(3, medium.digest))
     return bytes(out)
 
 

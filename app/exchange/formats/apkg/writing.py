@@ -1,16 +1,17 @@
 """Cards written as an Anki package: stable notes, so that an import updates them."""
 
 import base64
+import contextlib
 import hashlib
 import html
+import io
 import re
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
-from app.exchange.formats.apkg.packing import written
+from app.exchange.formats.apkg.packing import PackageWriter
 from app.exchange.formats.apkg.schema import BOTH_WAYS, ONE_WAY, TABLES, collection
 from app.exchange.items import Item, Picture, Remark, Writing, label
 from app.exchange.markup.pictures import content_of
@@ -43,38 +44,37 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> Writing:
         for card in cards
         for picture in card.pictures
     }
-    content = packed(
-        collection(decks, moment), lambda db: _add(db, cards, folders, moment), media
-    )
-    return Writing(content, len(cards), refused)
+    out = io.BytesIO()
+    package = PackageWriter(out, modern=False)
+    for name, content in media.items():
+        package.add_media(name, content)
+    with new_collection() as (db, path):
+        add_row(db, "col", collection(decks, moment))
+        _add(db, cards, folders, moment)
+        db.commit()
+        package.finish(path)
+    return Writing(out.getvalue(), len(cards), refused)
 
 
-def packed(
-    col: tuple[object, ...],
-    fill: Callable[[sqlite3.Connection], None],
-    media: Mapping[str, bytes] = MappingProxyType({}),
-    *,
-    modern: bool = False,
-) -> bytes:
-    """A package with the row `col` and whatever `fill` writes into its tables.
-
-    `media` are its files by name; `modern` packs it as newer versions of Anki do.
-    """
-    with tempfile.TemporaryDirectory() as folder:
+@contextlib.contextmanager
+def new_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
+    """The tables of a collection in a temporary file, and where it lies."""
+    with tempfile.TemporaryDirectory(prefix="headroom-") as folder:
         path = Path(folder) / "collection.anki2"
-        connection = sqlite3.connect(path)
-        try:
+        with contextlib.closing(sqlite3.connect(path)) as connection:
             connection.executescript(TABLES)
-            marks = ",".join("?" * len(col))
-            connection.execute(
-                f"INSERT INTO col VALUES ({marks})",  # noqa: S608 - question marks only
-                col,
-            )
-            fill(connection)
-            connection.commit()
-        finally:
-            connection.close()
-        return written(path.read_bytes(), media, modern=modern)
+            yield connection, path
+
+
+def add_row(
+    connection: sqlite3.Connection, table: str, values: Sequence[object]
+) -> None:
+    """Write a row of a collection, with all of its columns."""
+    marks = ",".join("?" * len(values))
+    connection.execute(
+        f"INSERT INTO {table} VALUES ({marks})",  # noqa: S608 - a table of ours
+        values,
+    )
 
 
 def _add(
@@ -86,17 +86,11 @@ def _add(
     taken: set[int] = set()
     for place, card in enumerate(cards):
         note = number_of(card.name, taken)
-        connection.execute(
-            "INSERT INTO notes VALUES (?,?,?,?,?,?,?,?,?,?,?)",
-            (note, *_note(card, moment)),
-        )
+        add_row(connection, "notes", (note, *_note(card, moment)))
         for side in range(1 + card.reverse):
             number = number_of(f"{card.name}~{side}", taken)
             values = (number, note, decks[card.topic], side, moment, -1, 0, 0, place)
-            connection.execute(
-                "INSERT INTO cards VALUES (?,?,?,?,?,?,?,?,?,0,0,0,0,0,0,0,0,'')",
-                values,
-            )
+            add_row(connection, "cards", (*values, *[0] * 8, ""))
 
 
 def _note(card: Item, moment: int) -> tuple[object, ...]:

@@ -1,0 +1,209 @@
+"""Files that learners take along: one is made at a time; who waits holds nothing."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import IO
+
+import httpx
+import pytest
+from fastapi import FastAPI, Request
+from sqlmodel import Session
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from app.errors import Conflict
+from app.learners.downloads import Downloads
+from tests.conftest import visit
+from tests.loops import outcome
+
+FILES = [
+    "/settings/export",
+    "/settings/cards.apkg",
+    "/settings/cards.apkg?newest=yes",
+    "/settings/cards.colpkg",
+]
+
+
+def asker(*, left: bool = False) -> Request:
+    """A request whose client waits for the answer, or has left."""
+
+    async def receive() -> dict[str, str]:
+        if not left:
+            await asyncio.Event().wait()
+        return {"type": "http.disconnect"}
+
+    return Request({"type": "http", "method": "GET", "headers": []}, receive)
+
+
+async def sent(response) -> bytes:
+    pieces: list[bytes] = []
+
+    async def send(message) -> None:
+        pieces.append(message.get("body", b""))
+
+    await response({"type": "http"}, asker().receive, send)
+    return b"".join(pieces)
+
+
+def browser(app: FastAPI) -> httpx.AsyncClient:
+    """One that asks in the loop of the test."""
+    transport = httpx.ASGITransport(app)
+    return httpx.AsyncClient(transport=transport, base_url="http://testserver")
+
+
+def written(words: bytes) -> Callable[[Session, IO[bytes]], None]:
+    return lambda _db, file: file.write(words) and None
+
+
+def test_one_file_is_made_at_a_time_and_all_come(app: FastAPI):
+    at_work, most = 0, 0
+
+    def write(_db: Session, file: IO[bytes]) -> None:
+        nonlocal at_work, most
+        at_work += 1
+        most = max(most, at_work)
+        threading.Event().wait(0.01)
+        file.write(b"a file")
+        at_work -= 1
+
+    async def take(downloads: Downloads, person: str) -> bytes:
+        return await sent(await downloads.make(asker(), person, "f.zip", write))
+
+    async def run() -> list[bytes]:
+        downloads = Downloads(app.state.engine, app.state.storage)
+        return await asyncio.gather(*(take(downloads, f"p{n}") for n in range(30)))
+
+    assert outcome(run()) == [b"a file"] * 30
+    assert most == 1
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(
+    app: FastAPI, path: str
+):
+    app.state.reading_room = asyncio.Semaphore(1)
+    downloads, pool = app.state.downloads, app.state.engine.pool
+
+    async def run() -> None:
+        async with browser(app) as rosa, browser(app) as milo, browser(app) as reader:
+            async with downloads._at_work:
+                waiting = [asyncio.create_task(b.get(path)) for b in (rosa, milo)]
+                while len(downloads._persons) < len(waiting):  # noqa: ASYNC110
+                    await asyncio.sleep(0)
+                assert (await reader.get("/plan")).status_code == 200
+                assert pool.checkedout() == 0
+                assert not any(task.done() for task in waiting)
+            assert {(await task).status_code for task in waiting} == {200}
+
+    outcome(run())
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_who_waits_in_vain_is_told_so_in_words(app: FastAPI, path: str):
+    app.state.downloads = Downloads(
+        app.state.engine, app.state.storage, longest_wait=0.01
+    )
+
+    async def run() -> httpx.Response:
+        async with app.state.downloads._at_work, browser(app) as rosa:
+            return await rosa.get(path)
+
+    answer = outcome(run())
+
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "60"
+    assert "Files of others are being made just now." in answer.text
+    assert "Something is broken" not in answer.text
+
+
+def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
+    app: FastAPI,
+):
+    async def run() -> bytes:
+        downloads = Downloads(app.state.engine, app.state.storage)
+        first = await downloads.make(asker(), "rosa", "f.zip", written(b"first"))
+        his = await downloads.make(asker(), "milo", "f.zip", written(b"his"))
+        with pytest.raises(Conflict, match="Another file of yours"):
+            await downloads.make(asker(), "rosa", "f.zip", written(b"second"))
+        await sent(first)
+        await sent(his)
+        second = await downloads.make(asker(), "rosa", "f.zip", written(b"second"))
+        return await sent(second)
+
+    assert outcome(run()) == b"second"
+
+
+def test_nobody_waits_without_end(app: FastAPI):
+    async def run() -> None:
+        downloads = Downloads(app.state.engine, app.state.storage, longest_wait=0.01)
+        async with downloads._at_work:
+            with pytest.raises(HTTPException) as refused:
+                await downloads.make(asker(), "rosa", "f.zip", written(b"x"))
+        assert refused.value.status_code == 503
+        assert refused.value.headers == {"retry-after": "60"}
+        await sent(await downloads.make(asker(), "rosa", "f.zip", written(b"x")))
+
+    outcome(run())
+
+
+def test_nothing_is_made_for_who_has_left_meanwhile(app: FastAPI):
+    async def run() -> None:
+        downloads = Downloads(app.state.engine, app.state.storage)
+
+        def write(_db: Session, _file: IO[bytes]) -> None:
+            raise AssertionError("nobody is there to take it")
+
+        with pytest.raises(ClientDisconnect):
+            await downloads.make(asker(left=True), "rosa", "f.zip", write)
+        await sent(await downloads.make(asker(), "rosa", "f.zip", written(b"x")))
+
+    outcome(run())
+
+
+def test_a_file_that_could_not_be_made_holds_nothing(app: FastAPI):
+    async def run() -> bytes:
+        downloads = Downloads(app.state.engine, app.state.storage)
+
+        def fail(_db: Session, _file: IO[bytes]) -> None:
+            raise OSError("the disk is full")
+
+        for _ in range(20):
+            with pytest.raises(OSError, match="full"):
+                await downloads.make(asker(), "rosa", "f.zip", fail)
+        return await sent(
+            await downloads.make(asker(), "rosa", "f.zip", written(b"there"))
+        )
+
+    assert outcome(run()) == b"there"
+
+
+def test_a_file_that_nobody_takes_is_given_up(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("app.learners.downloads._GRACE", 0.01)
+
+    async def run() -> None:
+        downloads = Downloads(app.state.engine, app.state.storage)
+        response = await downloads.make(asker(), "rosa", "f.zip", written(b"x"))
+
+        async def never(_message) -> None:
+            await asyncio.Event().wait()
+
+        await response({"type": "http"}, asker().receive, never)
+        await sent(await downloads.make(asker(), "rosa", "f.zip", written(b"x")))
+
+    outcome(run())
+
+
+@pytest.mark.parametrize("path", FILES)
+def test_a_file_is_sent_with_its_length_and_its_name(app: FastAPI, path: str):
+    with visit(app) as client:
+        answer = client.get(path)
+        head = client.head(path)
+
+    assert answer.status_code == 200
+    assert int(answer.headers["content-length"]) == len(answer.content)
+    assert answer.headers["content-disposition"].startswith('attachment; filename="')
+    assert answer.headers["cache-control"] == "no-store"
+    assert head.headers["content-length"] == answer.headers["content-length"]

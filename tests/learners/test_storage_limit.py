@@ -1,0 +1,137 @@
+"""A full server takes no more files and cards, and goes on saving everything else."""
+
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+from sqlalchemy import event
+from sqlmodel import Session, select
+
+from app.config import Settings
+from app.content.live.library import LiveLibrary
+from app.db.storage_limit import LEAST_FREE, StorageLimit
+from app.db.tables import Attempt, OwnCard, Review
+from app.main import create_app
+from tests.conftest import visit
+from tests.databases import ABOUT_SQLITE
+from tests.exchange.package import Made, package
+from tests.exchange.test_cards_out import review
+
+
+@pytest.fixture
+def full(settings: Settings, clock, live_library: LiveLibrary) -> Iterator[FastAPI]:
+    """A server whose database has reached its limit."""
+    app = create_app(
+        settings.model_copy(update={"max_data_gb": 1e-6}), clock, live_library
+    )
+    yield app
+    app.state.pages.close()
+
+
+@pytest.fixture
+def learner(full: FastAPI) -> Iterator[TestClient]:
+    with visit(full) as client:
+        client.get("/unreachable")
+        yield client
+
+
+def bring(client: TestClient):
+    files = {"file": ("deck.apkg", package(Made("g1", ("Front", "Back"))))}
+    return client.post("/settings/cards", files=files)
+
+
+def write(client: TestClient):
+    return client.post("/flashcards/own", data={"front": "Front", "back": "Back"})
+
+
+@pytest.mark.parametrize("bring_cards", [bring, write])
+def test_a_full_server_takes_no_more_cards_and_says_what_the_host_can_do(
+    learner: TestClient, session: Session, bring_cards
+):
+    answer = bring_cards(learner)
+
+    assert answer.status_code == 507
+    assert "This server is full: its database has reached the limit" in answer.text
+    assert "Its host can raise the limit (HEADROOM_MAX_DATA_GB)." in answer.text
+    assert "Something is broken" not in answer.text
+    assert session.exec(select(OwnCard)).all() == []
+
+
+def test_answers_grades_and_settings_are_saved_on_a_full_server(
+    learner: TestClient, session: Session
+):
+    review(learner, "w-c-bf16", 3)
+    question = "/quiz/weights/w-bf16-70b"
+    option = re.search(r'name="answer" value="(\w+)"', learner.get(question).text)
+    form = {"token": uuid.uuid4().hex, "answer": option[1]}
+    answered = learner.post(f"{question}/attempts", data=form)
+    saved = learner.post("/settings", data={"name": "Rosa"})
+
+    assert (answered.status_code, saved.status_code) == (303, 303)
+    assert "Rosa" in learner.get("/settings").text
+    assert len(session.exec(select(Attempt)).all()) == 1
+    assert len(session.exec(select(Review)).all()) == 1
+    assert learner.get("/settings/export").status_code == 200
+
+
+def test_without_a_limit_the_size_is_not_asked(app: FastAPI, monkeypatch):
+    limit = StorageLimit(app.state.engine, Path(), 0)
+    monkeypatch.setattr(limit, "database_size", lambda: 1 / 0)
+
+    limit.expect_room()
+
+
+@ABOUT_SQLITE
+def test_the_log_beside_a_file_counts(app: FastAPI):
+    file = Path(app.state.engine.url.database)
+    before = app.state.storage.database_size()
+
+    with Path(f"{file}-wal").open("ab") as log:
+        log.truncate(5_000_000)
+
+    assert app.state.storage.database_size() >= before + 4_000_000
+
+
+@pytest.mark.parametrize(
+    ("free", "refused"), [(LEAST_FREE - 1, True), (LEAST_FREE, False)]
+)
+def test_a_disk_with_little_room_is_left_to_answers(
+    rosa: TestClient, monkeypatch, free: int, refused: bool
+):
+    usage = shutil.disk_usage("/")._replace(free=free)
+    monkeypatch.setattr("app.db.storage_limit.shutil.disk_usage", lambda _: usage)
+
+    brought, written, archive = bring(rosa), write(rosa), rosa.get("/settings/export")
+    saved = rosa.post("/settings", data={"name": "Rosa"})
+
+    assert saved.status_code == 303
+    taken = [answer.status_code == 507 for answer in (brought, written, archive)]
+    assert taken == [refused] * 3
+    if refused:
+        assert "its disk has too little room" in brought.text
+
+
+def test_asking_costs_nothing_of_the_database(app: FastAPI):
+    """With SQLite no question at all, with a server one in half a minute."""
+    asked = []
+    event.listen(app.state.engine, "before_cursor_execute", lambda *_: asked.append(1))
+
+    for _ in range(20):
+        app.state.storage.expect_room()
+
+    assert len(asked) <= 1
+
+
+def test_who_watches_is_told(app: FastAPI, full: FastAPI):
+    with visit(full) as client:
+        ready = client.get("/readyz")
+    with visit(app) as client:
+        assert "full for imports" not in client.get("/readyz").text
+
+    assert ready.status_code == 200
+    assert "full for imports" in ready.text
