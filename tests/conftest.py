@@ -4,6 +4,7 @@ import datetime as dt
 import fcntl
 import gc
 import shutil
+import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
@@ -74,6 +75,14 @@ class Clock:
 def clock() -> Clock:
     """Tuesday 9 June 2026, noon in UTC; `clock.tick(days=1)` moves it."""
     return Clock()
+
+
+@pytest.fixture(autouse=True)
+def _temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo what `headroom serve` sets in this process: where temporary files go."""
+    monkeypatch.setattr(tempfile, "tempdir", tempfile.tempdir)
+    monkeypatch.setenv("TMPDIR", "noted, so that it is restored")
+    monkeypatch.delenv("TMPDIR")
 
 
 @pytest.fixture(scope="session")

@@ -118,8 +118,8 @@ async def bring_cards(
             if isinstance(begun, str):
                 shown = (request, library, learner, db, begun)
                 return await run_in_threadpool(_page, *shown)
-        arrivals = upload.sorted.arrivals if isinstance(upload, Upload) else ()
-        await imports.begin((learner, begun), arrivals, room.pop_all())
+        running = learner, begun.number
+        await imports.begin(running, begun.arrivals, room.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
 
 
@@ -145,26 +145,38 @@ def _read_upload(library: Library, file: UploadFile | None) -> Upload | str:
         return f"“{name}” cannot be used. {error} {_WANTED}"
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Begun:
+    """An import that has begun, with the cards that it is going to write."""
+
+    number: int
+    arrivals: Sequence[store.Arrival]
+
+
 def _begin(
     db: Session, learner: CurrentLearnerValue, upload: Upload | str, now: dt.datetime
-) -> int | str:
-    """Write down that an import begins: its name, or why it cannot begin."""
+) -> Begun | str:
+    """Write down that an import begins; returns a sentence where it cannot begin."""
     if isinstance(upload, str):
         return upload
     found = upload.sorted
+    arrivals = store.drop_beyond_room(db, learner.id, found.arrivals)
     try:
-        store.expect_room(db, learner.id, found.arrivals)
+        store.expect_room(db, learner.id, arrivals)
     except Unusable as error:
         return f"The file was not taken: {error}"
-    counts = (found.cards_left, found.grades_left, found.media)
-    batch = store.Batch(upload.name, len(found.arrivals), *counts)
+    dropped = len(found.arrivals) - len(arrivals)
+    left = {**found.cards_left, **({store.TOO_MANY: dropped} if dropped else {})}
+    batch = store.Batch(
+        upload.name, len(arrivals), left, found.grades_left, found.media
+    )
     begun = store.begin_import(db, learner.id, batch, now)
     if begun is None:
         raise Conflict(
             "Another file of yours is still being imported.",
             "Wait until it is done, or cancel it at Settings, Cards and Anki.",
         )
-    return begun
+    return Begun(begun, arrivals)
 
 
 @router.get("/cards/import")

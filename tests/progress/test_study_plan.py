@@ -15,6 +15,7 @@ from app.content.live.library import Library
 from app.progress.advice import with_advice
 from app.progress.calendar_file import calendar_of, escaped, folded
 from app.progress.pace import USUAL, Pace, page_spent
+from app.progress.routes import calendar
 from app.progress.situation import Mock
 from app.progress.study_plan import (
     Cards,
@@ -368,6 +369,53 @@ def test_the_calendar_is_read_without_a_cookie(aiming: TestClient, milo: TestCli
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "text/calendar; charset=utf-8"
     assert answer.text.count("BEGIN:VEVENT") == 21
+
+
+def test_the_calendar_is_made_again_only_when_something_has_changed(
+    aiming: TestClient,
+    milo: TestClient,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    made = []
+    whole = calendar.whole_plan
+    monkeypatch.setattr(
+        calendar, "whole_plan", lambda *known: made.append(1) or whole(*known)
+    )
+    aiming.post("/plan/calendar", data={"wish": "new"})
+    known = address(aiming.get("/plan").text)
+
+    def asked(**headers: str) -> int:
+        status = milo.get(known, headers=headers).status_code
+        assert status in {200, 304}
+        return len(made)
+
+    assert [asked() for _ in range(5)] == [1] * 5
+    milo.post("/plan", data={"exam_day": "2026-07-29", "minutes_a_day": "20"})
+    assert asked() == 1  # another learner's plan is none of its business
+
+    aiming.post("/plan", data={"exam_day": "2026-07-09", "minutes_a_day": "45"})
+    assert milo.get(known).text.count("BEGIN:VEVENT") == 31
+    assert [asked() for _ in range(3)] == [2] * 3
+
+    clock.tick(days=1)
+    assert milo.get(known).text.count("BEGIN:VEVENT") == 30
+    assert asked() == 3
+
+
+def test_a_program_that_has_the_calendar_is_told_so(
+    aiming: TestClient, milo: TestClient
+):
+    aiming.post("/plan/calendar", data={"wish": "new"})
+    known = address(aiming.get("/plan").text)
+    tag = milo.get(known).headers["etag"]
+
+    again = milo.get(known, headers={"if-none-match": tag})
+    assert (again.status_code, again.content) == (304, b"")
+    assert again.headers["etag"] == tag
+
+    aiming.post("/plan", data={"exam_day": "2026-07-09", "minutes_a_day": "45"})
+    assert milo.get(known, headers={"if-none-match": tag}).status_code == 200
 
 
 def test_a_new_address_ends_the_old_one(aiming: TestClient):

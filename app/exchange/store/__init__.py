@@ -23,7 +23,7 @@ from app.exchange.store.imports import (
     is_running,
     read_import,
 )
-from app.exchange.store.pictures import drop_pictures
+from app.exchange.store.pictures import TOO_MANY, drop_beyond_room, drop_pictures
 from app.exchange.store.removal import (
     brought,
     cards_of_deck,

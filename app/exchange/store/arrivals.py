@@ -17,7 +17,7 @@ from app.db.insert_once import BROUGHT
 from app.exchange.items import Unusable
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OWN_TEXT, OwnText
 from app.exchange.store.memories import Logs, in_parts, in_time, logs_of, remember
-from app.exchange.store.pictures import expect_pictures, put_pictures
+from app.exchange.store.pictures import put_pictures
 from app.learners.current import CurrentLearnerValue
 from app.scheduling import Day, new_left
 from app.web.clock import milliseconds, moment
@@ -110,12 +110,7 @@ class _Books:
 def expect_room(
     db: Session, learner_id: int, arrivals: Iterable[Arrival], most: int = MOST_OWN
 ) -> None:
-    """Raise Unusable when there would be more than `most` cards of a learner's own.
-
-    Or more pictures on them than are kept of one learner.
-    """
-    arrivals = tuple(arrivals)
-    expect_pictures(db, learner_id, arrivals)
+    """Raise Unusable when there would be more than `most` cards of a learner's own."""
     mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own = set(db.connection().scalars(mine))
     if len(own | {a.card for a in arrivals if a.own}) > most:

@@ -1,8 +1,8 @@
 """The pictures on cards of a learner's own: kept once, removed with the last card."""
 
 import base64
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from sqlalchemy import delete, func, select
 from sqlmodel import Session
@@ -10,10 +10,16 @@ from sqlmodel import Session
 from app.db.insert_once import insert_once
 from app.db.tables import OwnPicture
 from app.exchange.formats.apkg.pictures import names_in
-from app.exchange.items import Unusable
 from app.exchange.store.held import OWN, PICTURE
+from app.learners.store import rows_of
 
-MOST_BYTES = 60_000_000
+MOST_BYTES = 100_000_000
+"""Bytes of all pictures of one learner, in whatever course."""
+MOST_PICTURES = 20_000
+TOO_MANY = (
+    f"their pictures would make more than {MOST_BYTES // 1_000_000} MB of yours, or "
+    f"more than {MOST_PICTURES:,}"
+)
 
 
 class Illustrated(Protocol):
@@ -23,18 +29,35 @@ class Illustrated(Protocol):
     def pictures(self) -> Mapping[str, bytes]: ...
 
 
-def expect_pictures(db: Session, learner_id: int, cards: Iterable[Illustrated]) -> None:
-    """Raise Unusable when a learner would have more pictures than are kept of one."""
-    new = {name: len(content) for c in cards for name, content in c.pictures.items()}
-    if not new:
-        return
-    mine = PICTURE.c.learner_id == learner_id
+Card = TypeVar("Card", bound=Illustrated)
+
+
+def drop_beyond_room(
+    db: Session, learner_id: int, cards: Sequence[Card]
+) -> tuple[Card, ...]:
+    """The cards without those whose new pictures are more than are kept of a learner.
+
+    What is left out is said to be `TOO_MANY`.
+    """
+    if not any(card.pictures for card in cards):
+        return tuple(cards)
     length = func.length(PICTURE.c.content)
-    rows = db.connection().execute(select(PICTURE.c.name, length).where(mine))
-    old = {name: count * 3 // 4 for name, count in rows}
-    if sum({**new, **old}.values()) > MOST_BYTES:
-        most = MOST_BYTES // 1_000_000
-        raise Unusable(f"The pictures on your own cards would be more than {most} MB.")
+    wanted = select(PICTURE.c.learner_id, PICTURE.c.name, length)
+    theirs = PICTURE.c.learner_id.in_(rows_of(learner_id))
+    rows = db.connection().execute(wanted.where(theirs)).all()
+    known = {name for owner, name, _ in rows if owner == learner_id}
+    room = MOST_BYTES - sum(count * 3 // 4 for _, _, count in rows)
+    places = MOST_PICTURES - len(rows)
+    fitting = []
+    for card in cards:
+        new = {n: len(c) for n, c in card.pictures.items() if n not in known}
+        if new and (sum(new.values()) > room or len(new) > places):
+            continue
+        room -= sum(new.values())
+        places -= len(new)
+        known |= new.keys()
+        fitting.append(card)
+    return tuple(fitting)
 
 
 def put_pictures(

@@ -1,8 +1,12 @@
 """GET the plan as a calendar; POST a new address for it, or the end of it."""
 
+import hashlib
 import secrets
+import threading
+from collections.abc import Callable
 from typing import Annotated, Literal
 
+from cachetools import LRUCache, cached
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
@@ -18,6 +22,7 @@ from app.web.clock import Now
 from app.web.course import CurrentLibrary
 
 router = APIRouter()
+_BYTES = 8 * 1024 * 1024  # of all calendars in memory
 
 
 @router.get("/calendar/{key}.ics")
@@ -25,22 +30,42 @@ def calendar(
     request: Request, key: str, library: CurrentLibrary, db: DbSession, now: Now
 ) -> Response:
     """The days until the exam, for whoever knows the address."""
-    owner = store.feed_owner(db, key)
-    learner = learner_of(db, owner) if owner else None
+    feed = store.find_feed(db, key)
+    learner = learner_of(db, feed.learner_id) if feed else None
     if learner and learner.course != request.state.course and learner.course:
         return RedirectResponse(f"../../{learner.course}/calendar/{key}.ics", 307)
-    if learner is None or learner.course != request.state.course:
+    if feed is None or learner is None or learner.course != request.state.course:
         raise NotFound(
             "There is no calendar at this address. It may have been renewed."
         )
     desk = Desk(request, library, learner, db, now)
+    # Programs ask again and again, and the plan changes only when one of these does.
+    known = f"{key} {feed.changes} {desk.day} {library.version}"
+    tag = f'W/"{hashlib.sha256(known.encode()).hexdigest()[:32]}"'
+    if tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers={"etag": tag})
+    text = _kept(tag, lambda: _text(desk))
+    return Response(
+        text, media_type="text/calendar; charset=utf-8", headers={"etag": tag}
+    )
+
+
+@cached(
+    LRUCache(_BYTES, getsizeof=len), key=lambda tag, _make: tag, lock=threading.Lock()
+)
+def _kept(_tag: str, make: Callable[[], str]) -> str:
+    """The calendar of this tag, made where it is not in memory."""
+    return make()
+
+
+def _text(desk: Desk) -> str:
+    learner, library, db = desk.learner, desk.library, desk.db
     held = store.held_cards(db, learner.id, library, desk.day)
-    snapshot = snapshot_of(library, learner, db, now)
+    snapshot = snapshot_of(library, learner, db, desk.now)
     days = store.study_days(db, learner.id, desk.day)
     plan = whole_plan(desk, snapshot, held, days).study
     name = library.syllabus.exam or library.syllabus.title
-    text = calendar_of(plan, name, learner.key, now)
-    return Response(text, media_type="text/calendar; charset=utf-8")
+    return calendar_of(plan, name, learner.key, desk.now)
 
 
 @router.post("/plan/calendar")

@@ -1,11 +1,13 @@
 """The addresses of calendars: at most one for each learner."""
 
+import dataclasses
 import datetime as dt
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
-from app.db.tables import CalendarFeed
+from app.db.tables import CalendarFeed, Learner
 from app.web.clock import milliseconds
 
 
@@ -15,10 +17,27 @@ def feed_key(db: Session, learner_id: int) -> str:
     return db.scalar(select(col(CalendarFeed.key)).where(mine)) or ""
 
 
-def feed_owner(db: Session, key: str) -> int:
-    """The learner whose address holds this key; 0 for nobody's."""
-    theirs = col(CalendarFeed.key) == key
-    return db.scalar(select(col(CalendarFeed.learner_id)).where(theirs)) or 0
+@dataclasses.dataclass(frozen=True, slots=True)
+class Feed:
+    """Whose calendar it is; `changes` grows with whatever that person writes."""
+
+    learner_id: int
+    changes: int
+
+
+def find_feed(db: Session, key: str) -> Feed | None:
+    """The calendar at the address that holds this key; None where there is none."""
+    writer = aliased(Learner)
+    changes = select(func.sum(col(writer.changes))).where(
+        col(writer.person) == col(Learner.person)
+    )
+    wanted = (
+        select(col(Learner.id), changes.scalar_subquery())
+        .join_from(CalendarFeed, Learner, col(Learner.id) == CalendarFeed.learner_id)
+        .where(col(CalendarFeed.key) == key)
+    )
+    row = db.execute(wanted).first()
+    return Feed(row[0], row[1]) if row else None
 
 
 def renew_feed(db: Session, learner_id: int, key: str, now: dt.datetime) -> None:
