@@ -5,7 +5,8 @@ import datetime as dt
 from sqlalchemy.exc import DBAPIError
 
 from app.db.database_url import shown, without_password
-from app.db.schema_state import UnusableDatabase
+from app.db.failures import is_full
+from app.db.schema_state import UnusableDatabase, full_disk
 from app.db.upgrading import bring_up_to_date, keep_private
 from app.upkeep.daily import copy_before_migration
 from app.upkeep.files import keep_new_files_private, make_private
@@ -29,6 +30,8 @@ def prepare(installation: Installation, now: dt.datetime) -> None:
     except UnusableDatabase as error:
         raise Unusable(f"{error}{_newest_copy(installation)}") from None
     except DBAPIError as error:
+        if error.orig is not None and is_full(error.orig):
+            raise Unusable(full_disk(installation.data)) from None
         said = " ".join(without_password(error.orig, installation.database).split())
         raise Unusable(
             f"the database {shown(installation.database)} cannot be opened ({said}): "
@@ -36,6 +39,8 @@ def prepare(installation: Installation, now: dt.datetime) -> None:
             "to another."
         ) from None
     except OSError as error:
+        if is_full(error):
+            raise Unusable(full_disk(installation.data)) from None
         raise Unusable(
             f"{error.filename or installation.data} cannot be written "
             f"({error.strerror}): give this user the right to, or set HEADROOM_DATA."
