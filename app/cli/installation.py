@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import datetime as dt
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from app.cli.stop import Stop
 from app.config import Settings
 from app.db.database_url import shown
 from app.db.engine import make_engine
-from app.db.schema_state import is_current
+from app.db.erasure import vacuum_alone
+from app.db.schema_state import is_current, sqlite_file
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.preparing import prepare
 from app.web.addresses import own_address
@@ -75,10 +77,31 @@ def ready(settings: Settings) -> Iterator[None]:
         raise Stop(str(error)) from None
 
 
-def upgrade(_given: argparse.Namespace) -> int:
-    """`headroom db upgrade`: migrate the database."""
-    settings = read_settings()
+def look_after_database(given: argparse.Namespace) -> int:
+    """`headroom db upgrade` and `headroom db vacuum`."""
+    return {"upgrade": _upgrade, "vacuum": _vacuum}[given.what](read_settings())
+
+
+def _upgrade(settings: Settings) -> int:
+    """Migrate the database."""
     make_folder(settings.data)
     with ready(settings):
         print(f"The database {shown(settings.database)} is up to date.")
+    return 0
+
+
+def _vacuum(settings: Settings) -> int:
+    """Rewrite the database, so that nothing erased is left in unused space of it."""
+    with database(settings) as engine:
+        if engine.dialect.name != "sqlite":
+            raise Stop("PostgreSQL removes what was erased by itself (autovacuum).")
+        path = sqlite_file(engine)
+    try:
+        vacuum_alone(path)
+    except sqlite3.OperationalError as error:
+        raise Stop(
+            f"the database {path} cannot be rewritten ({error}): stop every server "
+            "that uses it, and see that its disk has room."
+        ) from None
+    print(f"{path} was rewritten and has {path.stat().st_size / 1e6:.1f} MB.")
     return 0
