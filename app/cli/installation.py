@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import ArgumentError
 
 from app.cli.settings import read_settings
 from app.cli.stop import Stop
@@ -16,6 +17,7 @@ from app.db.database_url import shown
 from app.db.engine import make_engine
 from app.db.erasure import vacuum_alone
 from app.db.schema_state import is_current, sqlite_file
+from app.upkeep.files import ASIDE, give_to_owner, make_private_folder
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.preparing import prepare
 from app.web.addresses import own_address
@@ -31,19 +33,42 @@ def installation_of(settings: Settings) -> Installation:
 @contextlib.contextmanager
 def database(settings: Settings) -> Iterator[Engine]:
     """The database of the server, which may be running meanwhile."""
-    url = make_url(settings.database)
-    file = url.database if url.get_backend_name() == "sqlite" else None
+    file = _file_of(settings)
     engine = make_engine(settings.database)
+    with keeping_owner(settings):
+        try:
+            # To open a file of SQLite that is not there would make one.
+            if (file and not file.is_file()) or not is_current(engine):
+                raise Stop(
+                    "the database is not there yet or has an older shape; start the "
+                    "server once, or run `headroom db upgrade`."
+                )
+            yield engine
+        finally:
+            engine.dispose()
+
+
+@contextlib.contextmanager
+def keeping_owner(settings: Settings) -> Iterator[None]:
+    """Whatever root writes meanwhile belongs to the owner of the data folder."""
     try:
-        # To open a file of SQLite that is not there would make one.
-        if (file and not Path(file).is_file()) or not is_current(engine):
-            raise Stop(
-                "the database is not there yet or has an older shape; start the "
-                "server once, or run `headroom db upgrade`."
-            )
-        yield engine
+        yield
     finally:
-        engine.dispose()
+        give_to_owner(settings.data)
+        file = _file_of(settings)
+        if file is not None and file.parent != settings.data:
+            give_to_owner(file.parent, file.name, ASIDE)
+
+
+def _file_of(settings: Settings) -> Path | None:
+    """The file of a SQLite database; None for others, and for no address at all."""
+    try:
+        url = make_url(settings.database)
+    except (ArgumentError, ValueError):
+        return None
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    return Path(url.database)
 
 
 def address_of(settings: Settings) -> str:
@@ -54,7 +79,7 @@ def address_of(settings: Settings) -> str:
 def make_folder(folder: Path) -> None:
     """Make the data folder, for its owner alone; Stop where it cannot be written."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         probe = folder / ".writable"
         probe.touch()
         probe.unlink(missing_ok=True)  # another process that starts may be first
@@ -70,7 +95,7 @@ def ready(settings: Settings) -> Iterator[None]:
     """Use the data folder, in which the database was made ready."""
     installation = installation_of(settings)
     try:
-        with installation.in_use():
+        with keeping_owner(settings), installation.in_use():
             prepare(installation, dt.datetime.now(dt.UTC))
             yield
     except Unusable as error:
