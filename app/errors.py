@@ -8,6 +8,8 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
     """
 
     status = 400
+    retry_after = 0
+    """Seconds after which the same request may succeed; 0 where nothing is known."""
 
     def __init__(
         self, message: str, hint: str = "", onward: tuple[str, str] | None = None
@@ -50,3 +52,16 @@ class Problem(Refusal):
     def __init__(self, message: str, field: str = "", hint: str = "") -> None:
         super().__init__(message, hint)
         self.field = field
+
+
+class BusyError(Refusal):
+    """Somebody else is in the way for the moment."""
+
+    status = 503
+    retry_after = 60
+
+
+class DiskFullError(Refusal):
+    """There is no room to save anything."""
+
+    status = 507

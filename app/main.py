@@ -24,7 +24,7 @@ from app.content.live.courses import ALONE, Courses
 from app.content.live.library import LiveLibrary
 from app.db.data_version import pulse_of
 from app.db.engine import make_engine, put_together, reading_room
-from app.db.scrubbing import scrubbing
+from app.db.erasure import LogTruncation
 from app.db.storage_limit import StorageLimit
 from app.db.writer import Turn, turns
 from app.estimator.hardware.prices import price_list
@@ -92,6 +92,7 @@ def create_app(
     app.state.pages = Pages(pulse_of(app.state.engine))
     app.state.metrics = _metrics(app)
     app.state.turn = _turns(app)
+    app.state.log_truncation = LogTruncation(app.state.engine)
     app.state.imports = Imports(app.state.turn, clock)
     app.state.storage, app.state.downloads = _storage(app)
     app.state.surveyors = {
@@ -105,8 +106,11 @@ def create_app(
     app.router.routes.extend(_rooms(authoring=settings.authoring))
     app.add_middleware(Front, door=_door(app))
     app.add_middleware(CookieNames, name=settings.cookie, https=settings.https)
-    root = settings.prefix if settings.url else None
-    app.add_middleware(Proxies, trusted=settings.trusted, root=root)
+    app.add_middleware(
+        Proxies,
+        trusted=settings.trusted,
+        root=settings.prefix if settings.url else None,
+    )
     return app
 
 
@@ -146,7 +150,6 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
         for work in (
             daily_copies(_installation(state.settings), state.clock),
             closing(state.engine, state.courses, state.clock),
-            scrubbing(state.engine),
             state.imports.living(),
         ):
             await beside.enter_async_context(work)

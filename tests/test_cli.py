@@ -1,7 +1,9 @@
 """The `headroom` command: what it prints, and one sentence where it cannot go on."""
 
+import contextlib
 import json
 import socket
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -92,6 +94,30 @@ def test_a_database_is_brought_up_to_date(monkeypatch, tmp_path) -> None:
 
     assert main(["db", "upgrade"]) == 0
     assert (tmp_path / "new" / "headroom.db").exists()
+
+
+def test_a_database_is_rewritten_where_nobody_uses_it(
+    capsys, monkeypatch, tmp_path
+) -> None:
+    path = tmp_path / "headroom.db"
+    monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
+    monkeypatch.setenv("HEADROOM_DATABASE_URL", f"sqlite:///{path}")
+    main(["db", "upgrade"])
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        file.execute("PRAGMA user_version = 7")  # somebody was erased
+        file.execute("CREATE TABLE left_over AS SELECT zeroblob(1000000)")
+        file.execute("DROP TABLE left_over")
+
+        assert main(["db", "vacuum"]) == 2
+
+        said = capsys.readouterr().err
+        assert "(database is locked): stop every server that uses it" in said
+        assert file.execute("PRAGMA user_version").fetchone() == (7,)
+
+    assert main(["db", "vacuum"]) == 0
+    assert f"{path} was rewritten and has 0." in capsys.readouterr().out
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        assert file.execute("PRAGMA user_version").fetchone() == (0,)
 
 
 def test_a_sound_course_passes_the_check() -> None:

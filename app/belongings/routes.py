@@ -5,6 +5,7 @@ from typing import IO, Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
+from starlette.background import BackgroundTask
 
 from app.belongings import store
 from app.belongings.archive import write_archive
@@ -60,6 +61,8 @@ def erase(
     store.erase(db, learner.home)
     request.app.state.pages.forget(sessions)
     response = RedirectResponse("/settings/erased", 303, headers=FORGET_KEPT)
+    # It runs when the transaction was committed, and the answer does not wait for it.
+    response.background = BackgroundTask(request.app.state.log_truncation.request)
     response.raw_headers.append((b"set-cookie", forget_line()))
     return response
 

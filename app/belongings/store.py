@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from sqlalchemy import ColumnElement, RowMapping, Table, delete, func, select
 from sqlmodel import Session, SQLModel, col
 
-from app.db.scrubbing import note_erasure
+from app.db.erasure import note_erasure
 from app.db.tables import DeviceCode, Learner, Memory, Review, Sitting
 from app.learners.store import rows_of
 
@@ -98,7 +98,10 @@ def is_sitting(db: Session, learner_id: int) -> bool:
 
 
 def erase(db: Session, learner_id: int) -> None:
-    """Delete a learner, in every course: all rows of theirs, and then every trace."""
+    """Delete a learner, in every course: all rows of theirs.
+
+    What stays of them in the files is removed later (see `app.db.erasure`).
+    """
     note_erasure(db)
     db.execute(delete(Learner).where(col(Learner.id).in_(rows_of(learner_id))))
 

@@ -115,8 +115,8 @@ def _parser() -> argparse.ArgumentParser:
     listing = commands.add_parser("settings", help="list every setting")
     listing.set_defaults(action="app.cli.settings:list_settings")
     database = commands.add_parser("db", help="look after the database")
-    database.add_argument("what", choices=("upgrade",))
-    database.set_defaults(action="app.cli.installation:upgrade")
+    database.add_argument("what", choices=("upgrade", "vacuum"))
+    database.set_defaults(action="app.cli.installation:look_after_database")
     return parser
 
 

@@ -3,17 +3,21 @@
 import argparse
 import contextlib
 import datetime as dt
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
 from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import ArgumentError
 
 from app.cli.settings import read_settings
 from app.cli.stop import Stop
 from app.config import Settings
 from app.db.database_url import shown
 from app.db.engine import make_engine
-from app.db.schema_state import is_current
+from app.db.erasure import vacuum_alone
+from app.db.schema_state import is_current, sqlite_file
+from app.upkeep.files import ASIDE, give_to_owner, make_private_folder
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.preparing import prepare
 from app.web.addresses import own_address
@@ -29,19 +33,42 @@ def installation_of(settings: Settings) -> Installation:
 @contextlib.contextmanager
 def database(settings: Settings) -> Iterator[Engine]:
     """The database of the server, which may be running meanwhile."""
-    url = make_url(settings.database)
-    file = url.database if url.get_backend_name() == "sqlite" else None
+    file = _file_of(settings)
     engine = make_engine(settings.database)
+    with keeping_owner(settings):
+        try:
+            # To open a file of SQLite that is not there would make one.
+            if (file and not file.is_file()) or not is_current(engine):
+                raise Stop(
+                    "the database is not there yet or has an older shape; start the "
+                    "server once, or run `headroom db upgrade`."
+                )
+            yield engine
+        finally:
+            engine.dispose()
+
+
+@contextlib.contextmanager
+def keeping_owner(settings: Settings) -> Iterator[None]:
+    """Whatever root writes meanwhile belongs to the owner of the data folder."""
     try:
-        # To open a file of SQLite that is not there would make one.
-        if (file and not Path(file).is_file()) or not is_current(engine):
-            raise Stop(
-                "the database is not there yet or has an older shape; start the "
-                "server once, or run `headroom db upgrade`."
-            )
-        yield engine
+        yield
     finally:
-        engine.dispose()
+        give_to_owner(settings.data)
+        file = _file_of(settings)
+        if file is not None and file.parent != settings.data:
+            give_to_owner(file.parent, file.name, ASIDE)
+
+
+def _file_of(settings: Settings) -> Path | None:
+    """The file of a SQLite database; None for others, and for no address at all."""
+    try:
+        url = make_url(settings.database)
+    except (ArgumentError, ValueError):
+        return None
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    return Path(url.database)
 
 
 def address_of(settings: Settings) -> str:
@@ -52,7 +79,7 @@ def address_of(settings: Settings) -> str:
 def make_folder(folder: Path) -> None:
     """Make the data folder, for its owner alone; Stop where it cannot be written."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         probe = folder / ".writable"
         probe.touch()
         probe.unlink(missing_ok=True)  # another process that starts may be first
@@ -68,17 +95,38 @@ def ready(settings: Settings) -> Iterator[None]:
     """Use the data folder, in which the database was made ready."""
     installation = installation_of(settings)
     try:
-        with installation.in_use():
+        with keeping_owner(settings), installation.in_use():
             prepare(installation, dt.datetime.now(dt.UTC))
             yield
     except Unusable as error:
         raise Stop(str(error)) from None
 
 
-def upgrade(_given: argparse.Namespace) -> int:
-    """`headroom db upgrade`: migrate the database."""
-    settings = read_settings()
+def look_after_database(given: argparse.Namespace) -> int:
+    """`headroom db upgrade` and `headroom db vacuum`."""
+    return {"upgrade": _upgrade, "vacuum": _vacuum}[given.what](read_settings())
+
+
+def _upgrade(settings: Settings) -> int:
+    """Migrate the database."""
     make_folder(settings.data)
     with ready(settings):
         print(f"The database {shown(settings.database)} is up to date.")
+    return 0
+
+
+def _vacuum(settings: Settings) -> int:
+    """Rewrite the database, so that nothing erased is left in unused space of it."""
+    with database(settings) as engine:
+        if engine.dialect.name != "sqlite":
+            raise Stop("PostgreSQL removes what was erased by itself (autovacuum).")
+        path = sqlite_file(engine)
+    try:
+        vacuum_alone(path)
+    except sqlite3.OperationalError as error:
+        raise Stop(
+            f"the database {path} cannot be rewritten ({error}): stop every server "
+            "that uses it, and see that its disk has room."
+        ) from None
+    print(f"{path} was rewritten and has {path.stat().st_size / 1e6:.1f} MB.")
     return 0

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 
-from app.cli.installation import installation_of
+from app.cli.installation import installation_of, keeping_owner
 from app.cli.settings import read_settings
 from app.config import Settings
 from app.upkeep.commands import upkeep_command
@@ -21,4 +21,5 @@ def upkeep(words: Sequence[str]) -> int:
         os.environ,
         settings.max_data_gb,
     )
-    return upkeep_command(list(words), place)
+    with keeping_owner(settings):
+        return upkeep_command(list(words), place)

@@ -14,6 +14,8 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
+from app.db.failures import is_full
+
 VERSIONS = Path(__file__).resolve().parents[2] / "migrations" / "versions"
 RESTORING = ".restoring"
 """How the name of a file ends that is about to take the place of a database."""
@@ -98,10 +100,17 @@ def examine_file(path: Path) -> str:
             ) from None
         if code in _DAMAGED:
             raise _damaged(path, str(error)) from None
+        if is_full(error):
+            raise UnusableDatabase(full_disk(path.parent)) from None
         raise UnusableDatabase(
             f"the database {path} cannot be opened ({error}): check who owns the file "
             "and its folder, and that no other program has locked it."
         ) from None
+
+
+def full_disk(folder: Path) -> str:
+    """What whoever starts the server is told of a full disk."""
+    return f"the disk of {folder} is full: free some space, then start again."
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from sqlalchemy.exc import OperationalError
 from sqlmodel import Session
 
 from app.db.disk import Disk
+from app.db.failures import is_busy
 from app.db.presence import expect_database
 
 Turn = Callable[[], AbstractAsyncContextManager[Session]]
@@ -41,6 +42,9 @@ WRITING = {"writes": True}
 """How a connection is told, before its transaction begins, that it will write."""
 BUSY = 5000
 """Milliseconds that a connection waits for another writer before the request fails."""
+# Those who wait in a queue behind one that waited so long in vain get less, or the last
+# of them would be told after minutes that the database is busy.
+_LEAST_WAIT = 1.0  # seconds
 
 
 def turns(engine: Engine) -> Turn:
@@ -95,6 +99,7 @@ class _Queue:
 
     async def _enter(self) -> "_Group":
         self._waiting += 1
+        latest = time.monotonic() + BUSY / 1000
         try:
             await self._lock.acquire()
         except BaseException:
@@ -104,19 +109,20 @@ class _Queue:
         self._waiting -= 1
         if self._group is None:
             try:
-                self._group = _Group(await self._begin(), self._disk)
+                self._group = _Group(await self._begin(latest), self._disk)
             except BaseException:
                 self._lock.release()
                 raise
         return self._group
 
-    async def _begin(self) -> Connection:
+    async def _begin(self, latest: float) -> Connection:
         try:
             return _begin(self._engine)
         except OperationalError:
             # The writer of another process is waited for in a thread.
             self._met = time.monotonic()
-            return await run_in_threadpool(_begin_soon, self._engine)
+            latest = max(latest, self._met + _LEAST_WAIT)
+            return await run_in_threadpool(_begin_soon, self._engine, latest)
 
     async def _settle_if_left(self) -> None:
         """Commit what was left to somebody who never came to their turn."""
@@ -146,6 +152,7 @@ class _Group:
         self._connection = connection
         self._disk = disk
         self._kept = 0
+        self._ended_by: BaseException | None = None
         self._begun = time.monotonic()
 
     @property
@@ -165,14 +172,19 @@ class _Group:
     @contextlib.contextmanager
     def part(self) -> Iterator[Session]:
         """A session whose writing is kept, or undone alone where it fails."""
-        with Session(
-            self._connection,
-            expire_on_commit=False,
-            join_transaction_mode="create_savepoint",
-        ) as session:
-            session.connection()
-            yield session
-            session.commit()
+        try:
+            with Session(
+                self._connection,
+                expire_on_commit=False,
+                join_transaction_mode="create_savepoint",
+            ) as session:
+                session.connection()
+                yield session
+                session.commit()
+        except BaseException as error:
+            if not self._stands:
+                self._ended_by = self._ended_by or error
+            raise
         self._kept += 1
 
     async def settle(self) -> None:
@@ -190,7 +202,8 @@ class _Group:
             if not self._kept:
                 return
             if not self._stands:
-                raise RuntimeError("the transaction ended before its commit")
+                words = "the transaction ended before its commit"
+                raise RuntimeError(words) from self._ended_by
             try:
                 connection.commit()
             except BaseException:
@@ -206,18 +219,18 @@ async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
     await asyncio.shield(asyncio.ensure_future(work))
 
 
-def _begin_soon(engine: Engine) -> Connection:
+def _begin_soon(engine: Engine, latest: float) -> Connection:
     """A transaction that writes, as soon as another process lets it begin.
 
     SQLite itself would look ever more seldom, and miss the gaps that others leave.
+    Raises OperationalError at `latest`, on the monotonic clock.
     """
-    end = time.monotonic() + BUSY / 1000
     while True:
         try:
             return _begin(engine)
         except OperationalError as error:
-            busy = getattr(error.orig, "sqlite_errorname", "").startswith("SQLITE_BUSY")
-            if not busy or time.monotonic() > end:
+            busy = error.orig is not None and is_busy(error.orig)
+            if not busy or time.monotonic() > latest:
                 raise
         time.sleep(_LOOK)
 

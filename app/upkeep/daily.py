@@ -3,12 +3,15 @@
 import asyncio
 import contextlib
 import datetime as dt
+import functools
 import logging
 import shutil
+import sqlite3
 import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
+from app.db.erasure import vacuum_daily
 from app.db.locks import Taken, lock
 from app.db.schema_state import newest
 from app.upkeep.archive import Breath
@@ -53,12 +56,15 @@ async def daily_copies(
 
 
 def copy_if_due(
-    installation: Installation, now: dt.datetime, breath: Breath = lambda: None
+    installation: Installation,
+    now: dt.datetime,
+    breath: Breath = lambda: None,
+    before: Callable[[], object] = lambda: None,
 ) -> Path | None:
     """Make the copy of today, and remove those that need not stay.
 
-    None where there is one already, where another process makes it, or where copies
-    are switched off.
+    `before` is called where a copy is made. None where there is one already, where
+    another process makes it, or where copies are switched off.
     """
     folder = installation.backups
     if folder is None or (target := folder / name_of(_day(now))).exists():
@@ -71,6 +77,7 @@ def copy_if_due(
             _remove_drafts(folder)
             if target.exists():
                 return None
+            before()
             back_up(installation, target, now, breath)
             for path in surplus(folder):
                 path.unlink()
@@ -113,12 +120,15 @@ class _Copier:
         self._clock = clock
         self._stop = stop
         self._said = ""
+        self._vacuumed: dt.date | None = None
 
     def look(self) -> None:
         try:
             if _lacks_programs(self._installation):
                 server.expect_programs()
-            copy_if_due(self._installation, self._clock(), self._breathe)
+            now = self._clock()
+            vacuum = functools.partial(self._vacuum, _day(now))
+            copy_if_due(self._installation, now, self._breathe, vacuum)
         except _Stopped:
             return
         except (Unusable, OSError) as error:
@@ -132,6 +142,19 @@ class _Copier:
         if words != self._said:
             _log.warning("The daily copy could not be made: %s", words)
         self._said = words
+
+    def _vacuum(self, day: dt.date) -> None:
+        """Remove what erased learners left, once a day also where the copy fails."""
+        if self._vacuumed == day or not self._installation.database.startswith(
+            "sqlite"
+        ):
+            return
+        self._vacuumed = day
+        path = Path(self._installation.database.partition(":///")[2])
+        try:
+            vacuum_daily(path)
+        except sqlite3.Error as error:
+            _log.warning("What erased learners left is not removed today: %s.", error)
 
     def _breathe(self) -> None:
         if self._stop.wait(_PAUSE):

@@ -4,6 +4,7 @@ import contextlib
 import datetime as dt
 import os
 import shutil
+import stat
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,8 +12,10 @@ from pathlib import Path
 
 PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
+ASIDE = "before-restore-"
+"""How the name of a folder begins that keeps what a restore replaces."""
+_ROOT = 0
 _LEFT_BEHIND = 3600.0  # seconds; nobody needs a temporary file for so long
-_ASIDE = "before-restore-"
 _MOMENT = "%Y-%m-%d-%H%M%S"
 
 
@@ -44,6 +47,74 @@ def make_private(path: Path) -> None:
         path.chmod(PRIVATE)
 
 
+def make_private_folder(path: Path) -> None:
+    """Make a folder and those above it; root makes them for the owner of what is there.
+
+    Raises OSError where that cannot be.
+    """
+    new = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    for folder in reversed(new):
+        _give_new(folder)
+
+
+def give_to_owner(folder: Path, *beginnings: str) -> None:
+    """Give what root owns in a folder to the owner of the folder.
+
+    That is everything in it, or what has names with such `beginnings`. A server that
+    runs as another user could not open it. Does nothing for anybody but root, nor
+    where root owns the folder.
+    """
+    if os.geteuid() != _ROOT or not folder.is_dir():
+        return
+    owner = _owner_of(folder)
+    if owner[0] == _ROOT:
+        return
+    for path, folders, files, handle in os.fwalk(folder):
+        if beginnings and Path(path) == folder:
+            for names in (folders, files):
+                names[:] = [name for name in names if name.startswith(beginnings)]
+        for name in (*folders, *files):
+            # A link, or a pipe that nobody reads, is not ours.
+            with contextlib.suppress(OSError):
+                _give(name, handle, owner)
+
+
+def _give_new(folder: Path) -> None:
+    """Give a folder that root has just made to the owner of the one above it."""
+    if os.geteuid() != _ROOT:
+        return
+    place = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        _give(folder.name, place, _owner_of(folder.parent))
+    finally:
+        os.close(place)
+
+
+def _owner_of(folder: Path) -> tuple[int, int]:
+    found = folder.stat()
+    return found.st_uid, found.st_gid
+
+
+def _give(name: str, place: int, owner: tuple[int, int]) -> None:
+    """Give one file or folder of root's away.
+
+    A file with a second name stays root's: whoever owns the folder could have put it
+    there to be given a file of the system.
+    """
+    if os.stat(name, dir_fd=place, follow_symlinks=False).st_uid != _ROOT:
+        return
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    handle = os.open(name, flags, dir_fd=place)
+    try:
+        found = os.fstat(handle)
+        alone = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+        if found.st_uid == _ROOT and (alone or stat.S_ISDIR(found.st_mode)):
+            os.fchown(handle, *owner)
+    finally:
+        os.close(handle)
+
+
 def open_private(path: Path) -> int:
     """A new, empty file for its owner alone, opened to write in place of an old one."""
     path.unlink(missing_ok=True)
@@ -72,12 +143,12 @@ def workshop(beside: Path) -> Iterator[Path]:
 
 def name_aside(now: dt.datetime) -> str:
     """The name of the folder that keeps what a restore replaces."""
-    return f"{_ASIDE}{now.astimezone(dt.UTC):{_MOMENT}}"
+    return f"{ASIDE}{now.astimezone(dt.UTC):{_MOMENT}}"
 
 
 def folders_aside(folder: Path) -> Iterator[tuple[Path, dt.datetime]]:
     """The folders that restores have left in a folder, the oldest first, and when."""
-    for path in sorted(folder.glob(f"{_ASIDE}*")):
+    for path in sorted(folder.glob(f"{ASIDE}*")):
         with contextlib.suppress(ValueError):  # of somebody else
-            moment = path.name.removeprefix(_ASIDE)
+            moment = path.name.removeprefix(ASIDE)
             yield path, dt.datetime.strptime(f"{moment}+0000", f"{_MOMENT}%z")

@@ -19,7 +19,13 @@ from app.db.schema_state import (
 from app.upkeep import archive
 from app.upkeep.archive import Archive
 from app.upkeep.backup import kind_of, write_backup
-from app.upkeep.files import PRIVATE_FOLDER, name_aside, sync, workshop
+from app.upkeep.files import (
+    PRIVATE_FOLDER,
+    make_private_folder,
+    name_aside,
+    sync,
+    workshop,
+)
 from app.upkeep.installation import Installation, Unusable
 from app.upkeep.manifest import DATABASE, SECRET, Manifest
 from app.upkeep.secret import kept_key
@@ -47,7 +53,7 @@ def restore(installation: Installation, source: Path, now: dt.datetime) -> Resto
         with archive.opened(source) as opened:
             _expect_readable(opened.manifest, engine, source)
             opened.check()
-            installation.data.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            make_private_folder(installation.data)
             with installation.alone():
                 return _replace(installation, engine, opened, now)
     except UnusableDatabase as error:

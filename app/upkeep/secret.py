@@ -6,7 +6,7 @@ import secrets
 import tempfile
 from pathlib import Path
 
-from app.upkeep.files import PRIVATE_FOLDER, make_private, sync
+from app.upkeep.files import make_private, make_private_folder, sync
 from app.upkeep.installation import Unusable
 
 LEAST = 32
@@ -30,7 +30,7 @@ def key_of(given: str, path: Path) -> str:
             )
         return given
     if not path.exists():
-        path.parent.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         _make(path)
     make_private(path)
     return kept_key(path)

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from app.content.numbers.expressions import BadExpression
+from app.db.failures import find_refusal
 from app.errors import Refusal
 from app.estimator.inputs import BadInputs
 from app.web.render import is_htmx, page
@@ -59,6 +60,9 @@ def answer_to(request: Request, error: Exception, number: str) -> Response:
         return _refused(request, error)
     if isinstance(error, HTTPException):
         return _http(request, error)
+    refusal = find_refusal(error)
+    if refusal is not None:
+        return _refused(request, refusal)
     return _fault(request, error, number)
 
 
@@ -96,7 +100,10 @@ def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101 - for the type checker
     field = getattr(error, "field", "")
     problem = {"field": field, "message": error.message}
-    return answer(request, error.status, [problem], error.hint, error.onward)
+    response = answer(request, error.status, [problem], error.hint, error.onward)
+    if error.retry_after:
+        response.headers["retry-after"] = str(error.retry_after)
+    return response
 
 
 def _unanswerable(request: Request, error: Exception) -> Response:

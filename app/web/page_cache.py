@@ -3,6 +3,7 @@
 import dataclasses
 import datetime as dt
 import math
+import sqlite3
 from collections.abc import Collection
 from typing import Literal
 
@@ -100,18 +101,27 @@ class Pages:
         return int(self._kept.currsize)
 
     def changes(self, visitor: Visitor) -> int | None:
-        """How often the visitor's learner has written, in whatever process."""
+        """How often the visitor's learner has written, in whatever process.
+
+        None where that cannot be told. A database that fails is left to the app: it
+        answers as for any fault, and what needs no database is served.
+        """
         if self._pulse is None:
             return None
         if visitor.cookie:
             return _STRANGER  # the key is of this moment: nobody has written with it
-        beat = self._pulse.beat()
+        try:
+            return self._count_changes(self._pulse, visitor.digest)
+        except sqlite3.Error:
+            return None
+
+    def _count_changes(self, pulse: Pulse, digest: str) -> int | None:
+        beat = pulse.beat()
         if beat != self._beat or len(self._changes) > _KNOWN:
             self._changes.clear()
             self._beat = beat
-        digest = visitor.digest
         if digest not in self._changes:
-            self._changes[digest] = self._pulse.changes(digest)
+            self._changes[digest] = pulse.changes(digest)
         return self._changes[digest]
 
     def find(self, target: Target, visitor: Visitor, now: Moment) -> KeptPage | None:

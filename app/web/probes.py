@@ -1,7 +1,8 @@
 """Whether learners can be served and their work be saved: what /readyz answers.
 
-Anybody may ask, so answers name no path and no host, and however often they are
-asked, the checks run once a second at most and never on the event loop.
+Anybody may ask, so answers name no path, no host and no number of bytes. However often
+they are asked, the checks run once a second at most, the one that writes to the disk
+every ten seconds, and none on the event loop.
 """
 
 import asyncio
@@ -12,14 +13,15 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import anyio
 from anyio import to_thread
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
+from sqlmodel import SQLModel
 
 from app.content.live.courses import Courses
 from app.content.live.library import LiveLibrary
@@ -27,11 +29,11 @@ from app.db.storage_limit import StorageLimit
 from app.errors import StorageFullError
 
 LEAST_FREE = 64 * 1024 * 1024
-_KEPT = 1.0  # seconds that an answer holds
+_KEPT = 1.0  # seconds that the outcome of a check holds
+_DISK_KEPT = 10.0  # seconds that the one of the disk does, which waits for a sync
 _PATIENCE = 0.8  # seconds for another process that writes
 _LIMIT = 3.0  # seconds for a check, after which it counts as failed
 _PROBE = 64 * 1024  # bytes that are written to see whether the disk takes them
-_ASKED = "SELECT count(*) FROM alembic_version"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,34 +59,57 @@ class Readiness:
         self, engine: Engine, folder: Path, courses: Courses, storage: StorageLimit
     ) -> None:
         self._courses = courses
-        self._checks = (
-            ("database", _database_check(engine)),
-            ("disk", lambda: _disk_check(_folders(engine, folder), storage)),
+        self._probes = (
+            _Probe("database", _database_check(engine), _KEPT),
+            _Probe(
+                "disk",
+                lambda: _disk_check(_folders(engine, folder), storage),
+                _DISK_KEPT,
+            ),
         )
-        # Threads of their own: those of the requests may all be waiting.
-        self._threads = {n: anyio.CapacityLimiter(1) for n, _ in self._checks}
         self._lock = asyncio.Lock()
         self._until = 0.0
         self._found: tuple[Check, ...] = ()
 
     async def report(self) -> tuple[Check, ...]:
-        """Every check, at most a second old."""
+        """Every check, at most a second old, or ten seconds that of the disk."""
         async with self._lock:
             if time.monotonic() >= self._until:
-                found = [await self._run(name, work) for name, work in self._checks]
+                found = [await probe.result() for probe in self._probes]
                 courses = self._courses.libraries.items()
                 self._found = (*found, *(_course(n, live) for n, live in courses))
                 self._until = time.monotonic() + _KEPT
             return self._found
 
-    async def _run(self, name: str, work: Callable[[], Check]) -> Check:
+
+class _Probe:
+    """A check that may wait, in a thread of its own; its outcome holds `seconds`.
+
+    The threads of the requests may all be waiting.
+    """
+
+    def __init__(self, name: str, work: Callable[[], Check], seconds: float) -> None:
+        self._name = name
+        self._work = work
+        self._seconds = seconds
+        self._thread = anyio.CapacityLimiter(1)
+        self._until = 0.0
+        self._check = Check(name)
+
+    async def result(self) -> Check:
+        """The outcome, found anew where the last one is too old."""
+        if time.monotonic() >= self._until:
+            self._check = await self._run()
+            self._until = time.monotonic() + self._seconds
+        return self._check
+
+    async def _run(self) -> Check:
         with anyio.move_on_after(_LIMIT):
-            limiter = self._threads[name]
             return await to_thread.run_sync(
-                work, abandon_on_cancel=True, limiter=limiter
+                self._work, abandon_on_cancel=True, limiter=self._thread
             )
         words = f"There was no answer within {_LIMIT:.0f} seconds. "
-        return Check(name, words + "See that database and disk can be reached.")
+        return Check(self._name, words + "See that database and disk can be reached.")
 
 
 def _course(name: str, live: LiveLibrary) -> Check:
@@ -107,7 +132,6 @@ _CHECK_CONTENT = "Run `headroom check`, and fix what it names."
 
 def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> Check:
     """Whether each folder takes what is written and has `least` bytes free."""
-    free = 0
     for folder in folders:
         try:
             free = shutil.disk_usage(folder).free
@@ -116,9 +140,9 @@ def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> Check:
             words = f"The data folder cannot be written ({error.strerror}). "
             return Check("disk", words + "Free space, or make the folder writable.")
         if free < least:
-            words = f"Only {free // 1_000_000:,} MB are free. "
-            return Check("disk", words + f"Free at least {least // 1_000_000:,} MB.")
-    return Check("disk", note=f"{free / 1e9:,.1f} GB free")
+            words = f"The disk is nearly full: have {least // 1_000_000:,} MB free."
+            return Check("disk", words)
+    return Check("disk")
 
 
 def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> Check:
@@ -126,7 +150,7 @@ def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> Check:
     try:
         storage.expect_room()
     except StorageFullError:
-        return dataclasses.replace(found, note=f"{found.note}, full for imports")
+        return dataclasses.replace(found, note="full for imports")
     except (OSError, SQLAlchemyError):
         return found  # the other checks say so
     return found
@@ -174,12 +198,19 @@ def _of_file(path: Path, born: tuple[int, int] | None) -> str:
     try:
         with _opened(path) as connection:
             _begin_or_see_others_commit(connection)
-            connection.execute(_ASKED)
+            rows = connection.execute(_TABLES).fetchall()
             connection.rollback()
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
         return _SAID.get(code, _DAMAGED)
-    return ""
+    return _missing_tables(name for (name,) in rows)
+
+
+def _missing_tables(names: Iterable[str]) -> str:
+    # The engine has filled the metadata with every table.
+    if SQLModel.metadata.tables.keys() <= set(names):
+        return ""
+    return "The database lacks tables. Stop the server, and restore a backup."
 
 
 def _begin_or_see_others_commit(connection: sqlite3.Connection) -> None:
@@ -197,6 +228,7 @@ def _begin_or_see_others_commit(connection: sqlite3.Connection) -> None:
             raise
 
 
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
 _CHANGES = "PRAGMA data_version"  # another number after each commit of others
 _DAMAGED = "The database is damaged. Stop the server, and restore a backup."
 _SAID = {
@@ -223,11 +255,13 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 def _of_server(engine: Engine) -> str:
     try:
         with engine.connect() as connection:
-            connection.execute(text(_ASKED))
+            names = inspect(connection).get_table_names()
             closed = connection.execute(text(_READ_ONLY)).scalar()
     except SQLAlchemyError:
         return "The database server gives no answer. See that it runs and is reachable."
-    return "The database server takes no writes. Make it writable." if closed else ""
+    if closed:
+        return "The database server takes no writes. Make it writable."
+    return _missing_tables(names)
 
 
 _READ_ONLY = (

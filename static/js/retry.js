@@ -47,16 +47,16 @@
   };
   document.addEventListener("htmx:sendError", lose);
   document.addEventListener("htmx:timeout", lose);
-  document.addEventListener("htmx:responseError", (event) => {
-    if ([502, 503, 504].includes(event.detail.xhr.status)) lose(event);
-  });
+  // Only this server names its answers. Its own words are shown, where somebody asked.
+  const isOurs = ({ requestConfig: { elt }, xhr }) => xhr.status === 503 &&
+    xhr.getResponseHeader("x-request-id") && !("later" in elt.dataset || "quiet" in elt.dataset);
+  document.addEventListener("htmx:responseError", (event) =>
+    [502, 503, 504].includes(event.detail.xhr.status) && !isOurs(event.detail) && lose(event));
   document.addEventListener("htmx:beforeRequest", (event) => clearInterval(lost.get(event.detail.elt)?.timer));
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target, requestConfig, xhr } = event.detail;
-    if (xhr.status >= 400 && "quiet" in requestConfig.elt.dataset) {
-      event.detail.shouldSwap = false;
-      return;
-    }
+    if (xhr.status >= 400 && "quiet" in requestConfig.elt.dataset) return (event.detail.shouldSwap = false);
+    if (isOurs(event.detail)) event.detail.shouldSwap = true;
     forget(requestConfig.elt);
     for (const old of target.querySelectorAll(":scope > .problems")) old.remove();
     fresh.set(target, new Date().toTimeString().slice(0, 5));

@@ -1,13 +1,21 @@
-"""What was erased is in no file of the data folder any more, while the server runs.
+"""What is left of erased rows in the files of the data folder, and for how long.
 
+Rows are overwritten at once and the log is emptied soon. Copies of rows in unused space
+of the file are gone after the next start or the next daily copy.
 tests/web/test_two_processes.py says the same of several processes.
 """
 
+import asyncio
+import contextlib
 import random
+import shutil
 import sqlite3
+import threading
 import time
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from fastapi import FastAPI
@@ -16,9 +24,21 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.belongings import store
-from app.db.scrubbing import AT_ONCE, Scrubber, State
+from app.db import erasure
+from app.db.erasure import (
+    LogTruncation,
+    truncate_log,
+    vacuum_alone,
+    vacuum_at_start,
+    vacuum_daily,
+)
 from app.db.tables import Attempt, Learner, Note
+from app.upkeep.daily import _Copier
+from app.upkeep.installation import Installation
+from app.upkeep.preparing import prepare
 from tests.databases import ABOUT_SQLITE
+from tests.loops import outcome
+from tests.upkeep.conftest import NOW
 
 pytestmark = ABOUT_SQLITE
 WORD = "Rosalindanovskaya"
@@ -43,11 +63,6 @@ def wait_until(seen: Callable[[], bool]) -> None:
     raise AssertionError("it did not come about within a minute")
 
 
-def state(path: Path) -> int:
-    with sqlite3.connect(path) as file:
-        return int(file.execute("PRAGMA user_version").fetchone()[0])
-
-
 def settings_of(name: str) -> dict[str, str]:
     return {"name": name, "minutes_a_day": "30", "retention": "90"}
 
@@ -63,10 +78,9 @@ def path(app: FastAPI) -> Path:
 
 
 @pytest.fixture
-def scrubber(path: Path):
-    scrubber = Scrubber(path)
-    yield scrubber
-    scrubber.close()
+def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of the daily copies that is not beside the database."""
+    return tmp_path_factory.mktemp("copies")
 
 
 def erase(engine: Engine, learner: int) -> None:
@@ -86,7 +100,7 @@ def test_the_words_of_a_learner_leave_every_file(rosa: TestClient, folder: Path)
     assert "erased" in rosa.get("/settings/erased").text.lower()
 
 
-def crowd(engine: Engine) -> list[int]:
+def crowd(engine: Engine, turns: int = 25) -> list[int]:
     """Learners whose rows came mixed, changed and went, as over months."""
     chance = random.Random(3)  # noqa: S311 - repeatable, not secret
     with Session(engine) as db:
@@ -95,7 +109,7 @@ def crowd(engine: Engine) -> list[int]:
         db.add_all(learners)
         db.flush()
         numbers = [row.id or 0 for row in learners]
-        for turn in range(25):
+        for turn in range(turns):
             for number in chance.sample(numbers, len(numbers)):
                 words = f"{{{number}}} " * chance.randint(1, 90)
                 db.add(written(number, turn, words))
@@ -132,80 +146,248 @@ def answered(learner: int, token: str, words: str) -> Attempt:
     )
 
 
-def test_nothing_stays_in_the_gaps_of_pages(
-    app: FastAPI, path: Path, scrubber: Scrubber
-):
-    numbers = crowd(app.state.engine)
+def erase_half(
+    app: FastAPI, path: Path, turns: int = 25
+) -> tuple[list[int], list[int]]:
+    """Erase every other learner of a crowd; who is gone, and who is left."""
+    numbers = crowd(app.state.engine, turns)
     gone, left = numbers[::2], numbers[1::2]
     for number in gone:
         erase(app.state.engine, number)
-
-    while state(path) != State.CLEAN:
-        scrubber.advance()
-
-    assert {n: hits(path.parent, f"{{{n}}}") for n in gone} == {n: {} for n in gone}
-    assert all(hits(path.parent, f"{{{n}}}") for n in left)
+    assert truncate_log(path)
+    return gone, left
 
 
-def test_who_still_reads_is_waited_for(
-    app: FastAPI, rosa: TestClient, session: Session, path: Path, scrubber: Scrubber
+def traces(path: Path, numbers: Iterable[int]) -> dict[int, dict[str, int]]:
+    """In which files the words of these learners lie."""
+    found = {n: hits(path.parent, f"{{{n}}}") for n in numbers}
+    return {n: files for n, files in found.items() if files}
+
+
+def amount(path: Path, numbers: Iterable[int]) -> int:
+    """How many words of these learners lie in files."""
+    return sum(n for files in traces(path, numbers).values() for n in files.values())
+
+
+def noted(path: Path) -> bool:
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        return bool(file.execute("PRAGMA user_version").fetchone()[0])
+
+
+def free_pages(path: Path) -> int:
+    """Pages that a file keeps for later; none after it was rewritten."""
+    with contextlib.closing(sqlite3.connect(path)) as file:
+        return int(file.execute("PRAGMA freelist_count").fetchone()[0])
+
+
+def copied(path: Path, folder: Path) -> Path:
+    """The file as another process would find it after a kill."""
+    folder.mkdir()
+    for name in (path, Path(f"{path}-wal")):
+        shutil.copy(name, folder / name.name)
+    return folder / path.name
+
+
+def test_an_erasure_empties_the_log_and_rewrites_nothing(app: FastAPI, path: Path):
+    gone, left = erase_half(app, path)
+
+    assert Path(f"{path}-wal").stat().st_size == 0
+    assert free_pages(path) > 0
+    assert noted(path)
+    assert amount(path, gone) < amount(path, left) / 100  # in unused space of pages
+
+
+def test_nothing_is_left_after_the_next_start(app: FastAPI, path: Path, tmp_path: Path):
+    gone, left = erase_half(app, path)
+    again = copied(path, tmp_path / "again")
+
+    prepare(Installation(again.parent, f"sqlite:///{again}", "", None), NOW)
+
+    assert traces(again, gone) == {}
+    assert len(traces(again, left)) == len(left)
+    assert not noted(again)
+    assert free_pages(again) == 0
+
+
+def test_nothing_is_left_after_the_daily_copy_nor_in_it(
+    app: FastAPI, path: Path, copies: Path
 ):
+    gone, left = erase_half(app, path)
+    copier = _copier(path, copies)
+
+    copier.look()
+
+    assert traces(path, gone) == {}
+    assert not noted(path)
+    (copy,) = copies.glob("headroom-*.zip")
+    with zipfile.ZipFile(copy) as packed:
+        packed.extractall(copies / "unpacked")
+    inside = copies / "unpacked" / "database.sqlite3"
+    assert traces(inside, gone) == {}
+    assert len(traces(inside, left)) == len(left)
+
+
+def _copier(path: Path, copies: Path) -> _Copier:
+    installation = Installation(path.parent, f"sqlite:///{path}", "", copies)
+    return _Copier(installation, lambda: NOW, threading.Event())
+
+
+def test_a_day_has_one_rewriting_also_where_no_copy_can_be_made(
+    app: FastAPI, path: Path, copies: Path, monkeypatch: pytest.MonkeyPatch
+):
+    _gone, left = erase_half(app, path, turns=2)
+    copier = _copier(path, copies)
+    monkeypatch.setattr("app.upkeep.daily.back_up", Mock(side_effect=OSError("full")))
+    copier.look()
+    assert not noted(path)
+
+    erase(app.state.engine, left[0])
+    copier.look()
+
+    assert noted(path)
+
+
+def test_a_large_file_is_not_rewritten_while_the_server_runs(
+    app: FastAPI, path: Path, copies: Path, monkeypatch: pytest.MonkeyPatch
+):
+    erase_half(app, path)
+    monkeypatch.setattr(erasure, "LARGEST_DAILY", path.stat().st_size - 1)
+
+    _copier(path, copies).look()
+
+    assert noted(path)
+    assert free_pages(path) > 0
+    assert list(copies.glob("headroom-*.zip"))
+
+
+def test_a_start_rewrites_no_file_that_takes_minutes_and_says_what_does(
+    app: FastAPI,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    gone, _left = erase_half(app, path)
+    app.state.engine.dispose()
+    monkeypatch.setattr(erasure, "LARGEST_AT_START", path.stat().st_size - 1)
+
+    prepare(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
+
+    assert noted(path)
+    assert "Stop the server and run `headroom db vacuum`" in caplog.text
+    assert vacuum_alone(path)
+    assert traces(path, gone) == {}
+    assert not noted(path)
+
+
+def test_a_start_rewrites_nothing_that_another_server_uses(
+    app: FastAPI, path: Path, rosa: TestClient
+):
+    erase_half(app, path, turns=2)
+    rosa.get("/settings")  # the pool holds a connection
+
+    assert not vacuum_at_start(path)
+
+    assert noted(path)
+    assert rosa.post("/settings", data=settings_of("Rosa")).status_code == 303
+
+
+def test_a_start_goes_on_where_there_is_no_room_to_rewrite(
+    app: FastAPI,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+):
+    erase_half(app, path, turns=2)
+    app.state.engine.dispose()
+    monkeypatch.setattr(erasure, "_SPARE", 10**18)
+
+    prepare(Installation(path.parent, f"sqlite:///{path}", "", None), NOW)
+
+    assert noted(path)
+    assert "What erased learners left is not removed yet: to rewrite" in caplog.text
+
+
+def test_an_erasure_during_the_rewriting_stays_noted(app: FastAPI, path: Path):
+    numbers = crowd(app.state.engine, turns=2)
+    erase(app.state.engine, numbers[0])
+    app.state.engine.dispose()
+
+    class Meanwhile(sqlite3.Connection):
+        def execute(self, words: str, *values: object) -> sqlite3.Cursor:
+            done = super().execute(words, *values)
+            if words == "VACUUM":
+                erase(app.state.engine, numbers[1])
+            return done
+
+    with contextlib.closing(
+        sqlite3.connect(path, isolation_level=None, factory=Meanwhile)
+    ) as file:
+        assert erasure._vacuum(file)
+
+    assert noted(path)
+
+
+def test_who_still_reads_is_waited_for(app: FastAPI, rosa: TestClient, path: Path):
     rosa.post("/settings", data=settings_of(WORD))
-    reader = sqlite3.connect(path, isolation_level=None)
+    reader = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     reader.execute("BEGIN")
     assert reader.execute("SELECT name FROM learner").fetchall() == [(WORD,)]
-    number = session.exec(select(Learner.id)).one()
-    session.rollback()
-    erase(app.state.engine, number)
 
-    scrubber.advance()
-    assert state(path) != State.CLEAN
-    assert reader.execute("SELECT name FROM learner").fetchall() == [(WORD,)]
+    async def erase_beside_a_reader() -> None:
+        truncation = LogTruncation(app.state.engine, pause=0.01)
+        await asyncio.to_thread(erase_everything, rosa)
+        await truncation.request()
+        await asyncio.sleep(0.5)
+        assert hits(path.parent)
+        assert reader.execute("SELECT name FROM learner").fetchall() == [(WORD,)]
+        reader.execute("COMMIT")
+        await asyncio.to_thread(wait_until, lambda: not hits(path.parent))
 
-    reader.execute("COMMIT")
+    outcome(erase_beside_a_reader())
     reader.close()
-    wait_until(lambda: bool(scrubber.advance()) or not hits(path.parent))
 
 
-def test_work_that_was_cut_short_is_taken_up_at_the_next_start(
-    app: FastAPI, path: Path, scrubber: Scrubber
+def erase_everything(client: TestClient) -> None:
+    answer = client.post("/settings/erasure", data={"word": "erase"})
+    assert answer.status_code == 303
+
+
+def test_many_erasures_share_few_truncations(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ):
-    numbers = crowd(app.state.engine)
-    erase(app.state.engine, numbers[0])
-    with sqlite3.connect(path) as file:
-        file.execute(f"PRAGMA user_version = {State.AT_WORK.value}")
+    done: list[Path] = []
+    monkeypatch.setattr(erasure, "truncate_log", lambda path: not done.append(path))
 
-    scrubber.advance()
-    assert state(path) == State.AT_WORK  # that of another process, as it seems
+    async def request_often() -> None:
+        truncation = LogTruncation(app.state.engine, pause=0.2)
+        for _ in range(50):
+            await truncation.request()
+            await asyncio.sleep(0)
+        await asyncio.to_thread(wait_until, lambda: len(done) >= 2)
+        await asyncio.sleep(0.5)
 
-    scrubber.resume()
-    scrubber.advance()
-    assert state(path) == State.CLEAN
+    outcome(request_often())
 
-
-def test_a_large_file_is_written_anew_in_a_quiet_hour(app: FastAPI, path: Path):
-    numbers = crowd(app.state.engine)
-    erase(app.state.engine, numbers[0])
-    scrubber = Scrubber(path, at_once=0)
-
-    scrubber.advance()
-
-    assert state(path) == State.AT_WORK
-    assert Path(f"{path}-wal").stat().st_size < AT_ONCE
-    scrubber.close()
+    assert len(done) == 2  # one at once, and one for all that came meanwhile
 
 
-def test_without_an_erasure_nothing_is_written(path: Path, scrubber: Scrubber):
-    before = path.stat().st_mtime_ns
+def test_without_an_erasure_nothing_is_written(app: FastAPI, path: Path):
+    crowd(app.state.engine, turns=2)
+    app.state.engine.dispose()
+    before = path.read_bytes()
 
-    scrubber.resume()
-    scrubber.advance()
+    assert not vacuum_at_start(path)
+    assert not vacuum_daily(path)
 
-    assert path.stat().st_mtime_ns == before
+    assert path.read_bytes() == before
 
 
-def test_the_page_says_how_long_backups_keep_it(rosa: TestClient):
+def test_the_page_says_how_long_file_and_backups_keep_it(rosa: TestClient):
     for address in ("/settings/erasure", "/settings/erased"):
-        page = rosa.get(address).text.replace("\xa0", " ")
+        page = " ".join(rosa.get(address).text.replace("\xa0", " ").split())
+        assert (
+            "Parts of it may stay in unused space of the database file until that file "
+            "is rewritten, usually within a day."
+        ) in page
         assert "Backups of this server that were made before" in page
-        assert "up to 6 months" in " ".join(page.split())
+        assert "up to 6 months" in page

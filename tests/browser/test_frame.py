@@ -127,6 +127,32 @@ def test_without_an_answer_the_inputs_stay_and_the_question_is_asked_again(
     expect(block.locator(".verdict")).not_to_have_text(before)
 
 
+def test_a_server_that_is_busy_is_heard_and_the_answer_stays(
+    page: Page, server: Server
+) -> None:
+    page.goto(f"{server.url}/concepts/training-memory")
+    asked = page.locator("#q-tm-page-seven")
+    page.route(
+        "**/attempts",
+        lambda route: route.fulfill(
+            status=503,
+            headers={"x-request-id": "0a1b2c3d", "hx-reswap": "afterbegin show:top"},
+            body='<p class="problems" role="alert">The database is busy.</p>',
+        ),
+    )
+    for _ in range(2):
+        asked.get_by_label("Your answer").fill("28")
+        page.keyboard.press("Enter")
+
+        expect(asked.get_by_role("alert")).to_have_text("The database is busy.")
+        expect(asked.get_by_label("Your answer")).to_have_value("28")
+        expect(page.get_by_text("No answer from the server.")).to_have_count(0)
+
+    page.unroute("**/attempts")
+    page.keyboard.press("Enter")
+    expect(asked.locator(".verdict")).to_be_visible()
+
+
 def test_who_pressed_a_button_that_is_replaced_goes_on_in_its_place(
     page: Page, server: Server
 ) -> None:

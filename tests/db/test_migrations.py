@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Engine, column, inspect, table
+from sqlalchemy import Engine, column, inspect, table, text
 from sqlmodel import Session, SQLModel, select
 
 from app.db.engine import make_engine
@@ -14,14 +14,17 @@ from app.db.migrate import downgrade, upgrade
 from app.db.schema_state import is_current
 from app.db.tables import (
     Attempt,
+    ItemReport,
     Learner,
     LearnerSession,
     Regrade,
     Review,
+    Sitting,
+    SittingAnswer,
     StudyDay,
 )
 from app.web.visitor import digest_of
-from tests.databases import Databases
+from tests.databases import ABOUT_SQLITE, Databases
 
 
 def drift(engine: Engine) -> list[Any]:
@@ -225,3 +228,105 @@ def a_regrade(attempt: Attempt) -> Regrade:
         score=0.0,
         at=0,
     )
+
+
+def a_report(learner: int, token: str) -> ItemReport:
+    return ItemReport(
+        learner_id=learner, token=token, item="q", revision="r", words="no", at=0
+    )
+
+
+def everything(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
+    """Every row of every table."""
+    with engine.connect() as connection:
+        return {
+            table.name: sorted(tuple(row) for row in connection.execute(table.select()))
+            for table in SQLModel.metadata.sorted_tables
+        }
+
+
+def write_a_running_exam(engine: Engine) -> None:
+    """Three learners, of whom the second one sits an exam and has answered before."""
+    with Session(engine) as db:
+        learners = [Learner(key=key, created_at=0) for key in ("ada", "bob", "eve")]
+        db.add_all(learners)
+        db.flush()
+        number = learners[1].id or 0
+        sitting = Sitting(
+            learner_id=number,
+            token="s",
+            exam="mock",
+            seed=1,
+            paper="[]",
+            started_at=0,
+            deadline_at=9,
+        )
+        db.add_all([sitting, an_attempt(number), a_review(number, "1")])
+        db.add(a_report(number, "r"))
+        db.flush()
+        db.add(SittingAnswer(sitting_id=sitting.id, number=1, at=0))
+        db.delete(learners[0])
+        db.commit()
+
+
+def test_a_table_built_anew_keeps_every_row_and_what_hangs_on_it(
+    engine: Engine,
+) -> None:
+    upgrade(engine)
+    downgrade(engine, "0013")
+    write_a_running_exam(engine)
+    before = everything(engine)
+    assert len(before["sitting_answer"]) == 1
+
+    upgrade(engine)
+
+    assert everything(engine) == before
+    with Session(engine) as db:
+        db.delete(db.exec(select(Learner).where(Learner.key == "bob")).one())
+        db.commit()
+    left = everything(engine)
+    assert {name for name, rows in left.items() if rows} == {"learner"}
+
+
+@ABOUT_SQLITE
+def test_large_tables_are_not_built_anew(engine: Engine) -> None:
+    def places() -> dict[str, int]:
+        words = text("SELECT name, rootpage FROM sqlite_master WHERE rootpage > 0")
+        with engine.connect() as connection:
+            return {row.name: row.rootpage for row in connection.execute(words)}
+
+    upgrade(engine)
+    downgrade(engine, "0013")
+    before = places()
+
+    upgrade(engine)
+
+    moved = {name for name, page in places().items() if before.get(name) != page}
+    assert {name for name in moved if name in SQLModel.metadata.tables} == {
+        "item_report",
+        "learner",
+    }
+
+
+def test_numbers_of_rows_that_were_erased_are_not_given_again(engine: Engine) -> None:
+    upgrade(engine)
+    downgrade(engine, "0013")
+    write_a_running_exam(engine)
+    upgrade(engine)
+    with Session(engine) as db:
+        eve = db.exec(select(Learner).where(Learner.key == "eve")).one()
+        report = a_report(eve.id or 0, "of eve")
+        db.add(report)
+        db.flush()
+        gone = (eve.id or 0, report.id or 0)
+        db.delete(eve)
+        db.commit()
+
+        new = Learner(key="kim", created_at=0)
+        db.add(new)
+        db.flush()
+        assert (new.id or 0) > gone[0]
+        report = a_report(new.id or 0, "of kim")
+        db.add(report)
+        db.flush()
+        assert (report.id or 0) > gone[1]

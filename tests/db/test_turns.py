@@ -7,14 +7,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, select
 
+from app.db import writer
 from app.db.engine import make_engine
+from app.db.failures import find_refusal
 from app.db.migrate import upgrade
 from app.db.tables import Learner
 from app.db.writer import Turn, turns
+from app.errors import BusyError, DiskFullError
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 
@@ -155,6 +158,55 @@ def test_nobody_is_confirmed_when_the_whole_transaction_was_lost(engine):
     confirmed = [number for number, a in enumerate(answers) if a is None]
     assert 1 not in confirmed
     assert on_disk(engine) == names(confirmed)
+
+
+def test_all_who_lose_a_transaction_are_told_why(engine):
+    async def write(turn: Turn, number: int) -> None:
+        async with turn() as session:
+            session.add(Learner(key=f"person {number}", created_at=0))
+            session.flush()
+            driver = session.connection().connection.dbapi_connection
+            if number == 1:
+                driver.execute("PRAGMA max_page_count=1")  # as many as it has now
+                words = "x" * 100_000
+                session.add(Learner(key=f"{number} {words}", created_at=0))
+                session.flush()
+            driver.execute("PRAGMA max_page_count=1000000")
+
+    answers = together(engine, write)
+
+    told = [find_refusal(a) for a in answers if a is not None]
+    assert len(told) >= 2
+    assert {type(refusal) for refusal in told} == {DiskFullError}
+
+
+def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
+    engine, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(writer, "BUSY", 100)
+    monkeypatch.setattr(writer, "_LEAST_WAIT", 0.0)
+    begin, tries = writer._begin, [0]
+
+    def counted(engine: Engine) -> Connection:
+        tries[-1] += 1
+        return begin(engine)
+
+    monkeypatch.setattr(writer, "_begin", counted)
+
+    async def write(turn: Turn, number: int) -> None:
+        try:
+            await enroll(turn, number)
+        finally:
+            tries.append(0)
+
+    with contextlib.closing(sqlite3.connect(str(engine.url.database))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        answers = together(engine, write)
+
+    assert {type(find_refusal(a)) for a in answers if a} == {BusyError}
+    first, *others = tries[:PEOPLE]
+    assert first > 2
+    assert others == [2] * (PEOPLE - 1)
 
 
 def test_who_leaves_while_waiting_takes_no_turn(engine):

@@ -16,7 +16,7 @@ import httpx
 from sqlalchemy import create_engine, text
 
 QUESTION = "/quiz/weights/w-bf16-70b"
-_TRIED_AGAIN = {408, 429, 500, 502, 503}
+_TRIED_AGAIN = {408, 429, 500, 502, 503, 507}
 
 
 class Learners:

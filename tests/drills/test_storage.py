@@ -54,7 +54,7 @@ def test_a_full_disk_loses_nothing_and_says_so(small: Path, workers: str):
         with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
             while True:
                 file.write(b"x" * 4096)
-        wait_until(lambda: 500 in learners.refused)
+        wait_until(lambda: 507 in learners.refused)
         with httpx.Client(base_url=server.url, timeout=30) as visitor:
             assert visitor.get("/concepts/weights").status_code == 200
             ready = visitor.get("/readyz")
@@ -62,9 +62,32 @@ def test_a_full_disk_loses_nothing_and_says_so(small: Path, workers: str):
             assert "disk" in ready.text
             assert visitor.get("/healthz").status_code == 200
 
+        assert learners.refused == {507}
+
         ballast.unlink()
         learners.wait_for(more=20)
     assert_nothing_lost_or_doubled(learners, address_of(small / "data"))
+
+
+def test_a_start_on_a_full_disk_says_that_it_is_full(small: Path):
+    server = Server(small / "data", TINY, backups="off")
+    with server:
+        pass
+    for beside in ("-wal", "-shm"):  # as after a stop that closed the database
+        (server.data / f"headroom.db{beside}").unlink()
+    ballast = small / "ballast"
+    with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+
+    with pytest.raises(RuntimeError, match="the server ended at once"):
+        server.start()
+    said = server.log.splitlines()[-1]
+
+    assert said == (
+        f"headroom: the disk of {server.data} is full: free some space, then start "
+        "again."
+    )
 
 
 def _beside(server: Server) -> sqlite3.Connection:

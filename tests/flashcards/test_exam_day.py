@@ -5,6 +5,7 @@ import datetime as dt
 import re
 
 import pytest
+from fastapi import FastAPI
 from sqlalchemy import update
 from sqlmodel import Session, select
 
@@ -13,7 +14,7 @@ from app.flashcards import store
 from app.flashcards.store import Aim
 from app.flashcards.store.planned import find_planned
 from tests.cards.known import known_card
-from tests.conftest import Clock
+from tests.conftest import Clock, visit
 from tests.flashcards.conftest import Hands, fields, shown
 from tests.flashcards.course import HandLibrary, cards_of
 
@@ -340,3 +341,38 @@ def test_the_plan_is_kept_and_narrow(
     assert plans[0] is plans[1]
     assert later is not plans[0]
     assert collections.Counter(s.card for s in plans[0].looks)["weights-1"] == 1
+
+
+def begin(app: FastAPI) -> Hands:
+    """A new learner with four hours a day for cards."""
+    hands = Hands(visit(app))
+    form = {"minutes_a_day": "240", "retention": "90"}
+    assert hands.client.post("/settings", data=form).status_code == 303
+    return hands
+
+
+def counters(hands: Hands) -> list[str]:
+    """What an exam in nine days asks for today."""
+    form = {"exam_day": "2026-06-18", "minutes_a_day": "240", "retention": "90"}
+    assert hands.client.post("/settings", data=form).status_code == 303
+    page = hands.client.get("/flashcards").text
+    return re.findall(r"(\w+) <b>(\d+)</b>", page)
+
+
+def test_who_begins_after_an_erasure_gets_the_plan_of_a_newcomer(
+    app: FastAPI, session: Session
+) -> None:
+    anna = begin(app)
+    student = Student(anna, session)
+    for number in range(1, 15):
+        student.knows(number, stability=9, seen=12, due=-3)
+    assert ("Due", "14") in counters(anna)
+    old = student.row.id
+    session.rollback()
+
+    anna.client.post("/settings/erasure", data={"word": "erase"})
+    bert, carl = begin(app), begin(app)
+
+    assert counters(bert) == counters(carl)
+    assert ("Due", "0") in counters(bert)
+    assert old not in session.exec(select(Learner.id)).all()

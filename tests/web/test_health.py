@@ -58,7 +58,7 @@ def test_a_server_that_is_well_says_so_in_one_line_for_each_check(client: TestCl
     assert answer.headers["cache-control"] == "no-store"
     database, disk, content = answer.text.splitlines()
     assert database == "database: ok"
-    assert disk.startswith("disk: ok, ")
+    assert disk == "disk: ok"
     assert content == "content: ok, 2 topics"
 
 
@@ -211,10 +211,11 @@ def test_a_server_that_is_down_is_named_without_its_address(
     assert "127.0.0.1" not in said
 
 
-def test_a_nearly_full_disk_is_named_with_what_is_left(tmp_path: Path):
+def test_a_nearly_full_disk_is_named_without_what_is_left(tmp_path: Path):
     check = check_disk((tmp_path,), least=10**18)
 
-    assert "MB are free. Free at least" in check.problem
+    words = "The disk is nearly full: have 1,000,000,000,000 MB free."
+    assert check.problem == words
 
 
 @pytest.fixture
@@ -263,6 +264,31 @@ def test_asked_often_it_looks_once(app: FastAPI, live_library, tmp_path: Path):
     outcome(many())
 
     assert len(looked) == 1
+
+
+def test_the_disk_is_written_to_every_ten_seconds_at_most(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+):
+    written: list[Path] = []
+    now = [1000.0]
+    monkeypatch.setattr("app.web.probes._write", written.append)
+    monkeypatch.setattr("app.web.probes.time.monotonic", lambda: now[0])
+
+    counts = []
+    for _ in range(25):
+        assert client.get("/readyz").status_code == 200
+        counts.append(len(written))
+        now[0] += 1
+
+    assert counts == [counts[0]] * 10 + [2 * counts[0]] * 10 + [3 * counts[0]] * 5
+    assert counts[0] > 0
+
+
+def test_a_database_that_lacks_tables_is_named(app: FastAPI, client: TestClient):
+    with app.state.engine.begin() as connection:
+        connection.execute(text("DROP TABLE note"))
+
+    assert "database: FAILED. The database lacks tables." in failed(client)
 
 
 def test_the_check_takes_no_connection_of_the_requests_for_long(app: FastAPI):

@@ -1,6 +1,8 @@
 """Kept pages: quick to send again, never older than what they show."""
 
+import contextlib
 import dataclasses
+import sqlite3
 import time
 
 import pytest
@@ -171,3 +173,25 @@ def test_an_unknown_query_makes_no_new_entry(app: FastAPI, rosa: TestClient):
 
     assert {answer.status_code for answer in answers} == {200}
     assert app.state.pages.size == before
+
+
+@ABOUT_SQLITE
+def test_a_database_that_fails_is_answered_as_any_fault(
+    app: FastAPI, rosa: TestClient, caplog: pytest.LogCaptureFixture
+):
+    rename(rosa, "Rosa")
+    path = app.state.engine.url.database
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("ALTER TABLE learner_session RENAME TO gone")
+
+        answer = rosa.get(PAGE)
+
+        number = answer.headers["x-request-id"]
+        assert answer.status_code == 500
+        assert f"It is logged as {number}." in answer.text
+        assert "</html>" in answer.text
+        assert f"request {number} failed" in caplog.text
+        assert rosa.get("/api/v1/estimates").status_code == 200
+
+        other.execute("ALTER TABLE gone RENAME TO learner_session")
+    assert "Rosa" in rosa.get(PAGE).text

@@ -1,19 +1,21 @@
 """Many who write at once: each waits for its turn, and nobody holds the others up."""
 
 import asyncio
-import re
+import contextlib
+import sqlite3
 
 import httpx
 import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlalchemy import update
+from sqlalchemy import event, update
 from sqlmodel import Session, select
 
 from app.config import Settings
-from app.db.tables import Learner, Reading
+from app.db.tables import Learner, Note, Reading
 from app.db.writer import WRITING
 from app.main import create_app
+from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 
 PEOPLE = 80  # twice as many as there are worker threads
@@ -71,7 +73,7 @@ def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_impatience")
-def test_who_waits_in_vain_for_another_writer_is_told_the_number_of_the_request(
+def test_who_waits_in_vain_for_another_writer_is_asked_to_try_again(
     app: FastAPI, rosa: TestClient, session: Session
 ):
     first = rosa.post("/concepts/weights/readings", data={"section": "try-it"})
@@ -82,14 +84,47 @@ def test_who_waits_in_vain_for_another_writer_is_told_the_number_of_the_request(
 
         answer = rosa.post("/concepts/kv-cache/readings")
 
-        assert answer.status_code == 500
-        assert re.search(r"It is logged as [0-9a-f]{8}\.", answer.text)
-        assert "Nothing that was confirmed before is lost." in answer.text
+        assert answer.status_code == 503
+        assert answer.headers["retry-after"] == "60"
+        assert "The database is busy just now" in answer.text
+        assert "Nothing that was confirmed before is lost. Try again in" in answer.text
+        assert "Something is broken" not in answer.text
+        bare = rosa.post("/concepts/kv-cache/readings", headers={"HX-Request": "true"})
+        assert bare.status_code == 503
+        assert bare.text.startswith('<div class="msg bad problems" role="alert">')
+        assert "The database is busy just now" in bare.text
 
     assert {r.topic for r in session.exec(select(Reading))} == {"weights"}
     session.rollback()
     assert rosa.post("/concepts/kv-cache/readings").status_code == 303
     assert {r.topic for r in session.exec(select(Reading))} == {"weights", "kv-cache"}
+
+
+@ABOUT_SQLITE
+def test_a_full_disk_is_called_by_its_name(
+    app: FastAPI, rosa: TestClient, session: Session
+):
+    first = rosa.post("/concepts/weights/readings", data={"section": "try-it"})
+    assert first.status_code == 303
+    with contextlib.closing(sqlite3.connect(app.state.engine.url.database)) as file:
+        file.execute("VACUUM")  # no page is free
+
+    def fill(connection: sqlite3.Connection, *_others: object) -> None:
+        connection.execute("PRAGMA max_page_count=1")  # as many as it has now
+
+    event.listen(app.state.engine, "checkout", fill)
+    note = {"section": "try-it", "words": "much to remember " * 300}
+    answers = [
+        rosa.post("/concepts/weights/notes", data=note, headers=headers)
+        for headers in ({}, {"HX-Request": "true"})
+    ]
+    event.remove(app.state.engine, "checkout", fill)
+
+    for answer in answers:
+        assert answer.status_code == 507
+        assert "The disk of this server is full" in answer.text
+        assert "Something is broken" not in answer.text
+    assert session.exec(select(Note.id)).all() == []
 
 
 async def write_together(

@@ -6,7 +6,7 @@ A regrade never rewrites an attempt: it stands beside it.
 from sqlalchemy import BigInteger, Column, Index, Text, UniqueConstraint
 from sqlmodel import Field, SQLModel
 
-from app.db.tables.columns import time_column
+from app.db.tables.columns import NEVER_REUSED, time_column
 
 
 class ItemRevision(SQLModel, table=True):
@@ -44,7 +44,7 @@ class ItemReport(SQLModel, table=True):
     """What a learner says is wrong with an item, for the author's bench."""
 
     __tablename__ = "item_report"
-    __table_args__ = (Index("ix_item_report_item", "item", "at"),)
+    __table_args__ = (Index("ix_item_report_item", "item", "at"), NEVER_REUSED)
 
     id: int | None = Field(default=None, primary_key=True)
     learner_id: int = Field(foreign_key="learner.id", ondelete="CASCADE", index=True)

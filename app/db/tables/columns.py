@@ -13,6 +13,14 @@ SQLModel.metadata = MetaData(
     }
 )
 
+NEVER_REUSED = {"sqlite_autoincrement": True}
+"""For a table whose rows are named by number to others than their owner.
+
+Caches of a process, commands and the author's bench hold such numbers. SQLite would
+give the highest one again after its row was erased, and somebody else would be met
+under it. Rows of all other tables are looked up together with their learner.
+"""
+
 
 def time_column(*, nullable: bool = False) -> Column[int]:
     """Milliseconds since 1970 in UTC."""

@@ -5,7 +5,7 @@ import secrets
 from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
-from app.db.tables.columns import time_column
+from app.db.tables.columns import NEVER_REUSED, time_column
 from app.scheduling.retention import RETENTION
 
 
@@ -25,7 +25,10 @@ class Learner(SQLModel, table=True):
     `acts` grows with each thing that is set to a card by hand.
     """
 
-    __table_args__ = (Index("ix_learner_person", "person", "course", unique=True),)
+    __table_args__ = (
+        Index("ix_learner_person", "person", "course", unique=True),
+        NEVER_REUSED,
+    )
 
     id: int | None = Field(default=None, primary_key=True)
     key: str = Field(max_length=43, unique=True)
