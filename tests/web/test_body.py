@@ -187,6 +187,20 @@ def test_who_waits_in_vain_for_a_place_is_told_so():
     assert refused.value.headers["retry-after"] == "60"
 
 
+def test_a_place_is_waited_for_as_long_as_the_largest_file_may_take():
+    asked: list[int] = []
+
+    class Noted(Patience):
+        def seconds_for(self, size: int) -> float:
+            asked.append(size)
+            return 0.01
+
+    with pytest.raises(HTTPException, match="503"):
+        outcome(taken(Intake(Noted(files=0)), sender([b"x"]), LARGE, FILE))
+
+    assert asked == [FILE]
+
+
 def test_the_place_of_somebody_who_gave_up_goes_to_the_next():
     async def run() -> bytes:
         intake = Intake(Patience(files=1))

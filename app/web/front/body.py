@@ -28,7 +28,7 @@ class Patience:
     `seconds` is for any body; each `bytes_a_second` that have come earn one more, so
     that a large file may come over a line of one megabit and who stops sending is soon
     noticed. `files` bodies of more than a quarter of a megabyte are taken in at a time,
-    `of_one_client` of them from one address; others wait as long as theirs might take.
+    `of_one_client` of them from one address; others wait as long as the largest takes.
     """
 
     seconds: float = 20.0
@@ -65,18 +65,18 @@ class Intake:
         if size is None or size > room:
             raise too_large(room)
         chunked = b"transfer-encoding" in headers
-        async with self._place(room if chunked else size, client):
+        async with self._place(client, room if chunked else size, room):
             with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as kept:
                 await self._pour(receive, kept, room)
                 kept.seek(0)
                 yield _replayed(kept, receive)
 
     @contextlib.asynccontextmanager
-    async def _place(self, size: int, client: str) -> AsyncIterator[None]:
+    async def _place(self, client: str, size: int, room: int) -> AsyncIterator[None]:
         if size <= _LARGE:
             yield
             return
-        await self._wait_for_place(_Waiter(client), self._patience.seconds_for(size))
+        await self._wait_for_place(_Waiter(client), self._patience.seconds_for(room))
         try:
             yield
         finally:
