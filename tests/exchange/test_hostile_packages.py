@@ -8,6 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.config import Settings
 from app.db.tables import Learner, Memory, OwnCard, Review
 from app.exchange.formats.apkg import opening
 from app.exchange.formats.apkg.opening import opened
@@ -16,6 +17,12 @@ from tests.exchange.package import Made, database, package, types, zipped
 from tests.exchange.test_cards_in import HISTORY, bring, words
 
 NOTE = Made("g1", ("F", "B"), log=HISTORY)
+
+
+@pytest.fixture
+def settings(settings: Settings) -> Settings:
+    """Without the limit of one browser, which sends ten damaged files in a row."""
+    return settings.model_copy(update={"rate_imports_browser": "off"})
 
 
 def refused(client: TestClient, content: bytes, name: str = "deck.apkg") -> str:
