@@ -137,7 +137,9 @@ def vacuum_alone(path: Path) -> bool:
 def _vacuum(file: sqlite3.Connection) -> bool:
     """Rewrite the file; the note goes once nothing is left of the old pages."""
     (note,) = file.execute("PRAGMA user_version").fetchone()
+    file.execute("PRAGMA busy_timeout=5000")  # to wait for others hinders nobody
     file.execute("VACUUM")
+    file.execute(f"PRAGMA busy_timeout={_PATIENCE}")
     if not _truncate(file):
         return False  # somebody reads the old pages; the note stays
     file.execute("BEGIN IMMEDIATE")
