@@ -23,7 +23,7 @@ from sqlmodel import Session
 from app.db.failures import is_busy
 
 LARGEST_DAILY = 64 * 1024 * 1024
-"""Bytes of a file that may be rewritten while the server runs: about a second."""
+"""Bytes of a file that may be rewritten while the server runs: a second or two."""
 LARGEST_AT_START = 512 * 1024 * 1024
 """Bytes of a file that may be rewritten before the server serves: some ten seconds.
 
