@@ -23,7 +23,7 @@ from sqlmodel import Session
 from app.db.failures import is_busy
 
 LARGEST_DAILY = 64 * 1024 * 1024
-"""Bytes of a file that may be rewritten while the server runs: about a second."""
+"""Bytes of a file that may be rewritten while the server runs: a second or two."""
 LARGEST_AT_START = 512 * 1024 * 1024
 """Bytes of a file that may be rewritten before the server serves: some ten seconds.
 
@@ -137,7 +137,9 @@ def vacuum_alone(path: Path) -> bool:
 def _vacuum(file: sqlite3.Connection) -> bool:
     """Rewrite the file; the note goes once nothing is left of the old pages."""
     (note,) = file.execute("PRAGMA user_version").fetchone()
+    file.execute("PRAGMA busy_timeout=5000")  # to wait for others hinders nobody
     file.execute("VACUUM")
+    file.execute(f"PRAGMA busy_timeout={_PATIENCE}")
     if not _truncate(file):
         return False  # somebody reads the old pages; the note stays
     file.execute("BEGIN IMMEDIATE")
