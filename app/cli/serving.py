@@ -41,11 +41,11 @@ def serve(_given: argparse.Namespace) -> int:
             "for each course."
         )
     _claim_port(settings)
-    use_temporary_folder(settings.data / "tmp")
     with ready(settings):
         app = create_app(settings)
         _announce(settings, app.state.courses)
         _announce_prices(settings, app.state.prices)
+        use_temporary_folder(settings.data / "tmp")
         gc.freeze()  # the course stays: the collector need not walk through it again
         _run(settings, app)
     return 0

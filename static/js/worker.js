@@ -41,18 +41,19 @@ async function begin() {
   for (const { url } of await self.clients.matchAll()) await keep(new URL(url)); // it came without us
 }
 
-// Network first; what was kept where nothing comes, or nothing in time.
+// Network first; what was kept where nothing comes, or nothing in time. No file to save is copied into memory.
 async function page(event, address) {
   const asked = ask(event);
-  event.waitUntil(asked.then((answer) => keep(address, answer.clone())).catch(() => {}));
+  event.waitUntil(asked.then((answer) => keep(address, copy(answer))).catch(() => {}));
   const late = new Promise((_, give_up) => setTimeout(give_up, PATIENCE));
   return Promise.race([asked, late]).catch(
     async () => (await kept(address)) || asked.catch(() => caches.match(UNREACHABLE)),
   );
 }
+const copy = (answer) => (answer.headers.has("content-disposition") ? new Response(null, answer) : answer.clone());
 async function ask(event) {
   const answer = (await event.preloadResponse) || (await fetch(event.request));
-  if ([502, 503, 504].includes(answer.status)) throw new Error("only a proxy answers");
+  if (answer.status > 501 && answer.status < 505 && !answer.headers.has("x-request-id")) throw new Error("no answer");
   return answer;
 }
 
@@ -66,8 +67,7 @@ async function file(request) {
   return answer;
 }
 
-// One after the other, asking included, so that nothing of a former learner comes after
-// the clearing.
+// One after the other, asking included: nothing of a former learner comes after the clearing.
 let line = Promise.resolve();
 async function keep(address, answer) {
   const { pathname } = address;

@@ -2,7 +2,7 @@
 
 import datetime as dt
 
-from sqlalchemy import Engine, RowMapping
+from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
 from app.belongings import store as belongings
@@ -86,14 +86,11 @@ def test_archive_and_erasure_hold_every_course(app, session: Session) -> None:
     session.add(Learner(key="milo", created_at=1))
     session.commit()
 
-    tables = {table.name: table for table in belongings.exported_tables()}
-
-    def exported(name: str) -> list[RowMapping]:
-        return list(belongings.read_rows(session, tables[name], second))
-
-    assert [row["course"] for row in exported("learner")] == ["aid", "sizing"]
-    assert len(exported("note")) == 2
-    assert "person" not in belongings.columns_of(tables["learner"])
+    learners, notes = Learner.__table__, Note.__table__
+    rows = list(belongings.read_rows(session, learners, second))
+    assert [row["course"] for row in rows] == ["aid", "sizing"]
+    assert len(list(belongings.read_rows(session, notes, second))) == 2
+    assert "person" not in belongings.columns_of(learners)
     assert belongings.count(session, first)["note"] == 2
 
     belongings.erase(session, second)
