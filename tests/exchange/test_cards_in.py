@@ -209,6 +209,13 @@ def test_a_card_without_words_is_left_out_and_counted(rosa, session) -> None:
     assert "1 longer than 20,000 characters on one side" in said
 
 
+def test_a_side_is_measured_as_it_is_kept(rosa, session) -> None:
+    said = bring(rosa, package(Made("g1", ("F", "& " * 9_000))))
+
+    assert session.exec(select(OwnCard)).all() == []
+    assert "1 longer than 20,000 characters on one side" in said
+
+
 def test_each_gap_of_a_cloze_is_a_card(rosa, session) -> None:
     text = "{{c1::Paris::city}} lies in {{c2::France}}."
     bring(rosa, package(Made("g1", (text, "Europe"), kind=2, cards=(0, 1))))

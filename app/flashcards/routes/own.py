@@ -1,9 +1,10 @@
 """Cards of one's own: written, and changed."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Annotated
 
-from fastapi import APIRouter, Form
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.added_cards import card_of_own
@@ -11,8 +12,8 @@ from app.cards.names import OWN
 from app.cards.store import Addition, add_cards
 from app.errors import NotFound
 from app.flashcards.store import own
-from app.flashcards.writing import Typed, faces_of, typed_of
-from app.learners.desk import Desk, Reader, Writer
+from app.flashcards.writing import RenderedCard, Typed, render_card, typed_of
+from app.learners.desk import Desk, Reader, run_reading, run_writing
 from app.questions.asking import new_token
 
 router = APIRouter()
@@ -43,20 +44,30 @@ def write(desk: Reader) -> HTMLResponse:
     return _form(desk, Typed(""))
 
 
+def render_sent(front: _Words = "", back: _Words = "") -> RenderedCard:
+    """The card that was sent. FastAPI runs this in a thread, before the route."""
+    sides = (text.replace("\r\n", "\n").strip() for text in (front, back))
+    return render_card(Typed(*sides))
+
+
+SentCard = Annotated[RenderedCard, Depends(render_sent)]
+
+
 @router.post("/own")
-def add(
-    desk: Writer, front: _Words = "", back: _Words = "", token: _Words = ""
-) -> Response:
+async def add(request: Request, sent: SentCard, token: _Words = "") -> Response:
     """Keep a new card; it is asked from today on."""
-    typed = _typed(front, back)
-    if typed.problems:
-        return _form(desk, typed, token=token)
+    if sent.problems:
+        return await run_reading(request, lambda desk: _refuse(desk, sent, token=token))
+    await run_writing(request, lambda desk: _keep(desk, sent, token))
+    return RedirectResponse("/flashcards/own?kept=yes", 303)
+
+
+def _keep(desk: Desk, sent: RenderedCard, token: str) -> None:
     words = f"{desk.learner.key}:{token or new_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
-    kept = own.Kept(faces_of(typed), typed.kept)
+    kept = own.Kept(sent.faces, sent.typed.kept)
     own.write_own(desk.db, desk.learner.id, card, kept, desk.now)
     add_cards(desk.db, desk.learner.id, [Addition(card)], desk.day, desk.now)
-    return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
 @router.get("/own/{card}")
@@ -71,20 +82,18 @@ def edit(desk: Reader, card: str) -> HTMLResponse:
 
 
 @router.post("/own/{card}")
-def change(desk: Writer, card: str, front: _Words = "", back: _Words = "") -> Response:
+async def change(request: Request, card: str, sent: SentCard) -> Response:
     """Put other words on a card."""
-    _find(desk, card)
-    typed = _typed(front, back)
-    if typed.problems:
-        return _form(desk, typed, card)
-    kept = own.Kept(faces_of(typed), typed.kept)
-    own.change_own(desk.db, desk.learner.id, card, kept)
+    if sent.problems:
+        return await run_reading(request, lambda desk: _refuse(desk, sent, card))
+    await run_writing(request, lambda desk: _change(desk, card, sent))
     return RedirectResponse("/flashcards/deck#own", 303)
 
 
-def _typed(front: str, back: str) -> Typed:
-    """What was sent, with the line ends of this side."""
-    return Typed(*(text.replace("\r\n", "\n").strip() for text in (front, back)))
+def _change(desk: Desk, card: str, sent: RenderedCard) -> None:
+    _find(desk, card)
+    kept = own.Kept(sent.faces, sent.typed.kept)
+    own.change_own(desk.db, desk.learner.id, card, kept)
 
 
 def _find(desk: Desk, card: str) -> own.Kept:
@@ -94,11 +103,23 @@ def _find(desk: Desk, card: str) -> own.Kept:
     return kept
 
 
-def _form(
-    desk: Desk, typed: Typed, card: str = "", *, token: str = "", bare: bool = False
+def _refuse(
+    desk: Desk, sent: RenderedCard, card: str = "", *, token: str = ""
 ) -> HTMLResponse:
-    sent = desk.request.method == "POST"
-    problems = typed.problems if sent else []
+    if card:
+        _find(desk, card)
+    return _form(desk, sent.typed, card, problems=sent.problems, token=token)
+
+
+def _form(
+    desk: Desk,
+    typed: Typed,
+    card: str = "",
+    *,
+    problems: Sequence[dict[str, str]] = (),
+    token: str = "",
+    bare: bool = False,
+) -> HTMLResponse:
     return desk.page(
         "flashcards/own.html",
         status=422 if problems else 200,
