@@ -1,5 +1,6 @@
 """POST /settings/cards: cards and grades out of a package of Anki."""
 
+import dataclasses
 import datetime as dt
 import random
 import re
@@ -12,6 +13,7 @@ from sqlmodel import Session, select
 from app.cards.added_cards import card_of_term
 from app.cards.names import topic_of
 from app.content.live.library import Library
+from app.db.quotas import OWN_CARDS
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, StudyDay
 from app.db.tables import Suspension as Aside
 from app.exchange.formats.apkg.writing import guid
@@ -488,7 +490,11 @@ def test_a_card_that_came_is_on_the_desk_at_once(rosa) -> None:
     assert 'What is <math display="inline">' in rosa.get("/flashcards").text
 
 
-def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session) -> None:
+def test_more_cards_of_ones_own_than_can_be_kept_are_refused(
+    rosa, session, monkeypatch
+) -> None:
+    one = dataclasses.replace(OWN_CARDS, most=1)
+    monkeypatch.setattr("app.exchange.store.arrivals.OWN_CARDS", one)
     rosa.post("/concepts/weights/readings", data={})
     learner = CurrentLearnerValue("", id=learners(session)[0])
     two = [
@@ -497,7 +503,7 @@ def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session) -> N
     ]
 
     with pytest.raises(Unusable, match="more than 1 cards of your own"):
-        expect_room(session, learner.id, two, most=1)
+        expect_room(session, learner.id, two)
 
     assert session.exec(select(OwnCard)).all() == []
 

@@ -1,8 +1,7 @@
 """Cards of one's own: written, and changed."""
 
 import hashlib
-from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
@@ -10,9 +9,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.cards.added_cards import card_of_own
 from app.cards.names import OWN
 from app.cards.store import Addition, add_cards
-from app.errors import NotFound
+from app.errors import Conflict, NotFound
 from app.flashcards.store import own
-from app.flashcards.writing import RenderedCard, Typed, render_card, typed_of
+from app.flashcards.writing import (
+    Problems,
+    RenderedCard,
+    Typed,
+    render_card,
+    typed_of,
+)
 from app.learners.desk import Desk, Reader, run_reading, run_writing
 from app.questions.asking import new_token
 
@@ -57,8 +62,16 @@ SentCard = Annotated[RenderedCard, Depends(render_sent)]
 async def add(request: Request, sent: SentCard, token: _Words = "") -> Response:
     """Keep a new card; it is asked from today on."""
     if sent.problems:
-        return await run_reading(request, lambda desk: _refuse(desk, sent, token=token))
-    await run_writing(request, lambda desk: _keep(desk, sent, token))
+        return await run_reading(
+            request, lambda desk: _refuse(desk, sent, sent.problems, token=token)
+        )
+    try:
+        await run_writing(request, lambda desk: _keep(desk, sent, token))
+    except Conflict as error:
+        problem = {"field": "front", "message": f"{error.message} {error.hint}"}
+        return await run_reading(
+            request, lambda desk: _refuse(desk, sent, [problem], token=token)
+        )
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
@@ -85,7 +98,9 @@ def edit(desk: Reader, card: str) -> HTMLResponse:
 async def change(request: Request, card: str, sent: SentCard) -> Response:
     """Put other words on a card."""
     if sent.problems:
-        return await run_reading(request, lambda desk: _refuse(desk, sent, card))
+        return await run_reading(
+            request, lambda desk: _refuse(desk, sent, sent.problems, card)
+        )
     await run_writing(request, lambda desk: _change(desk, card, sent))
     return RedirectResponse("/flashcards/deck#own", 303)
 
@@ -104,29 +119,25 @@ def _find(desk: Desk, card: str) -> own.Kept:
 
 
 def _refuse(
-    desk: Desk, sent: RenderedCard, card: str = "", *, token: str = ""
+    desk: Desk, sent: RenderedCard, problems: Problems, card: str = "", token: str = ""
 ) -> HTMLResponse:
+    """The form with everything that was typed, and what is wrong with it."""
     if card:
         _find(desk, card)
-    return _form(desk, sent.typed, card, problems=sent.problems, token=token)
+    status = 422 if sent.problems else 409
+    more = {"problems": problems, "token": token or new_token()}
+    return _form(desk, sent.typed, card, status=status, **more)
 
 
 def _form(
-    desk: Desk,
-    typed: Typed,
-    card: str = "",
-    *,
-    problems: Sequence[dict[str, str]] = (),
-    token: str = "",
-    bare: bool = False,
+    desk: Desk, typed: Typed, card: str = "", *, status: int = 200, **more: Any
 ) -> HTMLResponse:
+    empty = {"bare": False, "problems": [], "token": new_token()}
     return desk.page(
         "flashcards/own.html",
-        status=422 if problems else 200,
+        status=status,
         typed=typed,
         card=card,
-        bare=bare,
-        problems=problems,
         kept=desk.request.query_params.get("kept") == "yes",
-        token=token or new_token(),
+        **{**empty, **more},
     )
