@@ -12,6 +12,12 @@ from app.questions.faces import Faces
 from app.questions.model import Question
 from app.questions.variants import draw
 
+LONGEST_FACE = 20_000
+"""Characters that one side of a card of a learner's own may have as HTML."""
+_CUT = (
+    f"<p><em>This side has more than {LONGEST_FACE:,} characters. The rest is not "
+    "shown here; “Download my data” in Settings has it.</em></p>"
+)
 _NO_HINT = '<span class="sr">gap</span>'
 _TAGS = {"a", "b", "strong", "i", "em", "s", "del", "u", "sub", "sup", "kbd", "code"}
 _TAGS |= {"p", "div", "span", "br", "hr", "pre", "blockquote", "q", "ul", "ol", "li"}
@@ -55,8 +61,11 @@ def card_of_term(term: Term, topic: str) -> Card:
 
 
 def card_of_own(card: str, faces: Faces) -> Card:
-    """A card that a learner brought along; its HTML is cleaned once more here."""
-    front, back = cleaned(faces.front), cleaned(faces.back)
+    """A card that a learner brought along; its HTML is cleaned once more here.
+
+    A side that was kept before there was a limit is cut there.
+    """
+    front, back = (cleaned(_cut(face)) for face in faces)
     return Card(
         id=card,
         topic="",
@@ -83,6 +92,10 @@ def cleaned(html: str) -> str:
 def _kept(tag: str, name: str, value: str) -> str | None:
     """The value of an attribute; none for the address of a picture that is not ours."""
     return None if (tag, name) == ("img", "src") and not is_picture(value) else value
+
+
+def _cut(face: str) -> str:
+    return face if len(face) <= LONGEST_FACE else face[:LONGEST_FACE] + _CUT
 
 
 def _plain(html: str) -> str:

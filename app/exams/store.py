@@ -14,6 +14,7 @@ from sqlmodel import Session, col, select
 from app.cards.store import Addition, Studied, add_missed, add_to_day
 from app.db.counted_scores import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE
 from app.db.insert_once import insert_once
+from app.db.quotas import SITTINGS, check_quota
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import Conflict, NotFound
 from app.exams.paper import Paper, Slot
@@ -166,7 +167,7 @@ def entered(raw: Mapping[str, Sequence[str]]) -> bool:
 
 
 def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
-    """Start a sitting, or find the one that this token started; returns its id."""
+    """Start a sitting, or find the one of this token; Conflict where there are many."""
     earlier = db.exec(
         select(Sitting.id).where(
             Sitting.token == wanted.token, Sitting.learner_id == learner_id
@@ -188,6 +189,7 @@ def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
     )
     db.add(row)
     db.flush()
+    check_quota(db, SITTINGS, col(Sitting.learner_id) == learner_id)
     assert row.id is not None  # noqa: S101 - given by the flush
     return row.id
 

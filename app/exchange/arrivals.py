@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 
+from app.cards.added_cards import LONGEST_FACE
 from app.cards.names import (
     OWN,
     PICTURES,
@@ -20,7 +21,6 @@ from app.content.live.library import Library
 from app.exchange.formats.apkg.pictures import name_of
 from app.exchange.formats.apkg.reading import BY_HAND, Found, Package, Row
 from app.exchange.formats.apkg.showing import (
-    LONGEST,
     is_blank,
     with_math,
     with_pictures,
@@ -38,7 +38,7 @@ _WORDLESS = "no words on one side without pictures and sounds"
 _MASKED = "image occlusion, which only Anki can draw over its picture"
 _OCCLUSION = re.compile(r"\{\{c\d+::image-occlusion:")
 _TWICE = "in the file twice"
-_TOO_LONG = f"longer than {LONGEST:,} characters on one side"
+_TOO_LONG = f"longer than {LONGEST_FACE:,} characters on one side"
 _TOO_DEEP = f"tags within more than {DEEPEST} others on one side"
 _NO_SIDE = "a side that the course does not have"
 _MOST_GRADES = 1000  # of one card, which is written at one stroke
@@ -133,6 +133,8 @@ def _own(found: Found, pictures: Mapping[str, str]) -> _Own:
         lost, shown = lost + missing, shown | used
     if any(is_blank(face) for face in faces):
         return None, none, 0, _WORDLESS
+    if any(len(face) > LONGEST_FACE for face in faces):
+        return None, none, 0, _TOO_LONG
     ours = _OWN_DECK.match(found.deck)
     deck = (ours["deck"] or "") if ours else found.deck
     named = "" if _OURS.match(found.guid) else found.guid
@@ -144,10 +146,10 @@ def _refused(found: Found) -> str:
     """Why the words of a card cannot be taken in at all; empty where they can."""
     if any(_OCCLUSION.search(field) for field in found.fields):
         return _MASKED
-    if sum(map(len, found.fields)) > 2 * LONGEST:
+    if sum(map(len, found.fields)) > 2 * LONGEST_FACE:
         return _TOO_LONG
     for face in found.faces:
-        if len(face) > LONGEST or face.count("<") > _MOST_TAGS:
+        if len(face) > LONGEST_FACE or face.count("<") > _MOST_TAGS:
             return _TOO_LONG
         if is_deep(face):
             return _TOO_DEEP

@@ -11,6 +11,7 @@ from sqlmodel import Session
 from starlette.exceptions import HTTPException
 
 from app.db.writer import Turn
+from app.errors import Conflict
 from app.exchange import store
 from app.exchange.store import Arrival, Outcome
 from app.learners.current import CurrentLearnerValue
@@ -94,16 +95,19 @@ class Imports:
     async def _write(
         self, running: tuple[CurrentLearnerValue, int], arrivals: Sequence[Arrival]
     ) -> str:
-        """How it ended: done, canceled by somebody, or stopped with the server."""
+        """How it ended: done, canceled, stopped with the server, or full."""
         waiting = 0
         for part in store.slices_of(arrivals):
             if self._ending:
                 return store.STOPPED
             now = self._clock()
-            async with self._turn() as db:
-                outcome = await run_in_threadpool(
-                    _write_slice, db, running, part, (now, waiting)
-                )
+            try:
+                async with self._turn() as db:
+                    outcome = await run_in_threadpool(
+                        _write_slice, db, running, part, (now, waiting)
+                    )
+            except Conflict:  # as many own cards as one may have
+                return store.FULL
             if outcome is None:
                 return store.CANCELLED
             waiting += outcome.waiting

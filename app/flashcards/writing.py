@@ -4,17 +4,47 @@ import dataclasses
 import json
 import re
 from html import escape
+from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
 
-from app.cards.added_cards import cleaned
+from app.cards.added_cards import LONGEST_FACE, cleaned
 from app.questions.faces import Faces
 
 LONGEST = 4_000
 """So many letters a side may have."""
+MOST_CELLS = 500
+"""Table cells that a side may have, with those that a short row leaves out."""
 _GAP = re.compile(r"\{\{(?:c\d+::)?(?P<word>[^{}]+?)(?:::(?P<hint>[^{}:]+))?\}\}")
 _MARKED = re.compile("\ue000(\\d+)\ue001")
+Problems = list[dict[str, str]]
+
+
+def _count_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The table rule of markdown-it, with the cells counted in `state.env`.
+
+    The rule fills short rows: 4,000 characters can make 65,536 cells, which take
+    seconds. So it is given no more rows than the limit needs to be passed by one.
+    """
+    if not table(state, start, end, True):
+        return False
+    if silent:
+        return True
+    begin = state.bMarks[start + 1] + state.tShift[start + 1]
+    rule = state.src[begin : state.eMarks[start + 1]]
+    columns = sum(bool(mark.strip()) for mark in rule.split("|"))
+    left = max(0, MOST_CELLS - state.env["cells"])
+    table(state, start, min(end, start + 2 + left // columns), False)
+    if (state.line - start - 1) * columns > left:
+        while state.line < end and not state.isEmpty(state.line):
+            state.line += 1  # counted for the message, and not made
+    state.env["cells"] += (state.line - start - 1) * columns
+    return True
+
+
 _markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_markdown.block.ruler.at("table", _count_cells, {"alt": ["paragraph", "reference"]})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,8 +55,8 @@ class Typed:
     back: str = ""
 
     @property
-    def problems(self) -> list[dict[str, str]]:
-        """What is wrong, by field."""
+    def problems(self) -> Problems:
+        """What is wrong, by field, as far as it shows before it is rendered."""
         found = []
         for field, text in (("front", self.front), ("back", self.back)):
             if len(text) > LONGEST:
@@ -45,18 +75,22 @@ class Typed:
         return json.dumps([self.front, self.back], ensure_ascii=False)
 
 
-def typed_of(source: str, faces: Faces) -> Typed | None:
-    """What was typed for a card; None where its sides were made otherwise since."""
-    if not source:
-        return None
-    typed = Typed(*json.loads(source))
-    # Those that were kept before the ends were cut have a line end behind them.
-    bare = Faces(faces.front.strip(), faces.back.strip())
-    return typed if faces_of(typed) == bare else None
+@dataclasses.dataclass(frozen=True, slots=True)
+class RenderedCard:
+    """A card as typed, its two sides as clean HTML, and what is wrong, by field."""
+
+    typed: Typed
+    faces: Faces
+    problems: Problems
 
 
-def faces_of(typed: Typed) -> Faces:
-    """The two sides as clean HTML: gaps are open in front and filled behind."""
+def render_card(typed: Typed) -> RenderedCard:
+    """Render both sides: gaps are open in front and filled behind.
+
+    Takes up to a tenth of a second, so it belongs before a transaction that writes.
+    """
+    if typed.problems:
+        return RenderedCard(typed, Faces("", ""), typed.problems)
     words: list[str] = []
     hints: list[str] = []
 
@@ -66,13 +100,60 @@ def faces_of(typed: Typed) -> Faces:
         return f"\ue000{len(words) - 1}\ue001"
 
     bare = typed.front.replace("\ue000", "").replace("\ue001", "")
-    asked = _markdown.render(_GAP.sub(marked, bare))
+    asked, cells = _render(_GAP.sub(marked, bare))
+    back, back_cells = _render(typed.back)
+    problems = [*_refuse_cells("front", cells), *_refuse_cells("back", back_cells)]
+    if problems:
+        return RenderedCard(typed, Faces("", ""), problems)
     front = _filled(asked, [f"[{hint}]" for hint in hints])
-    back = _markdown.render(typed.back)
     if words:
         back = _filled(asked, words) + back
     # Anki cuts the ends of a field: with them the card would come back as changed.
-    return Faces(cleaned(front).strip(), cleaned(back).strip())
+    faces = Faces(cleaned(front).strip(), cleaned(back).strip())
+    return RenderedCard(typed, faces, _refuse_length(faces))
+
+
+def _render(text: str) -> tuple[str, int]:
+    """A text as HTML, and how many table cells it has."""
+    env: dict[str, Any] = {"cells": 0}
+    return _markdown.render(text, env), env["cells"]
+
+
+def _refuse_cells(field: str, cells: int) -> Problems:
+    if cells <= MOST_CELLS:
+        return []
+    said = (
+        f"The {field} has {cells:,} table cells, empty ones included, and at most "
+        f"{MOST_CELLS} are taken. Write fewer rows or columns."
+    )
+    return [{"field": field, "message": said}]
+
+
+def _refuse_length(faces: Faces) -> Problems:
+    return [
+        {
+            "field": field,
+            "message": f"The {field} has {len(face):,} characters once it is made "
+            f"into HTML, and at most {LONGEST_FACE:,} are taken. Write less, or split "
+            "the card.",
+        }
+        for field, face in faces._asdict().items()
+        if len(face) > LONGEST_FACE
+    ]
+
+
+def typed_of(source: str, faces: Faces) -> Typed | None:
+    """What was typed for a card; None where its sides were made otherwise since.
+
+    One that was kept before there was a limit to its size is given back as it is.
+    """
+    if not source:
+        return None
+    typed = Typed(*json.loads(source))
+    rendered = render_card(typed)
+    # Those that were kept before the ends were cut have a line end behind them.
+    bare = Faces(faces.front.strip(), faces.back.strip())
+    return typed if rendered.problems or rendered.faces == bare else None
 
 
 def _filled(html: str, words: list[str]) -> str:

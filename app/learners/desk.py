@@ -2,18 +2,28 @@
 
 import dataclasses
 import datetime as dt
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.content.live.library import Library
-from app.db.engine import DbSession
-from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.db.engine import DbSession, reading_session
+from app.learners.current import (
+    CurrentLearner,
+    CurrentLearnerValue,
+    EnrolledLearner,
+    read_learner,
+    writing,
+)
 from app.web.clock import read_clock
 from app.web.course import read_library
 from app.web.render import page
+
+Result = TypeVar("Result")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,3 +65,24 @@ async def desk_of(request: Request, learner: CurrentLearnerValue, db: Session) -
 
 Reader = Annotated[Desk, Depends(_reading)]
 Writer = Annotated[Desk, Depends(_writing)]
+
+
+async def run_reading(request: Request, work: Callable[[Desk], Result]) -> Result:
+    """Run `work` in a thread with a session that keeps nothing.
+
+    For the costly parts of a POST: what is chosen before the write transaction, and
+    the page that is rendered after it or instead of it.
+    """
+    async with reading_session(request) as db:
+        desk = await desk_of(request, await read_learner(request, db), db)
+        return await run_in_threadpool(work, desk)
+
+
+async def run_writing(request: Request, work: Callable[[Desk], Result]) -> Result:
+    """Run `work` in a thread within a write transaction; committed on return.
+
+    All other writers wait meanwhile, so it should take a few milliseconds.
+    """
+    async with writing(request) as (db, learner):
+        desk = await desk_of(request, learner, db)
+        return await run_in_threadpool(work, desk)

@@ -15,6 +15,7 @@ from app.cards.names import question_card
 from app.cards.store import Addition, Studied, add_missed, add_to_day
 from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
 from app.db.insert_once import insert_once
+from app.db.quotas import MOST_RUNS, OPEN_REPORTS, check_quota
 from app.db.tables import (
     Attempt,
     ItemReport,
@@ -221,7 +222,11 @@ def history(db: Session, learner_id: int) -> dict[str, Past]:
 
 
 def begin_run(db: Session, learner_id: int, wanted: Wanted, now: dt.datetime) -> int:
-    """Write a practice run down once; returns its id."""
+    """Write a practice run down once; returns its id.
+
+    The oldest runs go where there are more than one learner may have. Their answers
+    stay, and only a few runs go at a time, however many there are from before.
+    """
     token = _token(learner_id, "run", wanted.token, "")
     number = insert_once(
         db,
@@ -238,6 +243,9 @@ def begin_run(db: Session, learner_id: int, wanted: Wanted, now: dt.datetime) ->
     if number is None:
         statement = select(col(PracticeRun.id)).where(col(PracticeRun.token) == token)
         return db.scalars(statement).one() or 0
+    mine = select(col(PracticeRun.id)).where(col(PracticeRun.learner_id) == learner_id)
+    oldest = mine.order_by(col(PracticeRun.id).desc()).limit(10).offset(MOST_RUNS)
+    db.execute(delete(PracticeRun).where(col(PracticeRun.id).in_(oldest)))
     return number
 
 
@@ -275,10 +283,16 @@ def newest_run(db: Session, learner_id: int) -> Run | None:
 def report(
     db: Session, learner_id: int, values: Mapping[str, Any], now: dt.datetime
 ) -> None:
-    """Keep what a learner says is wrong with a question, once."""
+    """Keep what a learner says is wrong with a question, once.
+
+    Raises Conflict where too many of their reports are open.
+    """
     token = _token(learner_id, values["item"], values["token"], values["words"])
     kept = {**values, "token": token, "learner_id": learner_id}
-    insert_once(db, ItemReport, {**kept, "at": milliseconds(now)})
+    if insert_once(db, ItemReport, {**kept, "at": milliseconds(now)}) is not None:
+        still_open = col(ItemReport.settled_at).is_(None)
+        mine = col(ItemReport.learner_id) == learner_id
+        check_quota(db, OPEN_REPORTS, mine, still_open)
 
 
 def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:

@@ -1,5 +1,6 @@
 """POST /settings/cards: cards and grades out of a package of Anki."""
 
+import dataclasses
 import datetime as dt
 import random
 import re
@@ -12,6 +13,7 @@ from sqlmodel import Session, select
 from app.cards.added_cards import card_of_term
 from app.cards.names import topic_of
 from app.content.live.library import Library
+from app.db.quotas import OWN_CARDS
 from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, StudyDay
 from app.db.tables import Suspension as Aside
 from app.exchange.formats.apkg.writing import guid
@@ -206,6 +208,13 @@ def test_a_card_without_words_is_left_out_and_counted(rosa, session) -> None:
 
     assert session.exec(select(OwnCard)).all() == []
     assert "1 no words on one side without pictures and sounds" in said
+    assert "1 longer than 20,000 characters on one side" in said
+
+
+def test_a_side_is_measured_as_it_is_kept(rosa, session) -> None:
+    said = bring(rosa, package(Made("g1", ("F", "& " * 9_000))))
+
+    assert session.exec(select(OwnCard)).all() == []
     assert "1 longer than 20,000 characters on one side" in said
 
 
@@ -481,7 +490,11 @@ def test_a_card_that_came_is_on_the_desk_at_once(rosa) -> None:
     assert 'What is <math display="inline">' in rosa.get("/flashcards").text
 
 
-def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session) -> None:
+def test_more_cards_of_ones_own_than_can_be_kept_are_refused(
+    rosa, session, monkeypatch
+) -> None:
+    one = dataclasses.replace(OWN_CARDS, most=1)
+    monkeypatch.setattr("app.exchange.store.arrivals.OWN_CARDS", one)
     rosa.post("/concepts/weights/readings", data={})
     learner = CurrentLearnerValue("", id=learners(session)[0])
     two = [
@@ -490,7 +503,7 @@ def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session) -> N
     ]
 
     with pytest.raises(Unusable, match="more than 1 cards of your own"):
-        expect_room(session, learner.id, two, most=1)
+        expect_room(session, learner.id, two)
 
     assert session.exec(select(OwnCard)).all() == []
 

@@ -1,6 +1,7 @@
 """An import in slices: beside others, to be canceled, and to be taken up again."""
 
 import asyncio
+import dataclasses
 import datetime as dt
 import io
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from app.belongings.store import erase
 from app.config import Settings
 from app.content.live.library import LiveLibrary
 from app.db.engine import make_engine
+from app.db.quotas import OWN_CARDS
 from app.db.tables import CardImport, Memory, OwnCard, Review
 from app.db.writer import WRITING, turns
 from app.exchange.arrivals import sort_out
@@ -104,6 +106,30 @@ class Desk:
 def desk(app, rosa, session, library, clock) -> Desk:
     review(rosa, "w-c-bf16", 3)
     return Desk(app, session, library, clock)
+
+
+def test_an_import_ends_where_cards_that_were_typed_meanwhile_took_its_room(
+    desk: Desk, rosa, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = dataclasses.replace(OWN_CARDS, most=CARDS)
+    for module in ("exchange.store.arrivals", "flashcards.store.own"):
+        monkeypatch.setattr(f"app.{module}.OWN_CARDS", few)
+
+    def type_one(number: int) -> None:
+        if number == 1:
+            card = {"card": "own:0", "front": "F", "back": "B", "at": 0}
+            with Session(desk.app.state.engine) as db:
+                db.connection(execution_options=WRITING)
+                db.add(OwnCard(learner_id=desk.learner.id, **card))
+                db.commit()
+
+    desk.write(type_one)
+
+    session.rollback()
+    assert session.exec(select(CardImport)).one().state == "full"
+    assert counted(session)[0] <= CARDS
+    shown = words(rosa.get("/settings/cards/import").text)
+    assert "you have as many cards of your own as are kept" in shown
 
 
 def counted(session: Session) -> tuple[int, int]:

@@ -1,13 +1,19 @@
 """Cards of one's own: typed in Markdown, asked, changed."""
 
+import json
 import re
 
+import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.cards import added_cards
 from app.db.tables import Memory, OwnCard
-from app.flashcards.writing import Typed, faces_of, typed_of
+from app.flashcards import writing
+from app.flashcards.writing import Typed, render_card, typed_of
 from app.questions.faces import Faces
+from tests.turns import count_open
 
 FORM = "/flashcards/own"
 
@@ -17,7 +23,9 @@ def write(client: TestClient, front: str, back: str = ""):
 
 
 def test_markdown_becomes_clean_html():
-    faces = faces_of(Typed("**How** many?", "- two\n- `bytes` <script>x</script>"))
+    faces = render_card(
+        Typed("**How** many?", "- two\n- `bytes` <script>x</script>")
+    ).faces
 
     assert faces.front == "<p><strong>How</strong> many?</p>"
     assert "<li>two</li>" in faces.back
@@ -26,7 +34,9 @@ def test_markdown_becomes_clean_html():
 
 
 def test_a_gap_is_open_in_front_and_filled_behind():
-    faces = faces_of(Typed("BF16 has {{two}} bytes, FP32 {{c2::four::a number}}."))
+    faces = render_card(
+        Typed("BF16 has {{two}} bytes, FP32 {{c2::four::a number}}.")
+    ).faces
 
     assert faces.front == "<p>BF16 has <b>[…]</b> bytes, FP32 <b>[a number]</b>.</p>"
     assert faces.back == "<p>BF16 has <b>two</b> bytes, FP32 <b>four</b>.</p>"
@@ -34,13 +44,134 @@ def test_a_gap_is_open_in_front_and_filled_behind():
 
 def test_what_was_typed_comes_back_while_the_card_is_as_it_was_made():
     typed = Typed("a {{b}}", "c")
-    faces = faces_of(typed)
+    faces = render_card(typed).faces
 
     assert typed_of(typed.kept, faces) == typed
-    assert typed_of(typed.kept, faces_of(Typed("other"))) is None
+    assert typed_of(typed.kept, render_card(Typed("other")).faces) is None
     assert typed_of("", faces) is None
     # So they were kept before: with a line end, which Anki cuts off.
     assert typed_of(typed.kept, Faces(f"{faces.front}\n", f"{faces.back}\n")) == typed
+
+
+WIDE = "\n".join(["|a" * 130, "|-" * 130, *["|"] * 900])
+"""3,320 characters that markdown-it makes 65,650 cells of."""
+
+
+def table(rows: int) -> str:
+    """A table of two columns with a head."""
+    return "|a|b|\n|-|-|\n" + "|c\n" * (rows - 1)
+
+
+def test_a_table_may_have_500_cells_on_each_side():
+    assert render_card(Typed(table(250), table(250))).problems == []
+
+    over = render_card(Typed(table(251), "x")).problems
+
+    assert [problem["field"] for problem in over] == ["front"]
+    assert "502 table cells" in over[0]["message"]
+    assert "at most 500" in over[0]["message"]
+
+
+@pytest.mark.parametrize("before", ["", "> ", "- ", "1. > "])
+def test_all_tables_of_a_side_count_wherever_they_stand(before: str):
+    within = before + table(130).replace("\n", "\n" + " " * len(before))
+    if ">" in before:
+        lines = table(130).splitlines()
+        rest = " " * before.index(">") + "> "
+        within = before + f"\n{rest}".join(lines)
+
+    fits = render_card(Typed(within, "x"))
+    over = render_card(Typed("x", f"{within}\n\n{table(130)}"))
+
+    assert fits.problems == []
+    assert fits.faces.front.count("</td>") == 258
+    assert "520 table cells" in over.problems[0]["message"]
+
+
+def test_a_table_ends_where_other_markdown_begins():
+    faces = render_card(Typed(table(250) + "> quote\n\nand more", "x")).faces
+
+    assert faces.front.count("</td>") == 498
+    assert "<blockquote>" in faces.front
+
+
+def test_the_cells_that_short_rows_leave_out_are_counted_and_not_made():
+    env = {"cells": 0}
+
+    tokens = writing._markdown.parse(WIDE, env)
+
+    assert env["cells"] == 130 * 901
+    assert len(tokens) < 5_000
+
+
+def test_a_side_may_have_20_000_characters_of_html():
+    said = render_card(Typed("x", "&" * 4_000)).problems
+
+    assert [problem["field"] for problem in said] == ["back"]
+    assert "20,007 characters" in said[0]["message"]
+    assert "at most 20,000" in said[0]["message"]
+
+
+def test_a_card_that_is_too_large_is_refused_with_what_was_typed(
+    rosa: TestClient, session: Session
+):
+    write(rosa, "a", "b")
+    card = session.exec(select(OwnCard)).one().card
+
+    for address in (FORM, f"{FORM}/{card}"):
+        answer = rosa.post(address, data={"front": "a {{b}}", "back": WIDE})
+        assert answer.status_code == 422
+        assert "117,130 table cells" in answer.text
+        assert "a {{b}}</textarea>" in answer.text
+        assert f"{WIDE}</textarea>" in answer.text
+    session.rollback()
+    assert session.exec(select(OwnCard)).one().back == "<p>b</p>"
+
+
+def test_a_card_is_rendered_before_others_have_to_wait(
+    app: FastAPI, rosa: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
+):
+    write(rosa, "a", "b")
+    card = session.exec(select(OwnCard)).one().card
+    open_while_rendering = []
+    turns = count_open(app)
+
+    def render(typed: Typed):
+        open_while_rendering.append(turns.open)
+        return render_card(typed)
+
+    monkeypatch.setattr("app.flashcards.routes.own.render_card", render)
+    rosa.post(FORM, data={"front": "a", "back": "b", "token": "u"})
+    rosa.post(f"{FORM}/{card}", data={"front": "c", "back": "d"})
+
+    assert open_while_rendering == [0, 0]
+    assert turns.begun == 2
+
+
+def test_a_card_that_was_kept_before_the_limit_stays_usable(
+    rosa: TestClient, session: Session, monkeypatch: pytest.MonkeyPatch
+):
+    """It is shown up to the limit, and can be mended from what was typed."""
+    write(rosa, "a", "b")
+    row = session.exec(select(OwnCard)).one()
+    long = "<table>" + "<tr><td>word</td></tr>" * 30_000 + "</table>"
+    row.front, row.back, row.source = long, long, json.dumps([WIDE, WIDE])
+    session.commit()
+    cleaned = []
+
+    def clean(html: str):
+        cleaned.append(len(html))
+        return added_cards.cleaned(html)
+
+    monkeypatch.setattr("app.flashcards.writing.cleaned", clean)
+    shown = rosa.get(f"/flashcards?card={row.card}&show=1").text
+    form = rosa.get(f"{FORM}/{row.card}").text
+
+    assert 20_000 < len(shown) < 80_000
+    assert "This side has more than 20,000 characters." in shown
+    assert len(rosa.get("/flashcards/deck").text) < 40_000
+    assert f"{WIDE}</textarea>" in form
+    assert max(cleaned, default=0) < 100_000
 
 
 def test_a_new_card_is_asked(rosa: TestClient, session: Session):

@@ -157,7 +157,7 @@ class OwnPicture(SQLModel, table=True):
 class CardImport(SQLModel, table=True):
     """The last file of cards that a learner imported, and how far it has come.
 
-    `state` is running, done, cancelled, stopped (with the server) or failed. Of
+    `state` is running, done, cancelled, stopped (with the server), full or failed. Of
     `cards` in the file `seen` were written; `refused` says what was left out, as JSON.
     """
 

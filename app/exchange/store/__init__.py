@@ -14,6 +14,7 @@ from app.exchange.store.imports import (
     CANCELLED,
     DONE,
     FAILED,
+    FULL,
     STOPPED,
     Batch,
     advance_import,

@@ -14,6 +14,7 @@ from sqlmodel import Session
 from app.cards.names import QUESTION, is_added, origin
 from app.cards.store import MEMORY, change_days, count_act
 from app.db.insert_once import BROUGHT
+from app.db.quotas import OWN_CARDS, check_quota
 from app.exchange.items import Unusable
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OWN_TEXT, OwnText
 from app.exchange.store.memories import Logs, in_parts, in_time, logs_of, remember
@@ -22,7 +23,6 @@ from app.learners.current import CurrentLearnerValue
 from app.scheduling import Day, new_left
 from app.web.clock import milliseconds, moment
 
-MOST_OWN = 50_000
 # A slice holds the writers' turn for about thirty milliseconds. A card costs as much as
 # some of its grades.
 _ROWS_OF_SLICE, _ROWS_OF_CARD = 300, 3
@@ -107,14 +107,14 @@ class _Books:
     own: dict[str, OwnText]
 
 
-def expect_room(
-    db: Session, learner_id: int, arrivals: Iterable[Arrival], most: int = MOST_OWN
-) -> None:
-    """Raise Unusable when there would be more than `most` cards of a learner's own."""
+def expect_room(db: Session, learner_id: int, arrivals: Iterable[Arrival]) -> None:
+    """Raise Unusable when a learner would have too many cards of their own."""
     mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own = set(db.connection().scalars(mine))
-    if len(own | {a.card for a in arrivals if a.own}) > most:
-        raise Unusable(f"You would have more than {most:,} cards of your own.")
+    if len(own | {a.card for a in arrivals if a.own}) > OWN_CARDS.most:
+        raise Unusable(
+            f"You would have more than {OWN_CARDS.most:,} cards of your own."
+        )
 
 
 def slices_of(arrivals: Iterable[Arrival]) -> Iterator[tuple[Arrival, ...]]:
@@ -327,6 +327,7 @@ def _put_words(
         db.connection().execute(update(OWN).where(of_card).values(**words))
     if new:
         db.connection().execute(insert(OWN), new)
+        check_quota(db, OWN_CARDS, OWN.c.learner_id == learner_id)
     return changed
 
 

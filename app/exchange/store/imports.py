@@ -14,12 +14,13 @@ from app.exchange.store.arrivals import Outcome
 from app.web.clock import milliseconds
 
 IMPORTS = SQLModel.metadata.tables["card_import"]
-RUNNING, DONE, CANCELLED, STOPPED, FAILED = (
+RUNNING, DONE, CANCELLED, STOPPED, FAILED, FULL = (
     "running",
     "done",
     "cancelled",
     "stopped",
     "failed",
+    "full",
 )
 # An import writes several times in a second. One that was silent for so long [ms] went
 # down with its server.

@@ -1,19 +1,25 @@
 """Cards of one's own: written, and changed."""
 
 import hashlib
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Form
+from fastapi import APIRouter, Depends, Form, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.added_cards import card_of_own
 from app.cards.names import OWN
 from app.cards.store import Addition, add_cards
 from app.db.storage_limit import expect_storage
-from app.errors import NotFound
+from app.errors import Conflict, NotFound
 from app.flashcards.store import own
-from app.flashcards.writing import Typed, faces_of, typed_of
-from app.learners.desk import Desk, Reader, Writer
+from app.flashcards.writing import (
+    Problems,
+    RenderedCard,
+    Typed,
+    render_card,
+    typed_of,
+)
+from app.learners.desk import Desk, Reader, run_reading, run_writing
 from app.questions.asking import new_token
 
 router = APIRouter()
@@ -44,20 +50,38 @@ def write(desk: Reader) -> HTMLResponse:
     return _form(desk, Typed(""))
 
 
+def render_sent(front: _Words = "", back: _Words = "") -> RenderedCard:
+    """The card that was sent. FastAPI runs this in a thread, before the route."""
+    sides = (text.replace("\r\n", "\n").strip() for text in (front, back))
+    return render_card(Typed(*sides))
+
+
+SentCard = Annotated[RenderedCard, Depends(render_sent)]
+
+
 @router.post("/own", dependencies=[Depends(expect_storage)])
-def add(
-    desk: Writer, front: _Words = "", back: _Words = "", token: _Words = ""
-) -> Response:
+async def add(request: Request, sent: SentCard, token: _Words = "") -> Response:
     """Keep a new card; it is asked from today on."""
-    typed = _typed(front, back)
-    if typed.problems:
-        return _form(desk, typed, token=token)
+    if sent.problems:
+        return await run_reading(
+            request, lambda desk: _refuse(desk, sent, sent.problems, token=token)
+        )
+    try:
+        await run_writing(request, lambda desk: _keep(desk, sent, token))
+    except Conflict as error:
+        problem = {"field": "front", "message": f"{error.message} {error.hint}"}
+        return await run_reading(
+            request, lambda desk: _refuse(desk, sent, [problem], token=token)
+        )
+    return RedirectResponse("/flashcards/own?kept=yes", 303)
+
+
+def _keep(desk: Desk, sent: RenderedCard, token: str) -> None:
     words = f"{desk.learner.key}:{token or new_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
-    kept = own.Kept(faces_of(typed), typed.kept)
+    kept = own.Kept(sent.faces, sent.typed.kept)
     own.write_own(desk.db, desk.learner.id, card, kept, desk.now)
     add_cards(desk.db, desk.learner.id, [Addition(card)], desk.day, desk.now)
-    return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
 @router.get("/own/{card}")
@@ -72,20 +96,20 @@ def edit(desk: Reader, card: str) -> HTMLResponse:
 
 
 @router.post("/own/{card}")
-def change(desk: Writer, card: str, front: _Words = "", back: _Words = "") -> Response:
+async def change(request: Request, card: str, sent: SentCard) -> Response:
     """Put other words on a card."""
-    _find(desk, card)
-    typed = _typed(front, back)
-    if typed.problems:
-        return _form(desk, typed, card)
-    kept = own.Kept(faces_of(typed), typed.kept)
-    own.change_own(desk.db, desk.learner.id, card, kept)
+    if sent.problems:
+        return await run_reading(
+            request, lambda desk: _refuse(desk, sent, sent.problems, card)
+        )
+    await run_writing(request, lambda desk: _change(desk, card, sent))
     return RedirectResponse("/flashcards/deck#own", 303)
 
 
-def _typed(front: str, back: str) -> Typed:
-    """What was sent, with the line ends of this side."""
-    return Typed(*(text.replace("\r\n", "\n").strip() for text in (front, back)))
+def _change(desk: Desk, card: str, sent: RenderedCard) -> None:
+    _find(desk, card)
+    kept = own.Kept(sent.faces, sent.typed.kept)
+    own.change_own(desk.db, desk.learner.id, card, kept)
 
 
 def _find(desk: Desk, card: str) -> own.Kept:
@@ -95,18 +119,26 @@ def _find(desk: Desk, card: str) -> own.Kept:
     return kept
 
 
-def _form(
-    desk: Desk, typed: Typed, card: str = "", *, token: str = "", bare: bool = False
+def _refuse(
+    desk: Desk, sent: RenderedCard, problems: Problems, card: str = "", token: str = ""
 ) -> HTMLResponse:
-    sent = desk.request.method == "POST"
-    problems = typed.problems if sent else []
+    """The form with everything that was typed, and what is wrong with it."""
+    if card:
+        _find(desk, card)
+    status = 422 if sent.problems else 409
+    more = {"problems": problems, "token": token or new_token()}
+    return _form(desk, sent.typed, card, status=status, **more)
+
+
+def _form(
+    desk: Desk, typed: Typed, card: str = "", *, status: int = 200, **more: Any
+) -> HTMLResponse:
+    empty = {"bare": False, "problems": [], "token": new_token()}
     return desk.page(
         "flashcards/own.html",
-        status=422 if problems else 200,
+        status=status,
         typed=typed,
         card=card,
-        bare=bare,
-        problems=problems,
         kept=desk.request.query_params.get("kept") == "yes",
-        token=token or new_token(),
+        **{**empty, **more},
     )

@@ -5,9 +5,10 @@ import datetime as dt
 import json
 from collections.abc import Collection
 
-from sqlalchemy import and_, bindparam, select
+from sqlalchemy import and_, bindparam, func, select
 from sqlmodel import Session, SQLModel
 
+from app.cards.added_cards import LONGEST_FACE
 from app.cards.names import question_card
 from app.web.clock import milliseconds, moment
 
@@ -37,8 +38,9 @@ _KEPT = (
         ADDED.c.seed,
         ADDED.c.at,
         OWN.c.deck,
-        OWN.c.front,
-        OWN.c.back,
+        # Longer sides were kept before there was a limit; one more character says so.
+        func.substr(OWN.c.front, 1, LONGEST_FACE + 1).label("front"),
+        func.substr(OWN.c.back, 1, LONGEST_FACE + 1).label("back"),
         SITTING.c.paper,
     )
     .select_from(

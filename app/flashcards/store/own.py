@@ -11,6 +11,7 @@ from sqlalchemy import func, select, update
 from sqlmodel import Session, col
 
 from app.db.insert_once import insert_once
+from app.db.quotas import OWN_CARDS, check_quota
 from app.db.tables import OwnCard, OwnPicture
 from app.questions.faces import Faces
 from app.web.clock import milliseconds
@@ -39,10 +40,15 @@ def find_own(db: Session, learner_id: int, card: str) -> Kept | None:
 def write_own(
     db: Session, learner_id: int, card: str, kept: Kept, now: dt.datetime
 ) -> None:
-    """Write a card down once; sent again it stays as it is."""
+    """Write a card down once; sent again it stays as it is.
+
+    Raises Conflict where the learner has as many as one may have.
+    """
     values = {"learner_id": learner_id, "card": card, "deck": DECK}
     values |= {"front": kept.faces.front, "back": kept.faces.back}
-    insert_once(db, OwnCard, values | {"source": kept.source, "at": milliseconds(now)})
+    values |= {"source": kept.source, "at": milliseconds(now)}
+    if insert_once(db, OwnCard, values) is not None:
+        check_quota(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
 
 
 def change_own(db: Session, learner_id: int, card: str, kept: Kept) -> None:

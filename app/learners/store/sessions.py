@@ -8,6 +8,7 @@ from sqlalchemy import bindparam, select
 from sqlmodel import Session, col, update
 
 from app.db.insert_once import insert_once
+from app.db.quotas import SESSIONS, check_quota
 from app.db.tables import Learner, LearnerSession
 from app.web.clock import milliseconds, moment
 
@@ -39,7 +40,11 @@ class Browser:
 
 
 def begin_session(db: Session, learner_id: int, arrival: Arrival) -> None:
-    """Let a browser come in as this learner from now on."""
+    """Let a browser come in as this learner from now on.
+
+    Raises Conflict where the learner has had as many browsers as one may have; those
+    that were signed out count, for their rows stay.
+    """
     at = milliseconds(arrival.at)
     row = LearnerSession(
         learner_id=learner_id,
@@ -48,7 +53,9 @@ def begin_session(db: Session, learner_id: int, arrival: Arrival) -> None:
         created_at=at,
         last_seen=at,
     )
-    insert_once(db, LearnerSession, row.model_dump(exclude={"id"}))
+    if insert_once(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
+        theirs = col(LearnerSession.learner_id).in_(rows_of(learner_id))
+        check_quota(db, SESSIONS, theirs)
 
 
 def rows_of(learner_id: int) -> Any:

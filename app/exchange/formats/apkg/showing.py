@@ -10,9 +10,9 @@ from html import unescape
 from typing import Literal
 from urllib.parse import unquote
 
+from app.cards.added_cards import LONGEST_FACE
 from app.exchange.formats.apkg.notetypes import NoteType
 
-LONGEST = 20_000  # characters of one face
 Side = Literal["front", "back"]
 
 # None of these looks at a character twice, however a stranger wrote the text.
@@ -180,7 +180,11 @@ def _filled(
     template: str | None, values: Mapping[str, str], card: tuple[NoteType, int, Side]
 ) -> str:
     """A template with the fields put in; raises _Beyond."""
-    if template is None or len(template) > LONGEST or template.count("{{") > _TOKENS:
+    if (
+        template is None
+        or len(template) > LONGEST_FACE
+        or template.count("{{") > _TOKENS
+    ):
         raise _Beyond
     out: list[str] = []
     stack: list[tuple[str, bool]] = []
@@ -195,7 +199,7 @@ def _filled(
         elif shown:
             words += _value(name, values, card)
         length += len(words)
-        if length > LONGEST:
+        if length > LONGEST_FACE:
             raise _Beyond
         out.append(words)
     if stack:
