@@ -1,6 +1,8 @@
 # syntax=docker/dockerfile:1
 # The index of python:3.12-slim (3.12.14 on Debian 13) for every platform. To renew it:
 #   docker buildx imagetools inspect python:3.12-slim
+# Pinned by digest, the base stays the same in every build, with --pull too. To build on
+# the newest one instead: sed -i 's/@sha256:[0-9a-f]*//' Dockerfile
 FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea AS build
 WORKDIR /opt/headroom
 RUN python -m venv /opt/venv
@@ -28,7 +30,12 @@ RUN apt-get update -q \
  && rm -rf client postgresql-client-*.deb /var/lib/apt/lists/* /var/cache/apt/*.bin
 RUN groupadd --gid 10001 headroom \
  && useradd --uid 10001 --gid 10001 --no-create-home --shell /usr/sbin/nologin headroom \
- && mkdir /data && chown headroom:headroom /data
+ && mkdir /data /backups && chown headroom:headroom /data /backups \
+ # Nothing in a running container installs anything or becomes another user.
+ && rm -rf /usr/bin/apt* /usr/bin/dpkg* /usr/bin/perl* /usr/lib/*/perl-base \
+    /usr/local/bin/pip* /usr/local/lib/python3.12/ensurepip \
+    /usr/local/lib/python3.12/site-packages/pip* \
+ && find / -xdev -type f -perm /6000 -exec chmod a-s {} +
 WORKDIR /opt/headroom
 COPY --from=build /opt/venv /opt/venv
 COPY --from=build /opt/headroom /opt/headroom
@@ -37,6 +44,11 @@ COPY templates templates
 COPY static static
 COPY docs/authoring.md docs/authoring.md
 COPY content /content
+LABEL org.opencontainers.image.title="Headroom" \
+      org.opencontainers.image.description="Self-hosted study and exam preparation for NCA-AIIO, with live sizing calculators" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="MIT" \
+      org.opencontainers.image.base.name="docker.io/library/python:3.12-slim"
 ENV PATH=/opt/venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
