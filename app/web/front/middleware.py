@@ -193,8 +193,9 @@ class Front:
                     receive, exchange.headers, door.room(exchange), exchange.client
                 )
             )
-            if work not in QUEUED:
-                await stack.enter_async_context(door.slots.occupy(exchange.client))
+            # Files take long: they have slots of their own, so that pages go on.
+            client = exchange.client + (work if work in QUEUED else "")
+            await stack.enter_async_context(door.slots.occupy(client))
             kind = exchange.headers.get(b"content-type", b"")
             await self._app(inner, without_null(whole, kind), exchange.record)
 

@@ -17,7 +17,7 @@ from app.web.front.rate_setting import Rate, read_rates
 _CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
 _EXPORTS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
 QUEUED = {"exports", "imports"}
-"""Kinds of work that wait for a place of their own, for a minute if need be."""
+"""Kinds of work that may take a minute, or wait so long for others."""
 _BY_START = (
     ("/calculators/compare", "comparisons"),
     ("/calculators/", "estimates"),
