@@ -334,3 +334,12 @@ def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) ->
     assert "Read where you lost most" not in told
     assert "With 4 questions left open, this says little about" in told
     assert "too many open" in rosa.get("/exams").text
+
+
+def test_what_is_struck_out_has_an_end(rosa, session: Session) -> None:
+    sitting = begin(rosa)
+
+    save(rosa, sitting, 1, strike=[f"option {n}" for n in range(900)])
+
+    row = session.exec(select(SittingAnswer)).one()
+    assert len(json.loads(row.struck)) == 40
