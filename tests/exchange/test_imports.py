@@ -135,6 +135,15 @@ def counted(session: Session) -> tuple[int, int]:
     return len(own), len(brought)
 
 
+def test_pictures_make_slices_short_as_well() -> None:
+    cards = [
+        Arrival(f"own:{n}", f"own:{n}", "", str(n), pictures={f"{n}.png": bytes(10**6)})
+        for n in range(9)
+    ]
+
+    assert [len(part) for part in slices_of(cards)] == [2, 2, 2, 2, 1]
+
+
 def test_a_file_is_written_in_slices_that_are_short() -> None:
     cards = [
         Arrival(
