@@ -12,7 +12,7 @@ from sqlmodel import Session, select
 
 from app.belongings.store import erase
 from app.db.engine import make_engine
-from app.db.quotas import OWN_CARDS
+from app.db.quotas import CARD_LOG, OWN_CARDS
 from app.db.tables import CardImport, Memory, OwnCard, Review
 from app.db.writer import WRITING, turns
 from app.errors import Conflict
@@ -126,6 +126,24 @@ def test_an_import_ends_where_cards_that_were_typed_meanwhile_took_its_room(
     assert counted(session)[0] <= CARDS
     shown = words(rosa.get("/settings/cards/import").text)
     assert "you have as many cards of your own as are kept" in shown
+
+
+def test_files_do_not_fill_the_log_of_a_card_without_end(
+    rosa, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = dataclasses.replace(CARD_LOG, most=12)
+    monkeypatch.setattr("app.exchange.store.arrivals.CARD_LOG", few)
+
+    def log(first: int) -> tuple[tuple[int, int, int, int, int], ...]:
+        days = range(first, first + 8)
+        return tuple((0, NOON - day * DAY, 3, 0, 4000) for day in days)
+
+    bring(rosa, package(Made("g", ("F", "B"), log=log(20))))
+    said = bring(rosa, package(Made("g", ("F", "B"), log=log(40))))
+
+    assert "4 grades carried" in said
+    assert "4 beyond 1,000 entries in the log of one card" in said
+    assert counted(session) == (1, 12)
 
 
 def counted(session: Session) -> tuple[int, int]:

@@ -14,7 +14,7 @@ from sqlmodel import Session
 from app.cards.names import QUESTION, is_added, origin
 from app.cards.store import MEMORY, change_days, count_act
 from app.db.insert_once import BROUGHT
-from app.db.quotas import OWN_CARDS, check_quota
+from app.db.quotas import CARD_LOG, OWN_CARDS, check_quota
 from app.exchange.items import Unusable
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OWN_TEXT, OwnText
 from app.exchange.store.memories import (
@@ -37,6 +37,7 @@ _ANKI_BEGAN = 1_136_073_600_000  # 2006; an earlier moment is no moment of a gra
 _SAME = 1000  # ms within which a grade of the same card is the same grade
 _LONGEST_LOOK = 10 * 60 * 1000
 _ALREADY = "in your log already"
+_FULL_LOG = f"beyond {CARD_LOG.most:,} entries in the log of one card"
 _NO_MOMENT = "in the future, or before there was Anki"
 _DAY = 24 * 60 * 60 * 1000
 _LATEST = 10 * 366 * _DAY
@@ -220,7 +221,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """The rows of the log that a card brings; the others are counted."""
     now, left = present
-    rows = {}
+    rows: dict[int, dict[str, Any]] = {}
+    room = CARD_LOG.most - len(books.logs.get(arrival.card, ()))
     for came in arrival.log:
         times = books.moments.get((arrival.card, came.rating or came.act), [])
         if came.act == "bury" and _is_over(learner, came.at, now):
@@ -229,6 +231,8 @@ def _rows(
             left[_NO_MOMENT] += 1
         elif came.at in rows or _is_there(times, came.at):
             left[_ALREADY] += 1
+        elif len(rows) >= room:
+            left[_FULL_LOG] += 1
         else:
             rows[came.at] = _row(arrival, learner, came)
     return list(rows.values())
