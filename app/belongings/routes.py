@@ -3,6 +3,7 @@
 from typing import IO, Annotated
 
 from fastapi import APIRouter, Form, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
 from starlette.background import BackgroundTask
@@ -10,11 +11,13 @@ from starlette.background import BackgroundTask
 from app.belongings import store
 from app.belongings.archive import write_archive
 from app.db.engine import DbSession
+from app.db.writer import Turn
 from app.learners.current import (
     CurrentLearner,
     CurrentLearnerValue,
     find_learner_at_once,
 )
+from app.learners.desk import Desk, run_reading
 from app.learners.downloads import Downloads
 from app.learners.store import digests_of
 from app.upkeep.rotation import MONTHS
@@ -47,24 +50,33 @@ def ask_before(
 
 
 @router.post("/erasure")
-def erase(
-    request: Request,
-    learner: CurrentLearner,
-    db: DbSession,
-    word: Annotated[str, Form(max_length=100)] = "",
+async def erase(
+    request: Request, word: Annotated[str, Form(max_length=100)] = ""
 ) -> Response:
+    """Erase everything, part by part, so that others can write meanwhile."""
     if word.strip().casefold() != WORD:
-        message = f"Type “{WORD}” to go on; “{word.strip()}” erases nothing."
-        problems = [{"field": "word", "message": message}]
-        return _question(request, learner, db, word, problems)
-    sessions = digests_of(db, learner.home) | {request.state.visitor.digest}
-    store.erase(db, learner.home)
+        return await run_reading(request, lambda desk: _refuse(desk, word))
+    home = await run_reading(request, lambda desk: desk.learner.home)
+    turn: Turn = request.app.state.turn
+    more = bool(home)
+    while more:
+        async with turn() as db:
+            more = await run_in_threadpool(store.erase_part, db, home)
+    async with turn() as db:
+        sessions = digests_of(db, home) | {request.state.visitor.digest}
+        await run_in_threadpool(store.erase, db, home)
     request.app.state.pages.forget(sessions)
     response = RedirectResponse("/settings/erased", 303, headers=FORGET_KEPT)
     # It runs when the transaction was committed, and the answer does not wait for it.
     response.background = BackgroundTask(request.app.state.log_truncation.request)
     response.raw_headers.append((b"set-cookie", forget_line()))
     return response
+
+
+def _refuse(desk: Desk, word: str) -> HTMLResponse:
+    message = f"Type “{WORD}” to go on; “{word.strip()}” erases nothing."
+    problems = [{"field": "word", "message": message}]
+    return _question(desk.request, desk.learner, desk.db, word, problems)
 
 
 @router.get("/erased")

@@ -4,12 +4,20 @@ import base64
 import functools
 from array import array
 from collections.abc import Iterator
+from typing import Any
 
 from sqlalchemy import ColumnElement, RowMapping, Table, delete, func, select
 from sqlmodel import Session, SQLModel, col
 
 from app.db.erasure import note_erasure
-from app.db.tables import DeviceCode, Learner, Memory, Review, Sitting
+from app.db.tables import (
+    DeviceCode,
+    Learner,
+    LearnerSession,
+    Memory,
+    Review,
+    Sitting,
+)
 from app.learners.store import rows_of
 
 # Never shown: keys and digests are for the server alone. The content of pictures has
@@ -18,6 +26,10 @@ _KEPT_BACK = {"key", "person", "digest", "content"}
 _LEFT_OUT = {DeviceCode.__tablename__}
 _PICTURE = SQLModel.metadata.tables["own_picture"]
 _ROWS_AT_ONCE = 200
+_ERASED_LAST = {Learner.__tablename__, LearnerSession.__tablename__}
+_ROWS_OF_PART = 500
+# How many rows take as long: a picture has up to 2 MB, a card or a paper some kB.
+_WEIGHTS = {"own_picture": 100, "own_card": 5, "sitting": 5}
 
 
 def exported_tables() -> tuple[Table, ...]:
@@ -104,6 +116,27 @@ def erase(db: Session, learner_id: int) -> None:
     """
     note_erasure(db)
     db.execute(delete(Learner).where(col(Learner.id).in_(rows_of(learner_id))))
+
+
+def erase_part(db: Session, learner_id: int) -> bool:
+    """Delete some rows of a learner; returns whether there may be more to delete.
+
+    One statement for all of them would let everybody else wait for seconds. The learner
+    and their browsers stay for `erase`, which also deletes what was added meanwhile.
+    """
+    note_erasure(db)
+    left = _ROWS_OF_PART
+    for table in reversed(owned_tables()):
+        weight = _WEIGHTS.get(table.name, 1)
+        if table.name in _ERASED_LAST:
+            continue
+        if left < weight:
+            return True
+        some = select(table.c.id).where(_theirs(table, learner_id))
+        some = some.limit(left // weight)
+        done: Any = db.execute(delete(table).where(table.c.id.in_(some)))
+        left -= done.rowcount * weight
+    return left < _ROWS_OF_PART
 
 
 @functools.cache

@@ -2,7 +2,8 @@
 
 What a course bounds needs no quota: notes, pages read, flags, cards put aside and what
 is remembered of cards have a row for each section, question or card. Answers and
-reviews are logs that are never cut; how fast they grow is limited by client.
+reviews are logs that are never cut; how fast they grow is limited by client. The log of
+one card has a quota, since all of it is replayed when something in it changes.
 """
 
 import dataclasses
@@ -20,6 +21,11 @@ class Quota:
     most: int
     message: str
     hint: str
+
+    def check(self, count: int) -> None:
+        """Raise Conflict where there are more than the quota allows."""
+        if count > self.most:
+            raise Conflict(self.message.format(most=self.most), self.hint)
 
 
 OWN_CARDS = Quota(
@@ -44,6 +50,11 @@ SESSIONS = Quota(
     "learner.",
     "Go on in a browser that is signed in already.",
 )
+CARD_LOG = Quota(
+    1_000,
+    "This card has {most:,} entries in its log, the most that are kept of one card.",
+    "Put it aside, or write its words on a new card of your own.",
+)
 MOST_RUNS = 1_000
 """Practice runs of a learner; older ones go, and their answers stay."""
 
@@ -56,4 +67,4 @@ def check_quota(db: Session, quota: Quota, *rows: ColumnElement[bool]) -> None:
     """
     one_more = select(literal(1)).where(*rows).limit(1).offset(quota.most)
     if db.scalar(one_more) is not None:
-        raise Conflict(quota.message.format(most=quota.most), quota.hint)
+        quota.check(quota.most + 1)

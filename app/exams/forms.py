@@ -10,6 +10,7 @@ from app.quiz.forms import read_sent
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
 EVERY_KIND = "all"
+_MOST_STRUCK = 40  # options of one question
 _ALLOWED = {f"{f:g}": f for f in FACTORS}
 
 
@@ -101,10 +102,11 @@ def read_answer(pairs: Sequence[tuple[str, Any]]) -> AnswerForm:
     own = {"flag", "strike", "go", "since", "move", "age", "settled"}
     raw = read_sent((k, v) for k, v in pairs if k not in own).raw
     fields = {k: v for k, v in pairs if isinstance(v, str)}
+    struck = [v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)]
     return AnswerForm(
         raw=raw,
         flagged=fields.get("flag") == "yes",
-        struck=tuple(v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)),
+        struck=tuple(struck[:_MOST_STRUCK]),
         go=fields.get("go", "")[:12],
         move=fields.get("move", "")[:200],
         since=_count(fields.get("since", "")),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anyio import from_thread
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.names import question_card, still_there
@@ -29,12 +29,13 @@ from app.exams.sitting import (
     close,
     close_if_over,
     counts,
+    draw_sitting,
     marked,
     question_of,
 )
-from app.exams.store import Change, Kept, Sat
+from app.exams.store import Begin, Change, Kept, Sat
 from app.exams.timing import is_over
-from app.learners.desk import Desk, Reader, Writer
+from app.learners.desk import Desk, Reader, Writer, run_reading, run_writing
 from app.mastery.bank import domain_of
 from app.questions import kinds
 from app.questions.asking import Asked, first_words, new_token
@@ -100,20 +101,42 @@ def _start_page(
 
 
 @router.post("/{exam}/sittings")
-def add_sitting(desk: Writer, exam: str, typed: Begun) -> Response:
-    """Start the clock, or go on with the sitting that is still running."""
+async def add_sitting(request: Request, exam: str, typed: Begun) -> Response:
+    """Start the clock, or go on with the sitting that is still running.
+
+    The paper is drawn before the write transaction: all earlier ones are read for it.
+    """
+    drawn = await run_reading(request, lambda desk: _draw(desk, exam, typed))
+    if isinstance(drawn, Response):
+        return drawn
+    number = await run_writing(request, lambda desk: _begin(desk, drawn))
+    return _first_of(number)
+
+
+def _draw(desk: Desk, exam: str, typed: BeginTyped) -> Begin | Response:
+    """A paper to begin; or the answer, where another runs or none can be drawn."""
     paper = paper_of(desk, exam)
     running = _running(desk)
-    if running is None:
-        if not desk.library.questions:
-            raise Conflict("This course has no questions yet.")
-        if problems := typed.problems(paper.exam.questions):
-            return _start_page(desk, paper, typed, problems, 422)
-        wanted = Wanted(paper.exam, paper.questions, typed.wish)
-        number = begin(desk.db, desk.library, desk.learner.id, wanted, desk.now)
-    else:
-        number = running.id
-    return RedirectResponse(f"/exams/sittings/{number}/questions/1", 303)
+    if running is not None:
+        return _first_of(running.id)
+    if not desk.library.questions:
+        raise Conflict("This course has no questions yet.")
+    if problems := typed.problems(paper.exam.questions):
+        return _start_page(desk, paper, typed, problems, 422)
+    wanted = Wanted(paper.exam, paper.questions, typed.wish)
+    return draw_sitting(desk.db, desk.library, desk.learner.id, wanted)
+
+
+def _begin(desk: Desk, drawn: Begin) -> int:
+    """Start the clock, unless another tab has done so since the paper was drawn."""
+    running = store.running(desk.db, desk.learner.id)
+    if running is not None:
+        return running.id
+    return begin(desk.db, desk.library, desk.learner.id, drawn, desk.now)
+
+
+def _first_of(sitting: int) -> RedirectResponse:
+    return RedirectResponse(f"/exams/sittings/{sitting}/questions/1", 303)
 
 
 @router.get("/sittings/{sitting}/questions/{number}")
@@ -135,7 +158,7 @@ def keep_answer(
     desk: Writer, sitting: RowNumber, number: RowNumber, form: Answered
 ) -> Response:
     """Save a question as it stands now; after the end nothing changes any more."""
-    sat = _find(desk, sitting)
+    sat = _find_now(desk, sitting)
     slot = _slot(sat, number)
     if sat.closed_at is not None:
         return _too_late(desk, sat)
@@ -174,7 +197,7 @@ def review(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
 @router.post("/sittings/{sitting}/submission")
 def submit(desk: Writer, sitting: RowNumber) -> Response:
     """End the exam; a second submission changes nothing and says so."""
-    sat = _find(desk, sitting)
+    sat = _find_now(desk, sitting)
     if sat.closed_at is not None:
         return _too_late(desk, sat)
     close(desk.db, desk.library, sat, "learner", desk.now)
@@ -222,6 +245,12 @@ def _find(desk: Desk, sitting: int) -> Sat:
     return _in_time(desk, store.find(desk.db, desk.learner.id, sitting))
 
 
+def _find_now(desk: Desk, sitting: int) -> Sat:
+    """The sitting for a route that writes, closed where its time is up."""
+    sat = store.find(desk.db, desk.learner.id, sitting)
+    return close_if_over(desk.db, desk.library, sat, desk.now)
+
+
 def _running(desk: Desk) -> Sat | None:
     sat = store.running(desk.db, desk.learner.id)
     if sat is None:
@@ -232,8 +261,6 @@ def _running(desk: Desk) -> Sat | None:
 
 def _in_time(desk: Desk, sat: Sat) -> Sat:
     """The sitting, closed where its time is up; whoever only looks closes it too."""
-    if desk.request.method == "POST":
-        return close_if_over(desk.db, desk.library, sat, desk.now)
     if sat.closed_at is not None or not is_over(sat.deadline, desk.now):
         return sat
     # Not in the transaction that reads, which others may have overtaken.

@@ -37,14 +37,10 @@ class Wanted:
     wish: BeginForm
 
 
-def begin(
-    db: Session,
-    library: Library,
-    learner_id: int,
-    wanted: Wanted,
-    now: dt.datetime,
-) -> int:
-    """Draw a paper and start the clock; returns the sitting, also when sent twice."""
+def draw_sitting(
+    db: Session, library: Library, learner_id: int, wanted: Wanted
+) -> Begin:
+    """Draw a paper; to be begun in a transaction of its own, which is shorter."""
     seed = secrets.randbits(48)
     blueprint, wish = wanted.exam, wanted.wish
     domains = domain_of(library)
@@ -53,12 +49,8 @@ def begin(
         there = as_in_exam(there, domains, blueprint.domains)
     last, met = store.met_items(db, learner_id)
     paper = draw(blueprint, domains, there, met, seed, last)
-    # The wording is kept, so that an edit meanwhile changes nothing for this paper.
-    # In the order of all others who begin, for two may wait for each other's.
-    for slot in sorted(paper.slots, key=lambda s: s.item):
-        quiz_store.keep_revision(db, library.questions[slot.item], now)
-    started = Begin(
-        token=f"{learner_id}-{wish.token or secrets.token_urlsafe(9)}",
+    return Begin(
+        token=wish.token or secrets.token_urlsafe(9),
         exam=blueprint.slug,
         seed=seed,
         paper=paper,
@@ -66,6 +58,17 @@ def begin(
         target=wish.target,
         minutes=minutes_for(blueprint, paper, wish.factor),
     )
+
+
+def begin(
+    db: Session, library: Library, learner_id: int, drawn: Begin, now: dt.datetime
+) -> int:
+    """Start the clock of a paper; returns the sitting, also when sent twice."""
+    # The wording is kept, so that an edit meanwhile changes nothing for this paper.
+    # In the order of all others who begin, for two may wait for each other's.
+    for slot in sorted(drawn.paper.slots, key=lambda s: s.item):
+        quiz_store.keep_revision(db, library.questions[slot.item], now)
+    started = dataclasses.replace(drawn, token=f"{learner_id}-{drawn.token}")
     return store.begin(db, learner_id, started, now)
 
 
@@ -119,14 +122,6 @@ def _missed(
         for slot in missed
         if (question := library.questions.get(slot.item)) and comes_back(question)
     ]
-
-
-def close_overdue(db: Session, library: Library, now: dt.datetime, course: str) -> int:
-    """Close every sitting of a course whose time is up; returns how many."""
-    late = store.overdue(db, now, course)
-    for sat in late:
-        close(db, library, sat, "time", sat.deadline)
-    return len(late)
 
 
 def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:

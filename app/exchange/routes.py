@@ -30,7 +30,7 @@ from app.learners.current import (
     find_learner_at_once,
     writing,
 )
-from app.learners.desk import Reader
+from app.learners.desk import Desk, Reader, run_reading
 from app.learners.downloads import Downloads
 from app.learners.store.under_exam import in_running_exam
 from app.scheduling.study_day import zone_of
@@ -45,7 +45,6 @@ UPLOADS: Mapping[str, int] = {"/settings/cards": _LARGEST + _MB}
 """How many bytes may be sent to an address that takes files: one, in its form."""
 _SIZE = f"at most {_LARGEST // _MB} MB"
 _WANTED = f"An .apkg or .colpkg file of Anki with {_SIZE} is wanted."
-_REMOVED_AT_ONCE = 100  # cards of one transaction
 What = Literal["deck", "grades"]
 
 
@@ -96,7 +95,7 @@ async def _package(
 @router.get("/cards")
 def show_cards(desk: Reader) -> HTMLResponse:
     """What can be taken along, what can be brought, and what was brought."""
-    return _page(desk.request, desk.library, desk.learner, desk.db)
+    return _page(desk)
 
 
 @router.post("/cards", dependencies=[Depends(expect_storage)])
@@ -113,11 +112,14 @@ async def bring_cards(
     imports: Imports = request.app.state.imports
     async with imports.room() as room:
         upload = await run_in_threadpool(_read_upload, library, file)
-        async with writing(request) as (db, learner):
-            begun = await run_in_threadpool(_begin, db, learner, upload, now)
-            if isinstance(begun, str):
-                shown = (request, library, learner, db, begun)
-                return await run_in_threadpool(_page, *shown)
+        if isinstance(upload, str):
+            return await run_reading(request, lambda desk: _page(desk, upload))
+        try:
+            async with writing(request) as (db, learner):
+                begun = await run_in_threadpool(_begin, db, learner, upload, now)
+        except Unusable as error:
+            refused = f"The file was not taken: {error}"
+            return await run_reading(request, lambda desk: _page(desk, refused))
         running = learner, begun.number
         await imports.begin(running, begun.arrivals, room.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
@@ -154,17 +156,12 @@ class Begun:
 
 
 def _begin(
-    db: Session, learner: CurrentLearnerValue, upload: Upload | str, now: dt.datetime
-) -> Begun | str:
-    """Write down that an import begins; returns a sentence where it cannot begin."""
-    if isinstance(upload, str):
-        return upload
+    db: Session, learner: CurrentLearnerValue, upload: Upload, now: dt.datetime
+) -> Begun:
+    """Write down that an import begins. Raises Unusable if it cannot."""
     found = upload.sorted
     arrivals = store.drop_beyond_room(db, learner.id, found.arrivals)
-    try:
-        store.expect_room(db, learner.id, arrivals)
-    except Unusable as error:
-        return f"The file was not taken: {error}"
+    store.expect_room(db, learner.id, arrivals)
     dropped = len(found.arrivals) - len(arrivals)
     left = {**found.cards_left, **({store.TOO_MANY: dropped} if dropped else {})}
     batch = store.Batch(
@@ -238,19 +235,21 @@ async def remove_cards(
     Slice by slice, so that others write meanwhile; what is left of a removal that was
     broken off goes with the next.
     """
-    async with writing(request) as (db, learner):
-        if what == "deck":
-            cards = await run_in_threadpool(store.cards_of_deck, db, learner.id, deck)
-        else:
-            cards = await run_in_threadpool(store.cards_with_grades, db, learner.id)
-    for begin in range(0, len(cards), _REMOVED_AT_ONCE):
-        names = cards[begin : begin + _REMOVED_AT_ONCE]
+    slices = await run_reading(request, lambda desk: _slices(desk, what, deck))
+    for names in slices:
         async with writing(request) as (db, learner):
             await run_in_threadpool(_remove, db, (learner.id, library), what, names)
     async with writing(request) as (db, learner):
         await run_in_threadpool(forget_empty_days, db, learner.id)
         await run_in_threadpool(store.drop_pictures, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
+
+
+def _slices(desk: Desk, what: What, deck: str) -> Sequence[Sequence[str]]:
+    """The cards that a removal is about, those of one transaction together."""
+    if what == "deck":
+        return store.slices_of_deck(desk.db, desk.learner.id, deck)
+    return store.slices_with_grades(desk.db, desk.learner.id)
 
 
 def _remove(
@@ -263,23 +262,16 @@ def _remove(
         store.remove_grades(db, learner_id, cards, lambda card: home_of(library, card))
 
 
-def _page(
-    request: Request,
-    library: Library,
-    learner: CurrentLearnerValue,
-    db: Session,
-    refused: str = "",
-) -> HTMLResponse:
+def _page(desk: Desk, refused: str = "") -> HTMLResponse:
+    db, library, learner = desk.db, desk.library, desk.learner
     own = store.own_names(db, learner.id) if learner.id else frozenset[str]()
     held = store.held_cards(db, learner.id)
-    away = _sat(db, learner, request.app.state.clock())
+    away = _sat(db, learner, desk.now)
     cards = [card for card in held if card not in away]
     shown = sum(has_words(library, own, card) for card in cards)
-    return page(
-        request,
+    return desk.page(
         "exchange/cards.html",
         status=422 if refused else 200,
-        learner=learner,
         shown=shown,
         gone=len(cards) - shown,
         sat=len(held) - len(cards),
@@ -287,7 +279,7 @@ def _page(
         problems=[{"field": "file", "message": refused}] if refused else [],
         modern=zstd() is not None,
         size=_SIZE,
-        removed=request.query_params.get("removed") == "yes" and not refused,
+        removed=desk.request.query_params.get("removed") == "yes" and not refused,
     )
 
 

@@ -45,9 +45,3 @@ def undoable(desk: Desk) -> int:
         return 0
     last = store.newest(desk.db, desk.learner.id, desk.day)
     return last[0] if last else 0
-
-
-def later(desk: Desk) -> Desk:
-    """The desk after something was set by hand, or that was undone."""
-    learner = dataclasses.replace(desk.learner, acts=desk.learner.acts + 1)
-    return dataclasses.replace(desk, learner=learner)

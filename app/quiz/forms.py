@@ -14,6 +14,7 @@ from pydantic import (
     field_validator,
 )
 
+from app.errors import Problem
 from app.questions.kinds import KINDS
 from app.questions.verdict import Raw
 from app.quiz.practice import MODES, Mode, Wish
@@ -24,6 +25,7 @@ _PREFIXES = tuple(name for name in _SENT if name.endswith("."))
 _MOST_FIELDS = 60
 _MOST_VALUES = 40
 _LONGEST = 400
+_MOST_CHARACTERS = 20_000  # of all values: each answer is kept for ever
 _LONGEST_RUN = 100  # questions
 Form = TypeVar("Form", bound=BaseModel)
 
@@ -115,7 +117,7 @@ class Sent:
 
 
 def read_sent(pairs: Iterable[tuple[str, Any]]) -> Sent:
-    """Part the fields of a request; raises RequestValidationError."""
+    """Part the fields of a request; raises RequestValidationError or Problem."""
     fields: dict[str, str] = {}
     raw: dict[str, list[str]] = {}
     for name, value in pairs:
@@ -127,6 +129,10 @@ def read_sent(pairs: Iterable[tuple[str, Any]]) -> Sent:
         else:
             fields[name] = value
     raw = {name: values[:_MOST_VALUES] for name, values in raw.items()}
+    length = sum(len(value) for values in raw.values() for value in values)
+    if length > _MOST_CHARACTERS:
+        most = f"An answer may have {_MOST_CHARACTERS:,} characters in all"
+        raise Problem(f"{most}; this has {length:,}.", "answer")
     return Sent(checked(QuestionForm, fields), raw)
 
 

@@ -2,11 +2,13 @@
 
 import datetime as dt
 
+import pytest
 from sqlmodel import Session, select
 
 from app.db.tables import Sitting
+from app.exams import sitting
 from app.exams.overdue import close_now
-from tests.conftest import Clock
+from tests.conftest import Clock, visit
 from tests.exams.sitting import begin
 
 
@@ -21,3 +23,25 @@ def test_an_overdue_paper_is_closed_once_at_its_deadline(
     assert close_now(app.state.engine, app.state.library, later) == 0
     row = session.exec(select(Sitting)).one()
     assert (row.closed_by, row.closed_at) == ("time", row.deadline_at)
+
+
+def test_each_overdue_paper_is_closed_in_a_transaction_of_its_own(
+    app, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many may end at once, and others who write shall not wait for all of them."""
+    for _ in range(3):
+        with visit(app) as client:
+            begin(client)
+    closed_before = []
+
+    def close(*given):
+        with Session(app.state.engine) as other:
+            ended = select(Sitting).where(Sitting.closed_by == "time")
+            closed_before.append(len(other.exec(ended).all()))
+        return sitting.close(*given)
+
+    monkeypatch.setattr("app.exams.overdue.close", close)
+
+    later = clock.now + dt.timedelta(days=3)
+    assert close_now(app.state.engine, app.state.library, later) == 3
+    assert closed_before == [0, 1, 2]

@@ -6,10 +6,7 @@ import re
 import pytest
 from sqlmodel import Session, select
 
-from app.content.live.courses import ALONE
-from app.content.live.library import Library
 from app.db.tables import Attempt, Sitting, SittingAnswer
-from app.exams.sitting import close_overdue
 from app.questions.kinds.numeric.model import Numeric
 from app.questions.variants import draw
 from tests.conftest import Clock, visit
@@ -113,16 +110,6 @@ def test_the_deadline_itself_still_counts(rosa, clock: Clock, session: Session) 
     save(rosa, sitting, 1, answer="x")
 
     assert session.exec(select(Sitting)).one().closed_at is None
-
-
-def test_a_paper_that_nobody_visits_is_closed_by_the_server(
-    rosa, library: Library, clock: Clock, session: Session
-) -> None:
-    begin(rosa)
-    clock.tick(hours=2)
-
-    assert close_overdue(session, library, clock.now, ALONE) == 1
-    assert close_overdue(session, library, clock.now, ALONE) == 0
 
 
 def test_more_time_is_given_to_those_who_need_it(rosa, clock: Clock) -> None:
@@ -334,3 +321,12 @@ def test_the_report_parts_what_was_wrong_from_what_was_left_open(rosa, right) ->
     assert "Read where you lost most" not in told
     assert "With 4 questions left open, this says little about" in told
     assert "too many open" in rosa.get("/exams").text
+
+
+def test_what_is_struck_out_has_an_end(rosa, session: Session) -> None:
+    sitting = begin(rosa)
+
+    save(rosa, sitting, 1, strike=[f"option {n}" for n in range(900)])
+
+    row = session.exec(select(SittingAnswer)).one()
+    assert len(json.loads(row.struck)) == 40

@@ -16,7 +16,7 @@ from app.belongings.store import erase
 from app.config import Settings
 from app.content.live.library import LiveLibrary
 from app.db.engine import make_engine
-from app.db.quotas import OWN_CARDS
+from app.db.quotas import CARD_LOG, OWN_CARDS
 from app.db.tables import CardImport, Memory, OwnCard, Review
 from app.db.writer import WRITING, turns
 from app.exchange.arrivals import sort_out
@@ -132,11 +132,38 @@ def test_an_import_ends_where_cards_that_were_typed_meanwhile_took_its_room(
     assert "you have as many cards of your own as are kept" in shown
 
 
+def test_files_do_not_fill_the_log_of_a_card_without_end(
+    rosa, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = dataclasses.replace(CARD_LOG, most=12)
+    monkeypatch.setattr("app.exchange.store.arrivals.CARD_LOG", few)
+
+    def log(first: int) -> tuple[tuple[int, int, int, int, int], ...]:
+        days = range(first, first + 8)
+        return tuple((0, NOON - day * DAY, 3, 0, 4000) for day in days)
+
+    bring(rosa, package(Made("g", ("F", "B"), log=log(20))))
+    said = bring(rosa, package(Made("g", ("F", "B"), log=log(40))))
+
+    assert "4 grades carried" in said
+    assert "4 beyond 1,000 entries in the log of one card" in said
+    assert counted(session) == (1, 12)
+
+
 def counted(session: Session) -> tuple[int, int]:
     session.rollback()  # to see what was written meanwhile
     own = session.exec(select(OwnCard)).all()
     brought = session.exec(select(Review).where(Review.card.like("own:%"))).all()
     return len(own), len(brought)
+
+
+def test_pictures_make_slices_short_as_well() -> None:
+    cards = [
+        Arrival(f"own:{n}", f"own:{n}", "", str(n), pictures={f"{n}.png": bytes(10**6)})
+        for n in range(9)
+    ]
+
+    assert [len(part) for part in slices_of(cards)] == [2, 2, 2, 2, 1]
 
 
 def test_a_file_is_written_in_slices_that_are_short() -> None:

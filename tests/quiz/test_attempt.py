@@ -366,3 +366,16 @@ def test_a_step_at_the_edge_stays_where_it_is(client, form) -> None:
     )
 
     assert moved.values == sent.values
+
+
+def test_an_answer_that_is_too_long_is_refused_and_not_kept(
+    client, form, session
+) -> None:
+    sent = form(client.get("/quiz/kv-cache/single").text)
+    blanks = {f"blank.{n}": ["x" * 400] * 2 for n in range(30)}
+
+    refused = client.post(sent.action, data={**sent.values, **blanks})
+
+    assert refused.status_code == 422
+    assert "20,000 characters in all; this has 24,000." in refused.text
+    assert session.exec(select(Attempt)).all() == []

@@ -9,7 +9,7 @@ from app.content.model import Computed, ExamBlueprint
 from app.content.numbers.expressions import BadExpression
 from app.db.tables import Attempt, Learner
 from app.exams.forms import BeginForm
-from app.exams.sitting import Wanted, begin, close
+from app.exams.sitting import Wanted, begin, close, draw_sitting
 from app.exams.store import Change, find, keep
 from app.questions import variants
 from app.questions.model import Question
@@ -85,13 +85,9 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     wish = BeginForm("t", 1.0, None)
 
     library = live_library.current()
-    number = begin(
-        session,
-        library,
-        learner.id,
-        Wanted(blueprint, tuple(library.questions.values()), wish),
-        clock.now,
-    )
+    wanted = Wanted(blueprint, tuple(library.questions.values()), wish)
+    drawn = draw_sitting(session, library, learner.id, wanted)
+    number = begin(session, library, learner.id, drawn, clock.now)
 
     sat = find(session, learner.id, number)
     assert [slot.item for slot in sat.slots] == ["computed"]
@@ -107,13 +103,9 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     blueprint = ExamBlueprint("e", "E", 1, 2, {"2": 1}, HOLES.place)
     wish = BeginForm("t", 1.0, None)
     library = live_library.current()
-    number = begin(
-        session,
-        library,
-        learner.id,
-        Wanted(blueprint, tuple(library.questions.values()), wish),
-        clock.now,
-    )
+    wanted = Wanted(blueprint, tuple(library.questions.values()), wish)
+    drawn = draw_sitting(session, library, learner.id, wanted)
+    number = begin(session, library, learner.id, drawn, clock.now)
     sat = find(session, learner.id, number)
     keep(session, sat, Change(1, {"answer": ["1 GB"]}, False, ()), clock.now)
     live_library.edit("computed", computed=NONE.computed)

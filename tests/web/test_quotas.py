@@ -20,10 +20,12 @@ from app.db.tables import (
     LearnerSession,
     OwnCard,
     PracticeRun,
+    Review,
     Sitting,
 )
 from tests.conftest import visit
 from tests.exams.sitting import START, begin, finish
+from tests.exchange.test_cards_out import review
 from tests.learners.test_devices import ask_for_code
 from tests.loops import outcome
 
@@ -39,6 +41,8 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
         ("OPEN_REPORTS", "app.quiz.store"),
         ("SITTINGS", "app.exams.store"),
         ("SESSIONS", "app.learners.store.sessions"),
+        ("CARD_LOG", "app.cards.store.log"),
+        ("CARD_LOG", "app.cards.store.acts"),
     ):
         few = dataclasses.replace(getattr(quotas, name), most=3)
         monkeypatch.setattr(f"{module}.{name}", few)
@@ -185,3 +189,22 @@ def test_codes_and_calendars_take_the_place_of_the_one_before(
 
     assert count(session, DeviceCode) == 1
     assert count(session, CalendarFeed) == 1
+
+
+def test_the_log_of_one_card_ends_and_the_card_can_be_put_aside(
+    rosa: TestClient, session: Session
+) -> None:
+    """All of it is replayed when something is set or undone, while others wait."""
+    card = "/flashcards/w-c-bf16"
+    for turn in range(3):
+        review(rosa, "w-c-bf16", 1 + turn)
+
+    grade = {"rating": "3", "token": "w-c-bf16.3"}
+    graded = rosa.post(f"{card}/reviews", data=grade)
+    acted = rosa.post(f"{card}/acts", data={"act": "forget", "token": "t"})
+
+    assert (graded.status_code, acted.status_code) == (409, 409)
+    assert "This card has 3 entries in its log" in graded.text
+    assert "Put it aside" in acted.text
+    assert count(session, Review) == 3
+    assert rosa.post(f"{card}/suspension", data={"aside": "yes"}).status_code == 303

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, select
 from sqlmodel import Session
 
-from app.cards.store.log import IN_TIME, LOG, count_act, settle, token_of
+from app.cards.store.log import IN_TIME, LOG, count_act, find, settle, token_of
 from app.content.model import Card
 from app.db.insert_once import insert_once
+from app.db.quotas import CARD_LOG
 from app.db.tables import Review
 from app.scheduling import Act
 from app.web.clock import milliseconds
@@ -24,7 +25,8 @@ def act_on(
 ) -> int | None:
     """Write an act down once; None when this form was sent before.
 
-    `when` are the moment, the study day and the token of the form.
+    `when` are the moment, the study day and the token of the form. Raises Conflict
+    where the log of the card is full.
     """
     now, day, token = when
     number = insert_once(
@@ -42,6 +44,7 @@ def act_on(
         },
     )
     if number is not None:
+        CARD_LOG.check(find(db, learner_id, card.id).turns + 1)
         settle(db, learner_id, card)
         count_act(db, learner_id)
     return number

@@ -33,6 +33,7 @@ from app.cards.store.replaying import beginning_of, remembered, replayed
 from app.cards.store.tally import chance_of, count, uncount
 from app.content.model import Card
 from app.db.insert_once import BROUGHT, insert_once
+from app.db.quotas import CARD_LOG
 from app.db.tables import Review, Suspension
 from app.scheduling import Grade, Standing, after
 from app.web.clock import milliseconds
@@ -108,7 +109,10 @@ def unseen(db: Session, learner_id: int, card: str) -> Held:
 def record(
     db: Session, learner_id: int, card: Card, grade: Grade, sent: Sent
 ) -> Recorded | None:
-    """Write a grade down once; None when this token was used before."""
+    """Write a grade down once; None when this token was used before.
+
+    Raises Conflict where the log of the card is full.
+    """
     held = find(db, learner_id, card.id)
     number = insert_once(
         db,
@@ -127,18 +131,25 @@ def record(
     )
     if number is None:
         return None
+    CARD_LOG.check(held.turns + 1)
     standing = after(held.standing, grade, card.id)
     if held.standing is not None and grade.at < held.standing.last_at:
         # The clock was set back: the grade takes its place in the order of the log.
         standing = settle(db, learner_id, card) or standing
     values = {**columns(standing), "turns": held.turns + 1}
-    if held.known:
+    _keep(db, learner_id, card, values, known=held.known)
+    count(db, learner_id, held.standing, grade, sent.milliseconds)
+    lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
+    return Recorded(number, standing, lapsed=lapsed)
+
+
+def _keep(
+    db: Session, learner_id: int, card: Card, values: Mapping[str, Any], *, known: bool
+) -> None:
+    if known:
         change(db, learner_id, card.id, values)
     else:
         add(db, learner_id, card, values)
-    count(db, learner_id, held.standing, grade, sent.milliseconds)
-    before = held.standing.lapses if held.standing else 0
-    return Recorded(number, standing, lapsed=standing.lapses > before)
 
 
 _other = LOG.alias()

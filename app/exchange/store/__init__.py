@@ -27,9 +27,9 @@ from app.exchange.store.imports import (
 from app.exchange.store.pictures import TOO_MANY, drop_beyond_room, drop_pictures
 from app.exchange.store.removal import (
     brought,
-    cards_of_deck,
-    cards_with_grades,
     held_cards,
     remove_grades,
     remove_own,
+    slices_of_deck,
+    slices_with_grades,
 )

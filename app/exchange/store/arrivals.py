@@ -14,22 +14,30 @@ from sqlmodel import Session
 from app.cards.names import QUESTION, is_added, origin
 from app.cards.store import MEMORY, change_days, count_act
 from app.db.insert_once import BROUGHT
-from app.db.quotas import OWN_CARDS, check_quota
+from app.db.quotas import CARD_LOG, OWN_CARDS, check_quota
 from app.exchange.items import Unusable
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OWN_TEXT, OwnText
-from app.exchange.store.memories import Logs, in_parts, in_time, logs_of, remember
+from app.exchange.store.memories import (
+    Logs,
+    in_parts,
+    in_slices,
+    in_time,
+    logs_of,
+    remember,
+)
 from app.exchange.store.pictures import put_pictures
 from app.learners.current import CurrentLearnerValue
 from app.scheduling import Day, new_left
 from app.web.clock import milliseconds, moment
 
 # A slice holds the writers' turn for about thirty milliseconds. A card costs as much as
-# some of its grades.
-_ROWS_OF_SLICE, _ROWS_OF_CARD = 300, 3
+# some of its grades, and a grade as much as some bytes of a picture.
+_ROWS_OF_SLICE, _ROWS_OF_CARD, _BYTES_OF_ROW = 300, 3, 10_000
 _ANKI_BEGAN = 1_136_073_600_000  # 2006; an earlier moment is no moment of a grade
 _SAME = 1000  # ms within which a grade of the same card is the same grade
 _LONGEST_LOOK = 10 * 60 * 1000
 _ALREADY = "in your log already"
+_FULL_LOG = f"beyond {CARD_LOG.most:,} entries in the log of one card"
 _NO_MOMENT = "in the future, or before there was Anki"
 _DAY = 24 * 60 * 60 * 1000
 _LATEST = 10 * 366 * _DAY
@@ -119,17 +127,13 @@ def expect_room(db: Session, learner_id: int, arrivals: Iterable[Arrival]) -> No
 
 def slices_of(arrivals: Iterable[Arrival]) -> Iterator[tuple[Arrival, ...]]:
     """Cards in parts that are written at one stroke: a blink of the writers' turn."""
-    part: list[Arrival] = []
-    work = 0
-    for arrival in arrivals:
-        more = _ROWS_OF_CARD + len(arrival.log)
-        if part and work + more > _ROWS_OF_SLICE:
-            yield tuple(part)
-            part, work = [], 0
-        part.append(arrival)
-        work += more
-    if part:
-        yield tuple(part)
+    return in_slices(((a, _weight(a)) for a in arrivals), _ROWS_OF_SLICE)
+
+
+def _weight(arrival: Arrival) -> int:
+    """How many rows would take as long to write."""
+    pictures = sum(map(len, arrival.pictures.values()))
+    return _ROWS_OF_CARD + len(arrival.log) + pictures // _BYTES_OF_ROW
 
 
 def take_in(
@@ -212,7 +216,8 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """The rows of the log that a card brings; the others are counted."""
     now, left = present
-    rows = {}
+    rows: dict[int, dict[str, Any]] = {}
+    room = CARD_LOG.most - len(books.logs.get(arrival.card, ()))
     for came in arrival.log:
         times = books.moments.get((arrival.card, came.rating or came.act), [])
         if came.act == "bury" and _is_over(learner, came.at, now):
@@ -221,6 +226,8 @@ def _rows(
             left[_NO_MOMENT] += 1
         elif came.at in rows or _is_there(times, came.at):
             left[_ALREADY] += 1
+        elif len(rows) >= room:
+            left[_FULL_LOG] += 1
         else:
             rows[came.at] = _row(arrival, learner, came)
     return list(rows.values())

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Row, delete, insert, select
 from sqlmodel import Session
@@ -12,6 +12,7 @@ from app.exchange.store.held import ASIDE, LOG, LOGGED
 
 _AT_ONCE = 500  # names in one question
 Logs = Mapping[str, Sequence[Row[Any]]]
+Item = TypeVar("Item")
 
 
 class Place(Protocol):
@@ -80,6 +81,22 @@ def logs_of(
 def in_time(logs: Logs) -> list[Row[Any]]:
     """All rows of some logs, one card after the other."""
     return [row for log in logs.values() for row in log]
+
+
+def in_slices(
+    weighed: Iterable[tuple[Item, int]], most: int
+) -> Iterator[tuple[Item, ...]]:
+    """Items in parts whose weights add up to `most`, or of one that is heavier."""
+    part: list[Item] = []
+    work = 0
+    for item, weight in weighed:
+        if part and work + weight > most:
+            yield tuple(part)
+            part, work = [], 0
+        part.append(item)
+        work += weight
+    if part:
+        yield tuple(part)
 
 
 def in_parts(cards: Iterable[str]) -> Iterator[Sequence[str]]:

@@ -3,16 +3,16 @@
 import datetime as dt
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.store import act_on
 from app.errors import Problem
 from app.flashcards.about import about
 from app.flashcards.forms import Acted, ActForm
-from app.flashcards.onward import later, onward, wish_of
+from app.flashcards.onward import onward, wish_of
 from app.flashcards.review_table import find_card
-from app.learners.desk import Desk, Reader, Writer
+from app.learners.desk import Desk, Reader, run_reading, run_writing
 from app.scheduling import Act, refusal
 
 router = APIRouter()
@@ -31,15 +31,28 @@ def show(
 
 
 @router.post("/{card}/acts")
-def act(desk: Writer, card: str, sent: Acted) -> Response:
-    """Write down what is set; undo takes it back like a grade."""
-    found = find_card(desk, card).card
-    wish = wish_of(desk, sent.topic, sent.more)
-    when = (desk.now, desk.day, sent.token)
-    number = act_on(desk.db, desk.learner.id, found, _act(desk, sent), when)
+async def act(request: Request, card: str, sent: Acted) -> Response:
+    """Write down what is set; undo takes it back like a grade.
+
+    The next card is looked for when that is on disk: the plan of the day is made anew,
+    which takes long, and others who write would wait for it.
+    """
+    number = await run_writing(request, lambda desk: _write(desk, card, sent))
     if sent.page:
         return RedirectResponse(f"/flashcards/{card}/more?done={sent.act}", 303)
-    return onward(later(desk), wish, undo=number or 0)
+
+    def answer(desk: Desk) -> Response:
+        return onward(desk, wish_of(desk, sent.topic, sent.more), undo=number)
+
+    return await run_reading(request, answer)
+
+
+def _write(desk: Desk, card: str, sent: ActForm) -> int:
+    """Keep the act; returns its number in the log, 0 where it was there already."""
+    found = find_card(desk, card).card
+    wish_of(desk, sent.topic, sent.more)  # refused before anything is kept
+    when = (desk.now, desk.day, sent.token)
+    return act_on(desk.db, desk.learner.id, found, _act(desk, sent), when) or 0
 
 
 def _act(desk: Desk, sent: ActForm) -> Act:

@@ -3,6 +3,7 @@
 import dataclasses
 
 from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.names import is_added
@@ -13,15 +14,16 @@ from app.flashcards.form_body import sent
 from app.flashcards.forms import (
     GradeForm,
     Suspended,
+    SuspensionForm,
+    UndoForm,
     Undone,
     Wished,
-    WishForm,
 )
 from app.flashcards.late_grades import late, refuse_others
-from app.flashcards.onward import later, onward, undoable, wish_of
+from app.flashcards.onward import onward, undoable, wish_of
 from app.flashcards.review_table import Table, Wish, find_card, known, lay, turn_of
 from app.learners.current import writing
-from app.learners.desk import Desk, Reader, Writer, desk_of
+from app.learners.desk import Desk, Reader, desk_of, run_reading, run_writing
 from app.scheduling import Grade, is_leech
 from app.web.clock import milliseconds
 from app.web.render import page
@@ -47,12 +49,8 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
 
 
 @router.get("/{card}/answer")
-async def answer(desk: Reader, card: str, wished: Wished) -> HTMLResponse:
+def answer(desk: Reader, card: str, wished: Wished) -> HTMLResponse:
     """The card with its answer and the four grades, as a fragment."""
-    return await aside(desk.db, lambda: _answer(desk, card, wished))
-
-
-def _answer(desk: Desk, card: str, wished: WishForm) -> HTMLResponse:
     held = store.find(desk.db, desk.learner.id, find_card(desk, card).card.id)
     return page(
         desk.request,
@@ -86,8 +84,9 @@ async def review(request: Request) -> Response:
         done = await aside(db, lambda: _grade(desk, card, graded))
     async with reading_session(request) as db:
         after = await desk_of(request, learner, db)
-        return await aside(
-            db, lambda: onward(after, done.wish, undo=done.undo, leech=done.leech)
+        # In a thread: on some days the first grade waits for the plan of the day.
+        return await run_in_threadpool(
+            onward, after, done.wish, undo=done.undo, leech=done.leech
         )
 
 
@@ -109,24 +108,47 @@ def _grade(desk: Desk, card: str, graded: GradeForm) -> _Graded:
 
 
 @router.post("/undo")
-def undo(desk: Writer, undone: Undone) -> Response:
-    """Take the last grade, or what was set by hand, back and show its card again."""
+async def undo(request: Request, undone: Undone) -> Response:
+    """Take the last grade, or what was set by hand, back and show its card again.
+
+    The card is laid out when that is on disk, as after a grade.
+    """
+    card = await run_writing(request, lambda desk: _undo(desk, undone))
+
+    def answer(desk: Desk) -> Response:
+        return onward(desk, wish_of(desk, undone.topic, undone.more, card))
+
+    return await run_reading(request, answer)
+
+
+def _undo(desk: Desk, undone: UndoForm) -> str:
+    """Take it back; returns its card, empty where it was not the last any more."""
+    wish_of(desk, undone.topic, undone.more)  # refused before anything is kept
     when = (desk.now, desk.day)
     cards = desk.library.cards
-    card = store.undo(desk.db, desk.learner.id, undone.review, when, cards)
-    wish = wish_of(desk, undone.topic, undone.more, card or "")
-    return onward(later(desk), wish)
+    return store.undo(desk.db, desk.learner.id, undone.review, when, cards) or ""
 
 
 @router.post("/{card}/suspension")
-def suspend(desk: Writer, card: str, wanted: Suspended) -> Response:
+async def suspend(request: Request, card: str, wanted: Suspended) -> Response:
     """Put a card aside, or take it up again."""
-    found = find_card(desk, card).card
-    store.suspend(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
+    topic = await run_writing(request, lambda desk: _suspend(desk, card, wanted))
     if wanted.deck:
-        where = "#own" if is_added(card) else f"?topic={found.topic}"
+        where = "#own" if is_added(card) else f"?topic={topic}"
         return RedirectResponse(f"/flashcards/deck{where}", 303)
-    return onward(desk, wish_of(desk, wanted.topic, wanted.more))
+
+    def answer(desk: Desk) -> Response:
+        return onward(desk, wish_of(desk, wanted.topic, wanted.more))
+
+    return await run_reading(request, answer)
+
+
+def _suspend(desk: Desk, card: str, wanted: SuspensionForm) -> str:
+    """Write it down; returns the topic of the card."""
+    found = find_card(desk, card).card
+    wish_of(desk, wanted.topic, wanted.more)  # refused before anything is kept
+    store.suspend(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
+    return found.topic
 
 
 def _is_bare(table: Table) -> bool:

@@ -2,15 +2,15 @@
 
 import dataclasses
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.errors import Conflict, NotFound
-from app.learners.desk import Desk, Reader, Writer
+from app.learners.desk import Desk, Reader, run_reading, run_writing
 from app.mastery.bank import domain_of
 from app.questions.asking import new_token, title_of
 from app.quiz import store
-from app.quiz.forms import AskedFor, RunWished, ScoreWished, Sent
+from app.quiz.forms import AskedFor, RunForm, RunWished, ScoreWished, Sent
 from app.quiz.placement import draw_placement
 from app.quiz.practice import Wish, choose
 from app.quiz.showing import (
@@ -47,20 +47,30 @@ class Placed:
 
 
 @router.post("/runs")
-def begin(desk: Writer, wanted: RunWished) -> Response:
-    """Choose the questions of a run and go to the first."""
-    wish = wanted.wish
+async def begin(request: Request, wanted: RunWished) -> Response:
+    """Choose the questions of a run and go to the first.
+
+    They are chosen before the write transaction: everything that was ever answered is
+    looked at for it.
+    """
+    items = await run_reading(request, lambda desk: _choose(desk, wanted.wish))
+    run = await run_writing(request, lambda desk: _begin(desk, wanted, items))
+    return RedirectResponse(f"/quiz/runs/{run}", 303)
+
+
+def _choose(desk: Desk, wish: Wish) -> tuple[str, ...]:
+    """The questions of a run; raises Conflict where there are none."""
     items = _missed_of(desk, wish) if wish.mode == "retry" else _chosen(desk, wish)
     if not items:
         words = _NOTHING.get(wish.mode, "This course has no questions yet.")
         raise Conflict(words, "Choose another way to practice.")
-    run = store.begin_run(
-        desk.db,
-        desk.learner.id,
-        Wanted(wanted.token or new_token(), wish.mode, wish.scope, items),
-        desk.now,
-    )
-    return RedirectResponse(f"/quiz/runs/{run}", 303)
+    return items
+
+
+def _begin(desk: Desk, wanted: RunForm, items: tuple[str, ...]) -> int:
+    wish = wanted.wish
+    run = Wanted(wanted.token or new_token(), wish.mode, wish.scope, items)
+    return store.begin_run(desk.db, desk.learner.id, run, desk.now)
 
 
 @router.post("/score")
