@@ -49,8 +49,8 @@ from app.web.clock import system_clock
 from app.web.course import with_calculators
 from app.web.front.admission import Admission, Bounds
 from app.web.front.body import Intake, Patience
-from app.web.front.client_slots import ClientSlots
 from app.web.front.cookie_renaming import CookieNames
+from app.web.front.fair_slots import FairSlots
 from app.web.front.middleware import Door, Front
 from app.web.front.proxies import Proxies
 from app.web.front.rate_counting import Rates
@@ -65,6 +65,11 @@ from app.web.visitor import Doorkeeper
 # The files of the course are looked at twenty times a second at most: nobody saves one
 # and reloads faster, and a look takes a millisecond from all other requests.
 _GLANCE = 0.05
+# Requests that a process works on at a time; others wait. Pages need the processor, of
+# which Python uses one: with more at a time each would only take longer. Forms have
+# slots of their own, so that they do not wait behind pages, nor pages behind a locked
+# database. Estimates and files wait for others once more.
+_SLOTS = {"pages": 8, "forms": 8, "estimates": 8, "files": 32}
 
 
 def create_app(
@@ -206,7 +211,10 @@ def _door(app: FastAPI) -> Door:
         doorkeeper=state.doorkeeper,
         clock=state.clock,
         intake=Intake(Patience(settings.request_seconds)),
-        slots=ClientSlots(settings.client_requests),
+        slots={
+            name: FairSlots(total, settings.client_requests)
+            for name, total in _SLOTS.items()
+        },
         rates=state.rates,
         routes=RouteNames(app),
         https=settings.https,

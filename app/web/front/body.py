@@ -5,7 +5,6 @@ the queue of writers or a connection of the pool meanwhile.
 """
 
 import asyncio
-import collections
 import contextlib
 import dataclasses
 import tempfile
@@ -15,6 +14,8 @@ from typing import IO
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
+
+from app.web.front.fair_slots import FairSlots
 
 _IN_MEMORY = 64 * 1024  # larger bodies wait on disk
 _LARGE = 256 * 1024  # any form may have as much; larger bodies, which are files, queue
@@ -46,8 +47,7 @@ class Intake:
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
-        self._senders: collections.Counter[str] = collections.Counter()
-        self._waiting: list[_Waiter] = []
+        self._slots = FairSlots(patience.files, patience.of_one_client)
 
     @contextlib.asynccontextmanager
     async def whole(
@@ -76,46 +76,16 @@ class Intake:
         if size <= _LARGE:
             yield
             return
-        await self._wait_for_place(_Waiter(client), self._patience.seconds_for(room))
-        try:
-            yield
-        finally:
-            self._release(client)
-
-    async def _wait_for_place(self, waiter: "_Waiter", seconds: float) -> None:
-        self._waiting.append(waiter)
-        self._admit()
-        try:
-            async with asyncio.timeout(seconds):
-                await waiter.turn
-        except BaseException as error:
-            if waiter in self._waiting:
-                self._waiting.remove(waiter)
-            else:  # it was given a place at the moment at which it gave up
-                self._release(waiter.client)
-            if isinstance(error, TimeoutError):
+        async with contextlib.AsyncExitStack() as stack:
+            seconds = self._patience.seconds_for(room)
+            slot = self._slots.occupy(client, seconds=seconds)
+            try:
+                await stack.enter_async_context(slot)
+            except TimeoutError:
                 words = "Other files are being sent just now. Send yours in a minute."
                 told = {"retry-after": "60", "connection": "close"}
                 raise HTTPException(503, words, told) from None
-            raise
-
-    def _release(self, client: str) -> None:
-        self._senders[client] -= 1
-        if not self._senders[client]:
-            del self._senders[client]
-        self._admit()
-
-    def _admit(self) -> None:
-        """Give free places to those who wait: first to clients that have none."""
-        patience, senders = self._patience, self._senders
-        while self._waiting and senders.total() < patience.files:
-            first = min(self._waiting, key=lambda waiter: senders[waiter.client])
-            if senders[first.client] >= patience.of_one_client:
-                return
-            self._waiting.remove(first)
-            senders[first.client] += 1
-            if not first.turn.done():
-                first.turn.set_result(None)
+            yield
 
     async def _pour(self, receive: Receive, kept: IO[bytes], room: int) -> None:
         """Write a body down; raises HTTPException 408 where it takes too long."""
@@ -137,14 +107,6 @@ class Intake:
         except TimeoutError:
             words = "The rest of the request did not arrive in time. Send it again."
             raise HTTPException(408, words, {"connection": "close"}) from None
-
-
-class _Waiter:
-    """Somebody who waits for a place; `turn` is done when there is one."""
-
-    def __init__(self, client: str) -> None:
-        self.client = client
-        self.turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
 
 def _replayed(kept: IO[bytes], receive: Receive) -> Receive:

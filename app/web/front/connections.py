@@ -26,6 +26,7 @@ _SPARE = 150  # files that a process needs besides its connections
 _STALLED = 60.0  # seconds in which a client reads nothing of its response
 _REST_OF_BODY = 1.0  # seconds for the rest of a body whose response has been sent
 _PIPELINED = 8  # requests sent ahead of their responses; browsers send none
+_PIECE = 16 * 1024  # bytes that are parsed before looking whether to go on
 # Without a limit the kernel buffers up to 4 MB for a client that does not read, and a
 # slow one shows no progress for minutes.
 _SEND_BUFFER = 256 * 1024
@@ -105,7 +106,10 @@ class GuardedProtocol(HttpToolsProtocol):
             self._timer = self._timer or self._soon(
                 self._limits.head_seconds, self._too_slow
             )
-        super().data_received(data)
+        for begin in range(0, len(data), _PIECE):
+            super().data_received(data[begin : begin + _PIECE])
+            if self.transport.is_closing():  # the rest is not worth parsing
+                return
         if self._head > self._limits.head_bytes:
             self._refuse_head()
 

@@ -20,11 +20,11 @@ from app.web.compression import Packed
 from app.web.front.admission import Admission
 from app.web.front.body import Intake
 from app.web.front.characters import refuse_null, without_null
-from app.web.front.client_slots import ClientSlots
 from app.web.front.course_paths import way
+from app.web.front.fair_slots import FairSlots
 from app.web.front.headers import security
 from app.web.front.http_exchange import Exchange
-from app.web.front.rate_counting import QUEUED, Rates, kind_of
+from app.web.front.rate_counting import SLOW, Rates, kind_of
 from app.web.metrics import Metrics
 from app.web.page_cache import KeptPage, Moment, Pages, Wish
 from app.web.static import StaticFiles
@@ -41,6 +41,7 @@ class Door:
     """What the front works with; `uploads` are the addresses that take files.
 
     Each says how many bytes may be sent to it, instead of the few that a form needs.
+    `slots` are those of pages, forms, estimates and files.
     """
 
     static: StaticFiles
@@ -49,7 +50,7 @@ class Door:
     doorkeeper: Doorkeeper
     clock: Callable[[], dt.datetime]
     intake: Intake
-    slots: ClientSlots
+    slots: Mapping[str, FairSlots]
     rates: Rates
     routes: RouteNames
     https: bool
@@ -193,9 +194,10 @@ class Front:
                     receive, exchange.headers, door.room(exchange), exchange.client
                 )
             )
-            # Files take long: they have slots of their own, so that pages go on.
-            client = exchange.client + (work if work in QUEUED else "")
-            await stack.enter_async_context(door.slots.occupy(client))
+            slots = door.slots[
+                SLOW.get(work) or ("forms" if exchange.writes else "pages")
+            ]
+            await stack.enter_async_context(slots.occupy(exchange.client))
             kind = exchange.headers.get(b"content-type", b"")
             await self._app(inner, without_null(whole, kind), exchange.record)
 

@@ -16,8 +16,13 @@ from app.web.front.rate_setting import Rate, read_rates
 
 _CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
 _EXPORTS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
-QUEUED = {"exports", "imports"}
-"""Kinds of work that may take a minute, or wait so long for others."""
+SLOW = {
+    "comparisons": "estimates",
+    "estimates": "estimates",
+    "exports": "files",
+    "imports": "files",
+}
+"""Kinds of work that take long, or wait for others; which slots they have."""
 _BY_START = (
     ("/calculators/compare", "comparisons"),
     ("/calculators/", "estimates"),

@@ -1,0 +1,73 @@
+"""Slots for requests that are worked on at a time, shared fairly between clients."""
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator
+
+
+@dataclasses.dataclass(eq=False, slots=True)
+class _Waiter:
+    """A request that waits; `admitted` is done when it has a slot."""
+
+    client: str
+    admitted: "asyncio.Future[None]"
+
+
+class FairSlots:
+    """`total` slots in all, at most `of_one_client` for each client.
+
+    A free slot goes to the client that holds the fewest, and of those to the request
+    that has waited longest. So a client with a hundred connections waits for itself.
+    """
+
+    def __init__(self, total: int, of_one_client: int) -> None:
+        self._total = total
+        self._of_one_client = of_one_client
+        self._held: collections.Counter[str] = collections.Counter()
+        self._waiting: list[_Waiter] = []
+
+    @contextlib.asynccontextmanager
+    async def occupy(
+        self, client: str, *, seconds: float | None = None
+    ) -> AsyncIterator[None]:
+        """Wait for a slot, and hold it inside of the block.
+
+        Raises TimeoutError when none was free for `seconds`.
+        """
+        loop = asyncio.get_running_loop()
+        waiter = _Waiter(client, loop.create_future())
+        self._waiting.append(waiter)
+        self._admit()
+        try:
+            async with asyncio.timeout(seconds):
+                await waiter.admitted
+        except BaseException:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+            else:  # admitted at the moment at which it gave up
+                self._release(client)
+            raise
+        try:
+            yield
+        finally:
+            self._release(client)
+
+    def _release(self, client: str) -> None:
+        self._held[client] -= 1
+        if not self._held[client]:
+            del self._held[client]
+        self._admit()
+
+    def _admit(self) -> None:
+        held = self._held
+        while self._waiting and held.total() < self._total:
+            free = [w for w in self._waiting if held[w.client] < self._of_one_client]
+            if not free:
+                return
+            first = min(free, key=lambda w: held[w.client])
+            self._waiting.remove(first)
+            held[first.client] += 1
+            if not first.admitted.done():
+                first.admitted.set_result(None)
