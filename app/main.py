@@ -69,7 +69,7 @@ _GLANCE = 0.05
 # which Python uses one: with more at a time each would only take longer. Forms have
 # slots of their own, so that they do not wait behind pages, nor pages behind a locked
 # database. Estimates and files wait for others once more.
-_SLOTS = {"pages": 8, "forms": 8, "estimates": 8, "files": 32}
+_SLOTS = {"pages": 8, "forms": 4, "estimates": 8, "files": 32}
 
 
 def create_app(

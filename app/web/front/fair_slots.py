@@ -6,6 +6,9 @@ import contextlib
 import dataclasses
 from collections.abc import AsyncIterator
 
+_HALF_LIFE = 5.0  # seconds
+_FORGOTTEN = 0.01  # seconds of use that make no difference
+
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Waiter:
@@ -18,14 +21,18 @@ class _Waiter:
 class FairSlots:
     """`total` slots in all, at most `of_one_client` for each client.
 
-    A free slot goes to the client that holds the fewest, and of those to the request
-    that has waited longest. So a client with a hundred connections waits for itself.
+    A free slot goes to the client that holds the fewest, and of those to the one that
+    has held slots for the shortest time lately. So a client with a hundred connections
+    waits for itself, and for others who ask less.
     """
 
     def __init__(self, total: int, of_one_client: int) -> None:
         self._total = total
         self._of_one_client = of_one_client
         self._held: collections.Counter[str] = collections.Counter()
+        # Seconds for which each client has held slots; halved every few seconds.
+        self._used: dict[str, float] = {}
+        self._halved_at = 0.0
         self._waiting: list[_Waiter] = []
 
     @contextlib.asynccontextmanager
@@ -49,10 +56,22 @@ class FairSlots:
             else:  # admitted at the moment at which it gave up
                 self._release(client)
             raise
+        begun = loop.time()
         try:
             yield
         finally:
+            self._note_use(client, begun, loop.time())
             self._release(client)
+
+    def _note_use(self, client: str, begun: float, now: float) -> None:
+        if now - self._halved_at > _HALF_LIFE:
+            self._halved_at = now
+            self._used = {
+                name: seconds / 2
+                for name, seconds in self._used.items()
+                if seconds > _FORGOTTEN
+            }
+        self._used[client] = self._used.get(client, 0.0) + now - begun
 
     def _release(self, client: str) -> None:
         self._held[client] -= 1
@@ -66,7 +85,9 @@ class FairSlots:
             free = [w for w in self._waiting if held[w.client] < self._of_one_client]
             if not free:
                 return
-            first = min(free, key=lambda w: held[w.client])
+            first = min(
+                free, key=lambda w: (held[w.client], self._used.get(w.client, 0.0))
+            )
             self._waiting.remove(first)
             held[first.client] += 1
             if not first.admitted.done():
