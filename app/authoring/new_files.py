@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
-from app.content.identity import SLUG, did_you_mean
+from app.content.identity import LONGEST_ID, SLUG, did_you_mean
 from app.content.live.library import Library, build
 from app.content.live.watched_files import WatchedFiles
 from app.content.model import Topic
+from app.content.parsed import used_ids
 from app.mastery.bank import domain_of as domains_of
 from app.mastery.bank import shares
 from app.questions import kinds
@@ -63,9 +64,7 @@ def read_course(folder: Path) -> Course:
     if not folder.is_dir():
         raise Unwilling(f"{folder} is not a folder; name that of the course.")
     readings, _ = WatchedFiles(folder, None).read()
-    used = {fact.id for r in readings.values() for fact in r.facts}
-    used |= {entry.id for r in readings.values() for entry in r.lock}
-    return Course(folder, build(readings, folder), frozenset(used))
+    return Course(folder, build(readings, folder), frozenset(used_ids(readings)))
 
 
 def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path]:
@@ -275,7 +274,7 @@ def _fresh(name: str, used: set[str]) -> str:
 
 
 def _sound(slug: str, title: str = "x") -> None:
-    if not SLUG.match(slug) or len(slug) > 80:
+    if not SLUG.match(slug) or len(slug) > LONGEST_ID:
         raise Unwilling(
             f"“{slug}” cannot stand in an address; use lower-case letters, digits "
             "and single hyphens: kv-cache."

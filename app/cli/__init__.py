@@ -131,6 +131,13 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what --fix would write"
     )
     check.add_argument(
+        "--accept",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="with --fix: this item is the same as before, whatever it says now",
+    )
+    check.add_argument(
         "--verbose", action="store_true", help="show where Headroom itself failed"
     )
     check.add_argument(

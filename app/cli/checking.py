@@ -27,6 +27,8 @@ def check_content(given: argparse.Namespace) -> int:
         return _explained(given.explain.upper())
     if given.dry_run and not given.fix:
         raise Stop("--dry-run shows what --fix would write; say --fix as well.")
+    if given.accept and not given.fix:
+        raise Stop("--accept says what --fix may enter; say --fix as well.")
     with _failures(shown=given.verbose):
         return _checked(given)
 
@@ -99,7 +101,8 @@ def _fix(folder: Path, given: argparse.Namespace) -> None:
     Where a program reads the problems, the difference goes to people.
     """
     today = dt.datetime.now(dt.UTC).date()
-    made = changes(folder, today) if given.dry_run else fix_folder(folder, today)
+    make = changes if given.dry_run else fix_folder
+    made = make(folder, today, given.accept)
     out = sys.stdout if given.format == "text" else sys.stderr
     for words in (as_diff(made), note_on(made, written=not given.dry_run)):
         if words:

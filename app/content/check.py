@@ -5,11 +5,12 @@ import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from app.content.fixing import LOCK, fix_folder
+from app.content.fixing import fix_folder
 from app.content.git_index import is_tracked
 from app.content.live.library import problems_of
 from app.content.live.watched_files import WatchedFiles, without_collection
 from app.content.problems import Problem, problem
+from app.content.rules.id_evidence import LOCK
 
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
 

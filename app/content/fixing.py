@@ -5,22 +5,27 @@ import datetime as dt
 import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
-from app.content.identity import slug
+from app.content.identity import LONGEST_ID, slug
+from app.content.live.library import problems_of
 from app.content.live.shared import file_of
 from app.content.live.watched_files import WatchedFiles
-from app.content.parsed import Fact, LockEntry, ParsedFile
+from app.content.parsed import Fact, LockEntry, ParsedFile, used_ids
 from app.content.problems import Problem
 from app.content.read import parse
 from app.content.read.lock import write_lock
-from app.content.rules.bank import Bank, check_identity, locked_keys
+from app.content.rules.bank import Bank, locked_keys, owners_of
+from app.content.rules.id_evidence import LOCK, Claim
+from app.content.rules.id_owners import Owners
 from app.content.rules.reviews import is_unreviewed, reviewed_of
 from app.content.source_file import Edit
 
-LOCK = "ids.lock"
 _LONGEST = 48
+_LINE_END = re.compile(r"(\r\n|\r|\n)")
+_MARK = "\ufeff"  # that a file may begin with, and that no column counts
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -32,29 +37,33 @@ class Change:
     after: str
 
 
-def fix_folder(folder: Path, today: dt.date) -> list[Change]:
+def fix_folder(
+    folder: Path, today: dt.date, accepted: Collection[str] = ()
+) -> list[Change]:
     """Write what needs no judgment; raises OSError where a file cannot be written."""
-    made = changes(folder, today)
+    made = changes(folder, today, accepted)
     for change in made:
         _write(file_of(folder, change.path), change.after)
     return made
 
 
-def changes(folder: Path, today: dt.date) -> list[Change]:
-    """What `fix_folder` would write: missing ids, stale figures, then ids.lock."""
+def changes(
+    folder: Path, today: dt.date, accepted: Collection[str] = ()
+) -> list[Change]:
+    """What `fix_folder` would write: missing ids, stale figures, then ids.lock.
+
+    `accepted` are ids whose items are the same as before, whatever they say now.
+    """
     readings, _ = WatchedFiles(folder, None).read()
-    ids = _ids(readings)
-    copies = [p for p in check_identity(Bank(readings, today)) if p.code == "E08"]
+    ids = _id_edits(owners_of(Bank(readings, today), accepted), used_ids(readings))
     made = []
     for path, reading in readings.items():
-        lines = _lines(file_of(folder, path))
-        wanted = [p for p in reading.problems if p.code == "E01"]
-        wanted += [p for p in copies if p.path == path]
-        edits = [*reading.edits, *_id_edits(wanted, lines, ids)]
+        edits = [*reading.edits, *ids.get(path, ())]
         if edits:
             made.append(_edited(folder, path, edits))
             readings[path] = parse(made[-1].after, path)
-    return [c for c in (*made, _lock(folder, readings, today)) if c.before != c.after]
+    lock = _lock(folder, readings, today, accepted)
+    return [c for c in (*made, lock) if c.before != c.after]
 
 
 def as_diff(made: Iterable[Change]) -> str:
@@ -90,46 +99,16 @@ def note_on(made: Iterable[Change], *, written: bool) -> str:
     )
 
 
-def _ids(readings: dict[str, ParsedFile]) -> set[str]:
-    """Every id in use or ever used."""
-    used = {f.id for r in readings.values() for f in r.facts}
-    return used | {e.id for r in readings.values() for e in r.lock}
-
-
-def _lines(path: Path) -> list[str]:
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def _id_edits(
-    problems: Iterable[Problem], lines: list[str], ids: set[str]
-) -> Iterable[Edit]:
-    """New ids: below a heading without one, behind an empty `q:`, for a copy."""
-    for problem in problems:
-        at, line = problem.line, lines[problem.line - 1]
-        if problem.code == "E08":
-            at, line = _comment_of(problem.line, lines)
-            old = f"q: {problem.item}"
-            yield Edit(at, line.find(old) + 1, old, f"q: {_new(problem.item, ids)}")
-        elif line.lstrip().startswith("#"):
-            name = _new(_heading_slug(line), ids)
-            yield Edit(at, 1, line, f"{line}\n<!-- q: {name} -->")
-        else:
-            name = _new(_heading_slug(_heading_above(at, lines)), ids)
-            found = re.search(r"q[ \t]*:[ \t]*", line)
-            if found:
-                yield Edit(at, found.start() + 1, found[0], f"q: {name} ".rstrip())
-
-
-def _comment_of(line: int, lines: list[str]) -> tuple[int, str]:
-    for at in range(line, min(line + 4, len(lines) + 1)):
-        if re.search(r"q\s*:", lines[at - 1]):
-            return at, lines[at - 1]
-    return line, lines[line - 1]
-
-
-def _heading_above(line: int, lines: list[str]) -> str:
-    return next((t for t in reversed(lines[:line]) if t.startswith("#")), "item")
+def _id_edits(owners: Owners, used: set[str]) -> dict[str, list[Edit]]:
+    """New ids by file: for items that have none, and for copies."""
+    edits: dict[str, list[Edit]] = defaultdict(list)
+    for path, item in owners.unidentified:
+        edits[path].append(item.edit(_new(_heading_slug(item.title), used)))
+    for copy in owners.copies:
+        line, column = copy.fact.id_at
+        old = copy.fact.id
+        edits[copy.path].append(Edit(line, column, old, _new(old, used)))
+    return edits
 
 
 def _heading_slug(heading: str) -> str:
@@ -142,7 +121,8 @@ def _new(name: str, ids: set[str]) -> str:
     found, count = name, 1
     while found in ids:
         count += 1
-        found = f"{name}-{count}"
+        end = f"-{count}"
+        found = name[: LONGEST_ID - len(end)].rstrip("-") + end
     ids.add(found)
     return found
 
@@ -150,15 +130,17 @@ def _new(name: str, ids: set[str]) -> str:
 def _edited(folder: Path, path: str, edits: Iterable[Edit]) -> Change:
     """Make the edits from the last to the first, keeping the file's line ends."""
     raw = file_of(folder, path).read_bytes().decode("utf-8")
-    ending = "\r\n" if "\r\n" in raw else "\n"
-    lines = raw.replace("\r\n", "\n").split("\n")
+    parts = _LINE_END.split(raw)  # lines, and between them their ends
+    ends = [*parts[1::2], parts[1] if len(parts) > 1 else "\n"]
     ordered = sorted(edits, key=lambda e: (e.line, e.column), reverse=True)
     for edit in dict.fromkeys(ordered):
-        line, start = lines[edit.line - 1], edit.column - 1
+        at = 2 * (edit.line - 1)
+        line = parts[at]
+        start = edit.column - 1 + (line[:1] == _MARK and at == 0)
         if line[start:].startswith(edit.old):
-            end = start + len(edit.old)
-            lines[edit.line - 1] = line[:start] + edit.new + line[end:]
-    return Change(path, raw, ending.join("\n".join(lines).split("\n")))
+            new = edit.new.replace("\n", ends[edit.line - 1])
+            parts[at] = line[:start] + new + line[start + len(edit.old) :]
+    return Change(path, raw, "".join(parts))
 
 
 def _write(path: Path, text: str) -> None:
@@ -171,20 +153,36 @@ def _write(path: Path, text: str) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _lock(folder: Path, readings: Mapping[str, ParsedFile], today: dt.date) -> Change:
-    """Enter new ids and new wordings; what vanished stays until it is retired."""
+def _lock(
+    folder: Path,
+    readings: Mapping[str, ParsedFile],
+    today: dt.date,
+    accepted: Collection[str],
+) -> Change:
+    """Enter new ids and new wordings; what vanished stays until it is retired.
+
+    The line of an item that is in doubt or in error stays as it is.
+    """
     before = readings.get(LOCK)
     entries = {e.id: e for e in before.lock} if before else {}
-    for path, reading in readings.items():
-        read = reviewed_of(path, readings)
-        for fact in reading.facts:
-            entry = _entered(fact, entries.get(fact.id), today)
-            entries[fact.id] = _reviewed(entry, fact, read, today)
+    owners = owners_of(Bank(readings, today), accepted)
+    refused = {p.item for p in problems_of(readings, folder, today) if _is_error(p)}
+    for name, owner in owners.items.items():
+        refuses = owner.fact.broken if name in accepted else name in refused
+        if refuses or name in owners.doubtful:
+            continue
+        read = reviewed_of(owner.path, readings)
+        entry = _entered(owner, entries.get(name), today)
+        entries[name] = _reviewed(entry, owner.fact, read, today)
     lock = folder / LOCK
     old = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # What cannot be read would be lost if it were written anew.
     whole = before is None or not before.problems
     return Change(LOCK, old, write_lock(entries.values()) if whole else old or "")
+
+
+def _is_error(found: Problem) -> bool:
+    return found.severity == "error"
 
 
 def _reviewed(
@@ -198,14 +196,20 @@ def _reviewed(
     return dataclasses.replace(entry, key=fact.key, read=read.isoformat())
 
 
-def _entered(fact: Fact, known: LockEntry | None, today: dt.date) -> LockEntry:
-    if known is None:
-        seen = today.isoformat()
-        return LockEntry(fact.id, fact.type, seen, "", fact.sketch, fact.options, 0)
-    if known.retired or fact.broken:
-        return known
-    names = locked_keys(known, fact)
-    options = tuple((names.get(key, key), digest) for key, digest in fact.options)
-    return dataclasses.replace(
-        known, type=fact.type, sketch=fact.sketch, options=options
+def _entered(owner: Claim, known: LockEntry | None, today: dt.date) -> LockEntry:
+    fact = owner.fact
+    names = locked_keys(known, fact) if known else {}
+    return LockEntry(
+        fact.id,
+        fact.type,
+        known.first_seen if known else today.isoformat(),
+        "",
+        fact.sketch,
+        tuple((names.get(key, key), digest) for key, digest in fact.options),
+        0,
+        known.key if known else "",
+        known.read if known else "",
+        fact.heading,
+        fact.body,
+        owner.path,
     )

@@ -15,6 +15,7 @@ LARGEST_SAMPLE = 0xFFFFFF
 _LOW_BITS = LARGEST_SAMPLE.__and__
 _WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
 SLUG = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
+LONGEST_ID = 80
 
 
 def slug(text: str) -> str:
@@ -45,6 +46,11 @@ def key(*parts: str) -> str:
 def revision(text: str) -> str:
     """The hash of an item's content; white space does not count."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
+
+
+def words_hash(text: str) -> str:
+    """A hash of the words of a text alone; empty where there is nothing."""
+    return revision(normal(text) or text)[:8] if text.strip() else ""
 
 
 def sketch(text: str) -> tuple[int, ...]:

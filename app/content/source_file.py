@@ -6,11 +6,17 @@ import itertools
 import re
 from typing import Literal
 
+from app.content.identity import LONGEST_ID
 from app.content.limits import A_PROBLEM, MOST_EFFORT, TooMuch
 from app.content.problems import Problem, failure, problem
 
 _MOST_SOUGHT = 500_000_000  # characters looked through for the places of problems
-
+# An id as it stands in a comment of which a part may be missing or misspelled.
+_CLAIMED = re.compile(
+    r"(?:^|[\s<!-])(?:q|id|question)(?:\s*[:=]\s*|[ \t]+)[\"']?"
+    r"([a-z0-9]+(?:-[a-z0-9]+)*)",
+    re.IGNORECASE,
+)
 
 Reference = Literal[
     "objective",
@@ -50,6 +56,36 @@ class Edit:
     new: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unidentified:
+    """An item without an id: its words, and how `--fix` writes an id into it.
+
+    `old` at (line, column) becomes `before`, the id and `after`. `named` are words in
+    its comments that may be meant as its id; `heading` and `body` hashes of its words.
+    """
+
+    line: int
+    column: int
+    old: str
+    before: str
+    after: str
+    title: str
+    named: tuple[str, ...]
+    sketch: tuple[int, ...]
+    heading: str
+    body: str
+
+    @property
+    def full_sketch(self) -> tuple[int, ...]:
+        """Its sketch with its comment, which says nothing."""
+        return self.sketch
+
+    def edit(self, name: str) -> Edit:
+        """The edit that gives it an id."""
+        new = f"{self.before}{name}{self.after}"
+        return Edit(self.line, self.column, self.old, new)
+
+
 @dataclasses.dataclass(slots=True)
 class Manuscript:
     """The text of one file, and the notes taken while reading it.
@@ -63,6 +99,8 @@ class Manuscript:
     problems: list[Problem] = dataclasses.field(default_factory=list)
     mentions: list[Mention] = dataclasses.field(default_factory=list)
     edits: list[Edit] = dataclasses.field(default_factory=list)
+    claims: list[tuple[str, int]] = dataclasses.field(default_factory=list)
+    unidentified: list[Unidentified] = dataclasses.field(default_factory=list)
     item: str = ""
     line: int = 1
     mark: int = 0
@@ -102,6 +140,12 @@ class Manuscript:
     ) -> None:
         """Note a word to be checked against the other files."""
         self.mentions.append(Mention(kind, value, line, column, self.item))
+
+    def claim(self, comment: str, line: int) -> None:
+        """Note the id in a broken comment: its item may be the one that has it."""
+        found = _CLAIMED.search(comment)
+        if found and len(found[1]) <= LONGEST_ID:
+            self.claims.append((found[1].lower(), line))
 
     def spend(self, effort: float, once_for: str = "") -> None:
         """Count what reading costs; raises TooMuch where a file asks too much.

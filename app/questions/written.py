@@ -36,7 +36,10 @@ class Comment:
 
 @dataclasses.dataclass(slots=True)
 class Draft:
-    """An item as written: its heading, its comment and what follows them."""
+    """An item as written: its heading, its comment and what follows them.
+
+    `text` is all of it, `below` what stands below its comment.
+    """
 
     heading: Token
     comment: Comment
@@ -45,6 +48,7 @@ class Draft:
     level: int
     text: str
     broken: bool = False
+    below: str = ""
 
 
 @dataclasses.dataclass(slots=True)

@@ -104,6 +104,7 @@ def test_fix_never_reuses_an_id_of_the_lock(course: Path) -> None:
 
 
 def test_fix_gives_a_copy_an_id_of_its_own(course: Path) -> None:
+    check(course, fix=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     text = quiz.read_text()
     start = text.index("### How much memory do the BF16")

@@ -33,6 +33,7 @@ from app.content.rules.bank import Bank
 from app.content.rules.course import check_drafts, check_fronts, check_order
 from app.content.rules.coverage import check_coverage
 from app.content.rules.drawings import drawings_at
+from app.content.rules.id_evidence import Claim
 from app.content.rules.reviews import check_reviews
 from app.content.rules.topics import check_topics
 from app.content.svg_figures import figure
@@ -58,17 +59,13 @@ class Assembled:
 
 def assemble(bank: Bank) -> Assembled:
     """Put the files together; items with errors are left out, all else stays."""
-    found = rules.check_identity(bank)
-    found += rules.check_mentions(bank)
-    found += [*rules.check_dates(bank), *check_reviews(bank.readings, bank.today)]
+    owners = rules.owners_of(bank)
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
-    questions, cards = _items(bank, pages)
-    found += rules.check_stems(bank, questions)
-    found += check_fronts(cards)
-    found += check_order(bank, pages)
-    found += check_drafts(bank, pages)
-    found += _aimless(questions, pages)
-    found += [_unsourced(q) for q in questions.values() if not q.sources]
+    questions, cards = _items(bank, pages, owners.items)
+    found = [
+        *_across(bank, pages, questions, cards),
+        *_unreviewed(bank, owners.items),
+    ]
     homeless = _homeless(bank, pages)
     found += homeless
     out = _left_out(found)
@@ -82,6 +79,7 @@ def assemble(bank: Bank) -> Assembled:
     authored = Authored(_topics(bank, pages, questions, cards), questions, cards)
     questions, cards, shown = live(questions), live(cards), live(pages)
     topics = _topics(bank, shown, questions, cards)
+    found += owners.problems  # which keep out what does not own its id, and no owner
     # Readings have left out what is broken in itself; a file that broke while it was
     # live is on show as it was, so its newest problems must not take items away.
     found += [p for r in bank.readings.values() for p in r.problems]
@@ -89,6 +87,30 @@ def assemble(bank: Bank) -> Assembled:
     found += check_topics(topics, bank.readings, authored.questions, authored.cards)
     told = tuple(sorted(set(without_beginnings(found, authored))))
     return Assembled(topics, questions, cards, told, authored)
+
+
+def _across(
+    bank: Bank,
+    pages: Mapping[str, Topic],
+    questions: Mapping[str, Question],
+    cards: Mapping[str, Card],
+) -> Iterator[Problem]:
+    """What is wrong between the files of a course, ids and counts apart."""
+    yield from rules.check_mentions(bank)
+    yield from rules.check_dates(bank)
+    yield from rules.check_stems(bank, questions)
+    yield from check_fronts(cards)
+    yield from check_order(bank, pages)
+    yield from check_drafts(bank, pages)
+    yield from _aimless(questions, pages)
+    yield from (_unsourced(q) for q in questions.values() if not q.sources)
+
+
+def _unreviewed(bank: Bank, owners: Mapping[str, Claim]) -> Iterator[Problem]:
+    """W19 for the owners of ids: the key of a copy tells nothing of a review."""
+    for found in check_reviews(bank.readings, bank.today):
+        if _is_of(owners.get(found.item), found.path, found.line):
+            yield found
 
 
 def _left_out(found: list[Problem]) -> set[tuple[str, str]]:
@@ -142,21 +164,27 @@ def _homeless(bank: Bank, pages: Mapping[str, Topic]) -> list[Problem]:
 
 
 def _items(
-    bank: Bank, pages: Mapping[str, Topic]
+    bank: Bank, pages: Mapping[str, Topic], owners: Mapping[str, Claim]
 ) -> tuple[dict[str, Question], dict[str, Card]]:
-    """Every item once, the first of each id, with what it inherits from its page."""
-    renamed = _renamed(bank)
+    """The owner of each id, with what it inherits from its page."""
+    renamed = _renamed(bank, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Card] = {}
-    for _, reading in bank.in_order():
+    for path, reading in bank.in_order():
         for question in reading.questions:
-            if question.id not in questions and question.id not in cards:
+            if _is_of(owners.get(question.id), path, question.place.line):
                 heir = _drawn(_inherit(question, pages), bank)
                 questions[question.id] = _rekeyed(heir, renamed.get(question.id, {}))
         for card in reading.cards:
-            if card.id not in cards and card.id not in questions:
+            owner = owners.get(card.id.removesuffix(REVERSE))
+            if _is_of(owner, path, card.place.line):
                 cards[card.id] = _inherit(card, pages)
     return questions, cards
+
+
+def _is_of(owner: Claim | None, path: str, line: int) -> bool:
+    """Whether it is the owner of an id that stands in a line of a file."""
+    return owner is not None and (owner.path, owner.fact.line) == (path, line)
 
 
 def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
@@ -196,13 +224,12 @@ def _drawn(question: Question, bank: Bank) -> Question:
     return dataclasses.replace(question, answer=answer, revision=words)
 
 
-def _renamed(bank: Bank) -> Renamed:
+def _renamed(bank: Bank, owners: Mapping[str, Claim]) -> Renamed:
     lock = bank.readings.get("ids.lock")
-    entries = {e.id: e for e in lock.lock} if lock else {}
     return {
-        fact.id: names
-        for _, fact in bank.facts()
-        if fact.id in entries and (names := rules.locked_keys(entries[fact.id], fact))
+        e.id: names
+        for e in (lock.lock if lock else ())
+        if e.id in owners and (names := rules.locked_keys(e, owners[e.id].fact))
     }
 
 

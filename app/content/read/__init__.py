@@ -40,6 +40,7 @@ def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
         sheet.give_up(error, "This file")
         sheet.mentions.clear()
         sheet.edits.clear()
+        sheet.unidentified.clear()
         parsed = ParsedFile(path)
     return _closed(sheet, parsed)
 
@@ -96,5 +97,7 @@ def _closed(sheet: Manuscript, parsed: ParsedFile) -> ParsedFile:
         digest=text.hexdigest()[:16],
         mentions=tuple(sheet.mentions),
         edits=tuple(sheet.edits),
+        claims=tuple(dict.fromkeys(sheet.claims)),
+        unidentified=tuple(sheet.unidentified),
         problems=tuple(sorted(set(sheet.problems))),
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from markdown_it.token import Token
 
-from app.content.markdown.syntax import close_of, first_line, last_line
+from app.content.markdown.syntax import MISBEGUN, close_of, first_line, last_line
 from app.content.source_file import Manuscript
 from app.questions.kinds import KINDS
 
@@ -47,6 +47,12 @@ def box_in(token: Token) -> str:
     """The box that a line begins with; a link whose words are “x” is none."""
     found = _BOX.match(token.content) if token.type == "inline" else None
     return found[0] if found and not _is_linked(token) else ""
+
+
+def is_lost_comment(token: Token) -> bool:
+    """Whether a paragraph was to be the comment of a question."""
+    text = token.content if token.type == "inline" else ""
+    return bool(_COMMENT.match(text) or MISBEGUN.match(text))
 
 
 def report_lost(prose: Sequence[Token], sheet: Manuscript) -> None:

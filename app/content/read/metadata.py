@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from app.content import strict_yaml
-from app.content.identity import SLUG, did_you_mean
+from app.content.identity import LONGEST_ID, SLUG, did_you_mean
 from app.content.model import Level, Status
 from app.content.source_file import Manuscript
 from app.content.strict_yaml import Listing, Mapped, Scalar
@@ -298,7 +298,10 @@ def read_comment(content: str, line: int, sheet: Manuscript) -> Comment:
     if rest.strip():
         hint = "Begin the text after the comment on a line of its own."
         sheet.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
-    return Comment(_id(fields, sheet, (line, column)), fields, line, column)
+    found = _id(fields, sheet, (line, column))
+    if not found:
+        sheet.claim(content, line)
+    return Comment(found, fields, line, column)
 
 
 def _refuse_maybe(fields: Mapped, sheet: Manuscript) -> None:
@@ -335,7 +338,7 @@ def _id(fields: Mapped, sheet: Manuscript, where: tuple[int, int]) -> str:
         sheet.report("E01", *where, message, "Run the check with --fix to write one.")
         return ""
     text = strict_yaml.word(node)
-    if not SLUG.match(text) or len(text) > 80:
+    if not SLUG.match(text) or len(text) > LONGEST_ID:
         hint = "Use lower-case letters, digits and single hyphens: kv-cache-size."
         message = f"“{text[:60]}” is not an id."
         sheet.report("E03", node.line, node.column, message, hint)

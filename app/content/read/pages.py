@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from markdown_it.token import Token
@@ -65,7 +65,7 @@ class Page:
 
 def lay_out(
     regions: Sequence[Region],
-    items: dict[str, Question | Card],
+    items: Mapping[tuple[str, int], Question | Card],
     scope: Scope,
     linker: Linker,
 ) -> Page:
@@ -74,7 +74,7 @@ def lay_out(
     desk = _Desk(scope, linker)
     for region in regions:
         if isinstance(region, Draft):
-            desk.embed(items.get(region.comment.id))
+            desk.embed(items.get((region.comment.id, region.line)))
         else:
             desk.lay(_shown(region.tokens))
     desk.close()

@@ -6,11 +6,23 @@ import re
 
 from markdown_it.token import Token
 
-from app.content.markdown.syntax import MISBEGUN, close_of, first_line, tokens
-from app.content.read.lost_answers import UNCLOSED, box_in, report_lost
+from app.content.identity import sketch, words_hash
+from app.content.markdown.syntax import (
+    MISBEGUN,
+    close_of,
+    first_line,
+    last_line,
+    tokens,
+)
+from app.content.read.lost_answers import (
+    UNCLOSED,
+    box_in,
+    is_lost_comment,
+    report_lost,
+)
 from app.content.read.metadata import FileKind, read_comment
 from app.content.rules.source_text import check_blocks
-from app.content.source_file import Manuscript
+from app.content.source_file import Manuscript, Unidentified
 from app.questions.written import Draft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
@@ -19,7 +31,9 @@ _NAMELESS = re.compile(
     r"<!--\s*(?:(?:id|question|type|difficulty|objective)\s*:|q[ \t=]+[\w-])"
 )
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
+_NAMED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _MOST_SHOWN = 60
+_MOST_NAMED = 50
 
 
 @dataclasses.dataclass(slots=True)
@@ -42,6 +56,9 @@ def read_regions(text: str, sheet: Manuscript, kind: FileKind) -> list[Region]:
             sheet.item = ""
             check_blocks(region.tokens, sheet)
             report_lost(region.tokens, sheet)
+            for token in region.tokens:
+                if is_lost_comment(token):
+                    sheet.claim(token.content, first_line(token))
     return regions
 
 
@@ -60,14 +77,17 @@ def cut(text: str, sheet: Manuscript) -> list[Region]:
             regions.append(_draft(found, at, end, sheet))
             at = end
             continue
-        if found[at].type == "html_block" and _COMMENT.match(found[at].content):
-            _report_homeless(found[at], sheet)
-        else:
-            prose.append(found[at])
+        if _is_comment(found[at]):
+            _report_homeless(found[at], prose, sheet)
+        prose.append(found[at])
         at += 1
     if prose:
         regions.append(Prose(prose))
     return regions
+
+
+def _is_comment(token: Token) -> bool:
+    return token.type == "html_block" and bool(_COMMENT.match(token.content))
 
 
 def _with_comments_closed(text: str, sheet: Manuscript) -> str:
@@ -104,17 +124,26 @@ def _empty(lines: list[str], opened: int) -> None:
 
 def _report_unclosed(index: int, sheet: Manuscript) -> None:
     sheet.item = ""
+    sheet.claim("\n".join(sheet.lines[index : index + 3]), index + 1)
     sheet.report(
         "E10", index + 1, 1, "The comment is never closed.", "Write --> there."
     )
 
 
-def _report_homeless(token: Token, sheet: Manuscript) -> None:
+def _report_homeless(token: Token, above: list[Token], sheet: Manuscript) -> None:
+    """E02: a comment that does not stand right below a heading."""
     sheet.item = ""
+    sheet.claim(token.content, first_line(token))
     if _report_glued_above(token, sheet):
         return
     hint = "Put the question's first line above it as a heading: ### What …?"
     message = "The question comment has no heading right above it."
+    headings = (t for t in reversed(above) if t.type == "heading_open" and not t.level)
+    if heading := next(headings, None):
+        hint = (
+            f"Move it up, right below the heading in line {first_line(heading)}; or, "
+            "if it is of another question, write that above it as a heading: ### What …"
+        )
     sheet.report("E02", first_line(token), 1, message, hint)
 
 
@@ -144,9 +173,7 @@ def _is_item(found: list[Token], at: int) -> bool:
     if found[at].type != "heading_open" or found[at].level:
         return False
     after = at + 3
-    if after >= len(found) or found[after].type != "html_block":
-        return False
-    return bool(_COMMENT.match(found[after].content))
+    return after < len(found) and _is_comment(found[after])
 
 
 def _end(found: list[Token], at: int) -> int:
@@ -166,15 +193,18 @@ def _draft(found: list[Token], at: int, end: int, sheet: Manuscript) -> Draft:
     comment = read_comment(found[at + 3].content, first_line(found[at + 3]), sheet)
     broken = any(p.severity == "error" for p in sheet.problems[before:])
     text = "\n".join(sheet.lines[line - 1 : last])
+    below = "\n".join(sheet.lines[last_line(found[at + 3]) : last])
     for token in found[at + 4 : end]:
-        if token.type == "html_block" and _COMMENT.match(token.content):
+        if _is_comment(token):
             _report_second(token, sheet)
             broken = True
     level = int(found[at].tag[1])
-    return Draft(found[at + 1], comment, found[at + 4 : end], line, level, text, broken)
+    body = found[at + 4 : end]
+    return Draft(found[at + 1], comment, body, line, level, text, broken, below)
 
 
 def _report_second(token: Token, sheet: Manuscript) -> None:
+    sheet.claim(token.content, first_line(token))
     if _report_glued_above(token, sheet):
         return
     hint = "An item has one comment: keep the id that it had first."
@@ -208,20 +238,20 @@ def _report_unnamed(prose: list[Token], kind: FileKind, sheet: Manuscript) -> No
     In a file of items one box is enough; on a page a list of tasks counts
     only when something in it is ticked. In a file of cards any text is a back.
     """
-    heading: Token | None = None
+    heading = -1
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
-            heading = None if _has_broken_comment(prose, at) else token
-            if heading and kind == "cards" and _has_back(prose, at):
-                _report_nameless(heading, _nameless_below(heading, prose), sheet)
-                heading = None
+            heading = -1 if _has_broken_comment(prose, at) else at
+            if heading >= 0 and kind == "cards" and _has_back(prose, at):
+                _report_nameless(prose, at, sheet)
+                heading = -1
         elif token.type == "paragraph_open" and glued(prose[at + 1]):
-            heading = prose[at + 1]
-        elif token.type == "bullet_list_open" and not token.level and heading:
+            heading = at + 1
+        elif token.type == "bullet_list_open" and not token.level and heading >= 0:
             boxes = _boxes(prose, at)
             if boxes and (kind != "page" or any("x" in b.lower() for b in boxes)):
-                _report_nameless(heading, _nameless_below(heading, prose), sheet)
-                heading = None
+                _report_nameless(prose, heading, sheet)
+                heading = -1
 
 
 def glued(inline: Token) -> re.Match[str] | None:
@@ -230,11 +260,21 @@ def glued(inline: Token) -> re.Match[str] | None:
 
 
 def _has_broken_comment(prose: list[Token], at: int) -> bool:
-    """Whether a comment that was never closed stands below: there is its id."""
+    """Whether the id of a heading stands below it in a comment that is told as such."""
     below = prose[at + 3 : at + 5]
     if below and below[0].content.strip() == UNCLOSED:
         return True
-    return len(below) > 1 and bool(MISBEGUN.match(below[1].content))
+    if len(below) > 1 and MISBEGUN.match(below[1].content):
+        return True
+    return any(map(_is_comment, prose[at : _end_of_section(prose, at)]))
+
+
+def _end_of_section(prose: list[Token], at: int) -> int:
+    """Where the next heading begins, of whatever rank."""
+    for index in range(at + 1, len(prose)):
+        if prose[index].type == "heading_open" and not prose[index].level:
+            return index
+    return len(prose)
 
 
 def _has_back(prose: list[Token], at: int) -> bool:
@@ -245,9 +285,8 @@ def _has_back(prose: list[Token], at: int) -> bool:
     return prose[at].tag >= "h3" and bool(below) and below[0].type != "heading_open"
 
 
-def _nameless_below(heading: Token, prose: list[Token]) -> Token | None:
+def _nameless_below(prose: list[Token], at: int) -> Token | None:
     """The comment of a heading that has fields and no id."""
-    at = next(index for index, token in enumerate(prose) if token is heading)
     below = prose[at + 3] if at + 3 < len(prose) else None
     if below is None or below.type != "html_block":
         return None
@@ -259,9 +298,12 @@ def _boxes(prose: list[Token], at: int) -> list[str]:
     return [box for t in inside if t.level == 3 and (box := box_in(t))]
 
 
-def _report_nameless(heading: Token, below: Token | None, sheet: Manuscript) -> None:
+def _report_nameless(prose: list[Token], at: int, sheet: Manuscript) -> None:
+    """E01 for the heading at an index; `--fix` writes an id where none was."""
     sheet.item = ""
+    heading, below = prose[at], _nameless_below(prose, at)
     if below is not None:
+        sheet.claim(below.content, first_line(below))
         message = "The comment of this question has no id."
         hint = "Begin it with q: and an id: <!-- q: some-id"
         sheet.report("E01", first_line(below), 1, message, hint)
@@ -273,3 +315,25 @@ def _report_nameless(heading: Token, below: Token | None, sheet: Manuscript) -> 
     hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
     message = "This heading has answers but no id."
     sheet.report("E01", first_line(heading), 1, message, hint)
+    sheet.unidentified.append(_unidentified(prose, at, sheet))
+
+
+def _unidentified(prose: list[Token], at: int, sheet: Manuscript) -> Unidentified:
+    """The item of a heading without a comment of its own."""
+    section = prose[at : _end_of_section(prose, at)]
+    first, end = last_line(section[0]), max(map(last_line, section))
+    below = "\n".join(sheet.lines[first:end])
+    title = section[1].content
+    comments = [t.content for t in section if t.type == "html_block"]
+    return Unidentified(
+        first,
+        1,
+        sheet.lines[first - 1],
+        f"{sheet.lines[first - 1]}\n<!-- q: ",
+        " -->",
+        title,
+        tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
+        sketch(f"{title}\n{below}"),
+        words_hash(title),
+        words_hash(below),
+    )

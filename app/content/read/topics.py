@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
-from app.content.identity import normal, revision, sketch
+from app.content.identity import normal, revision, sketch, words_hash
 from app.content.limits import MOST_ITEMS, TooMuch
 from app.content.markdown.writer import Scope
 from app.content.model import REVERSE, Card, Embedded, Place, Topic
@@ -16,7 +16,8 @@ from app.content.read.pages import Page, lay_out
 from app.content.read.regions import Prose, Region, read_regions
 from app.content.rules.items import check_balance, check_item
 from app.content.rules.prose import check_prose
-from app.content.source_file import Manuscript
+from app.content.source_file import Manuscript, Unidentified
+from app.content.strict_yaml import Scalar
 from app.content.terms import FirstMentions, Names
 from app.questions import kinds
 from app.questions.kind import Counted
@@ -28,7 +29,8 @@ _KINDS: dict[str, FileKind] = {
     "quiz.md": "quiz",
     "cards.md": "cards",
 }
-Items = dict[str, Question | Card]
+Items = dict[tuple[str, int], Question | Card]
+_EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 
@@ -55,9 +57,9 @@ def read_topic_file(
 
 def _items(
     regions: Sequence[Region], kind: FileKind, front: Front, scope: Scope
-) -> tuple[dict[str, Question | Card], list[Fact]]:
-    """The sound items by id, and the facts of all, sound or broken."""
-    items: dict[str, Question | Card] = {}
+) -> tuple[Items, list[Fact]]:
+    """The sound items by id and line, and the facts of all, sound or broken."""
+    items: Items = {}
     facts: list[Fact] = []
     sheet = scope.sheet
     for draft in _few([r for r in regions if isinstance(r, Draft)], sheet):
@@ -66,14 +68,41 @@ def _items(
         errors = any(p.severity == "error" for p in sheet.problems[before:])
         broken = draft.broken or errors or built is None
         if draft.comment.id:
-            facts.append(_fact(draft, built, broken))
-        if built is not None and not broken and draft.comment.id not in items:
-            items[built.item.id] = built.item
+            facts.append(_fact(draft, built, sheet, broken=broken))
+        elif _lacks_id(draft):
+            sheet.unidentified.append(_unidentified(draft, sheet))
+        if built is not None and not broken:
+            items[built.item.id, draft.line] = built.item
             _add_reverse(built, items)
         if stopped:
             break
     sheet.item = ""
     return items, facts
+
+
+def _lacks_id(draft: Draft) -> bool:
+    """Whether the comment of an item says `q:` and nothing behind it."""
+    node = draft.comment.fields.values.get("q")
+    return isinstance(node, Scalar) and not node.text
+
+
+def _unidentified(draft: Draft, sheet: Manuscript) -> Unidentified:
+    key = draft.comment.fields.keys["q"]
+    rest = sheet.lines[key.line - 1][key.column - 1 :]
+    old = (_EMPTY_KEY.match(rest) or [""])[0]
+    title = draft.heading.content
+    return Unidentified(
+        key.line,
+        key.column,
+        old,
+        "q: ",
+        "" if old == rest else " ",
+        title,
+        (),
+        sketch(f"{title}\n{draft.below}"),
+        words_hash(title),
+        words_hash(draft.below),
+    )
 
 
 def _few(drafts: list[Draft], sheet: Manuscript) -> list[Draft]:
@@ -108,20 +137,23 @@ def _built(
     return built, False
 
 
-def _add_reverse(built: Built, items: dict[str, Question | Card]) -> None:
+def _add_reverse(built: Built, items: Items) -> None:
     """A card with `reverse: yes` has a sibling that asks the other way round."""
     card = built.item
     wanted = built.written.comment.word("reverse").lower() in {"yes", "true"}
     if not isinstance(card, Card) or not wanted:
         return
     other = f"{card.id}{REVERSE}"
-    items[card.id] = dataclasses.replace(card, sibling=other)
-    items[other] = dataclasses.replace(
+    line = card.place.line
+    items[card.id, line] = dataclasses.replace(card, sibling=other)
+    items[other, line] = dataclasses.replace(
         card, id=other, front=card.back, back=card.front, sibling=card.id
     )
 
 
-def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
+def _fact(
+    draft: Draft, built: Built | None, sheet: Manuscript, *, broken: bool
+) -> Fact:
     item = built.item if built is not None else None
     kind = draft.comment.word("type") or "unknown"
     stem = key = ""
@@ -142,12 +174,23 @@ def _fact(draft: Draft, built: Built | None, broken: bool) -> Fact:
         kind,
         draft.line,
         1,
-        sketch(draft.text),
+        sketch(f"{draft.heading.content}\n{draft.below}"),
         bool(normal(stem)),
         tuple((o.key, revision(normal(o.words))[:6]) for o in options),
         broken,
         key,
+        words_hash(draft.heading.content),
+        words_hash(draft.below),
+        sketch(draft.text),
+        _id_at(draft, sheet),
     )
+
+
+def _id_at(draft: Draft, sheet: Manuscript) -> tuple[int, int]:
+    """Where the id stands, behind a quotation mark if there is one."""
+    line, column = draft.comment.place("q")
+    at = sheet.lines[line - 1].find(draft.comment.id, column - 1)
+    return line, max(at + 1, column)
 
 
 def _with_page(

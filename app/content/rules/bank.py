@@ -5,24 +5,21 @@ import datetime as dt
 import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
-from app.content.identity import did_you_mean, likeness, nearest, normal
+from app.content.identity import did_you_mean, nearest, normal
 from app.content.model import Syllabus
 from app.content.parsed import Fact, LockEntry, ParsedFile
 from app.content.problems import Problem, problem
 from app.content.rules.drawings import check_drawing
+from app.content.rules.id_owners import Owners, find_owners
 from app.content.rules.links import check_link, check_picture, check_related
 from app.content.source_file import Mention
 from app.questions.model import Question
 
 _STALE = dt.timedelta(days=365)
 NO_SYLLABUS = Syllabus("", "", (), ())
-# What keeps items from being seen at all; that they are gone would be said in vain.
-_HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E88"})
 _SAME = 0.9
-_REPLACED = 0.3
-_COPIED = 0.6
 _MOST_COMPARED = 500  # stems that share a rare word with another
 _MOST_HINTS = 100  # unknown words for which the nearest known one is looked for
 
@@ -95,78 +92,9 @@ class Bank:
         return [(p, f) for p, r in self.in_order() for f in r.facts]
 
 
-def check_identity(bank: Bank) -> list[Problem]:
-    """E04, E05, E06, W07, E08, W09."""
-    found: list[Problem] = []
-    first: dict[str, tuple[str, Fact]] = {}
-    for path, fact in bank.facts():
-        if fact.id in first:
-            found.append(_double(first[fact.id], (path, fact)))
-        else:
-            first[fact.id] = (path, fact)
-    lock = bank.readings.get("ids.lock")
-    whole = not any(_hides_items(r) for r in bank.readings.values())
-    for entry in lock.lock if lock else ():
-        if entry.id in first or whole:
-            found += _against_lock(entry, first.get(entry.id))
-    return found
-
-
-def _hides_items(reading: ParsedFile) -> bool:
-    """Whether a file was not read to the end, so that nobody knows what is gone."""
-    return any(p.code in _HIDING and not p.item for p in reading.problems)
-
-
-def _double(one: tuple[str, Fact], other: tuple[str, Fact]) -> Problem:
-    path, fact = other
-    where = f"{one[0]}:{one[1].line}"
-    copied = likeness(one[1].sketch, fact.sketch) >= _COPIED
-    code = "E08" if copied else "E04"
-    what = "is a copy of" if copied else "has the same id as"
-    message = f"“{fact.id}” {what} the item in {where}."
-    hint = "Give this one an id of its own; the check writes one with --fix."
-    return problem((path, fact.line, fact.column), code, message, hint, fact.id)
-
-
-def _against_lock(
-    entry: LockEntry, found: tuple[str, Fact] | None
-) -> Iterable[Problem]:
-    if found is None:
-        if not entry.retired:
-            hint = "Bring it back, or write the date of today in place of its “-”."
-            message = f"“{entry.id}” is gone and was not retired."
-            yield problem(("ids.lock", entry.line, 1), "E06", message, hint, entry.id)
-        return
-    path, fact = found
-    place = (path, fact.line, fact.column)
-    if entry.type != fact.type and not fact.broken and not entry.retired:
-        message = (
-            f"“{entry.id}” was of the type “{entry.type}” and is “{fact.type}” now."
-        )
-        hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
-        yield problem(place, "W34", message, hint, entry.id)
-        return
-    if entry.retired:
-        message = f"“{entry.id}” was retired on {entry.retired}."
-        hint = "Use a new id: answers to the old item would count for this one."
-        yield problem(place, "E05", message, hint, entry.id)
-        return
-    if entry.sketch and likeness(entry.sketch, fact.sketch) < _REPLACED:
-        message = f"“{entry.id}” says something quite different than it did."
-        hint = "If it is another item, give it a new id; else accept it with --fix."
-        yield problem(place, "W07", message, hint, entry.id)
-    elif _remapped(entry, fact):
-        message = f"Several options of “{entry.id}” changed at once."
-        hint = "Their counts go on in order; confirm with --fix, or pin <!-- = key -->."
-        yield problem(place, "W09", message, hint, entry.id)
-
-
-def _remapped(entry: LockEntry, fact: Fact) -> bool:
-    """Whether more than one option changed, so that old and new cannot be paired."""
-    if not entry.options or not fact.options or entry.type != fact.type:
-        return False
-    old, new = Counter(d for _, d in entry.options), Counter(d for _, d in fact.options)
-    return sum((new - old).values()) > 1 and sum((old - new).values()) > 1
+def owners_of(bank: Bank, accepted: Collection[str] = ()) -> Owners:
+    """The item that each id belongs to; see `find_owners`."""
+    return find_owners(bank.facts(), bank.readings, accepted)
 
 
 def locked_keys(entry: LockEntry, fact: Fact) -> dict[str, str]:

@@ -26,7 +26,7 @@ _TEXTUAL = "These lines are read as text, not as a table."
 _NO_TERM = "behind See: is no heading of the glossary."
 _NO_ANSWERS = "This question has no answers and no type."
 _COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
-_MANY, _NAMED = 3, 3  # items that are gone and told together, those that are named
+_MANY, _NAMED = 3, 3  # items that are told together, those of them that are named
 _FRONT = 20  # lines that a front matter has at most, as far as this is concerned
 _TORN = frozenset({"E10", "E11"})  # a comment that cannot be read is not gone
 _KEYS = frozenset({"E12", "E13"})
@@ -54,7 +54,7 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
         if not (_is_derived(p, seen) or (p.code == "E06" and p.item in torn))
     ]
     opened = {p.path for p in problems if not p.item and _hides_boxes(p)}
-    problems = _gone_together(problems)
+    problems = _unguarded_together(_gone_together(problems))
     if any(p.code == "E06" and not p.item for p in problems):
         codes |= _COUNTS
     return [
@@ -92,19 +92,36 @@ def _hides_boxes(found: Problem) -> bool:
 
 def _gone_together(problems: list[Problem]) -> list[Problem]:
     """Many items that are gone have one cause, such as a file that was deleted."""
-    gone = [p for p in problems if p.code == "E06"]
+    gone = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
     if len(gone) < _MANY:
         return problems
-    names = ", ".join(f"“{p.item}”" for p in gone[:_NAMED])
-    more = f" and {len(gone) - _NAMED} more" if len(gone) > _NAMED else ""
     told = dataclasses.replace(
         gone[0],
-        message=f"{len(gone)} items are gone and were not retired: {names}{more}.",
+        message=f"{len(gone)} items are gone and were not retired: {_names(gone)}.",
         hint="If a file was deleted or renamed, bring it back; else write the date of "
         "today in place of the “-” of each.",
         item="",
     )
-    return [told, *(p for p in problems if p.code != "E06")]
+    return [told, *(p for p in problems if p not in gone)]
+
+
+def _unguarded_together(problems: list[Problem]) -> list[Problem]:
+    """Many ids that are not in ids.lock lack the same command."""
+    unguarded = sorted(p for p in problems if p.code == "W97")
+    if len(unguarded) < _MANY:
+        return problems
+    message = f"{len(unguarded)} ids are not in ids.lock yet, so that nothing guards "
+    told = dataclasses.replace(
+        unguarded[0], message=f"{message}them: {_names(unguarded)}.", item=""
+    )
+    return [told, *(p for p in problems if p.code != "W97")]
+
+
+def _names(items: list[Problem]) -> str:
+    """The first few items that problems are about, and how many more there are."""
+    names = ", ".join(f"“{p.item}”" for p in items[:_NAMED])
+    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return f"{names}{more}"
 
 
 def _without_twins(problems: Iterable[Problem]) -> Iterable[Problem]:

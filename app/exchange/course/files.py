@@ -8,7 +8,7 @@ from pathlib import Path
 from app.content.live.pictures import flaw_of
 from app.content.live.watched_files import WatchedFiles
 from app.content.model import Topic
-from app.content.parsed import ParsedFile
+from app.content.parsed import ParsedFile, used_ids
 from app.content.rules.bank import NO_SYLLABUS
 from app.exchange.course.authored import read_authored
 from app.exchange.course.intake import Intake, Place
@@ -37,7 +37,7 @@ def place_of(folder: Path, slug: str) -> Place:
         slug,
         topic.title,
         {name: _text(folder / "topics" / slug / name) for name in _FILES},
-        _ids(readings),
+        frozenset(used_ids(readings)),
         topic.objectives[0],
         topic.sources[0],
         objectives,
@@ -68,12 +68,6 @@ def with_pictures(folder: Path, item: Item) -> Item:
 
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8-sig") if path.is_file() else ""
-
-
-def _ids(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
-    """Every id in use or ever used."""
-    used = {f.id for r in readings.values() for f in r.facts}
-    return frozenset(used | {e.id for r in readings.values() for e in r.lock})
 
 
 def _objectives(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
