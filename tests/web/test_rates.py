@@ -107,6 +107,8 @@ def test_a_rate_that_cannot_be_read_is_refused(words: str):
         (("GET", "/calculators/compare", b"a=1"), "comparisons"),
         (("GET", "/search", b"q=mig"), "searches"),
         (("GET", "/search", b""), ""),
+        (("GET", "/flashcards/deck", b"q=mig"), "searches"),
+        (("GET", "/flashcards/deck", b""), ""),
         (("POST", "/settings/cards", b""), "imports"),
         (("GET", "/settings/cards", b""), ""),
         (("GET", "/settings/cards.apkg", b"newest=1"), "exports"),

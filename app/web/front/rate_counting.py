@@ -16,6 +16,7 @@ from app.web.front.rate_setting import Rate, read_rates
 
 _CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
 _EXPORTS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
+_SEARCHES = {"/search", "/flashcards/deck"}
 SLOW = {
     "comparisons": "estimates",
     "estimates": "estimates",
@@ -107,7 +108,7 @@ class Rates:
 
 def kind_of(method: str, path: str, query: bytes) -> str:
     """The kind of costly work that a request asks for; empty for none."""
-    if path == "/search" or path.startswith("/search/"):
+    if path in _SEARCHES or path.startswith("/search/"):
         return "searches" if query else ""
     if path == "/settings/cards":
         return "imports" if method == "POST" else ""
