@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.web.compression import Packed
+from app.web.compression import BEST_QUALITY, Packed
 
 # What every page needs is one file: fewer requests before the first paint.
 _BUNDLES = {
@@ -37,7 +37,7 @@ class StaticFiles:
     def __init__(self, folder: Path) -> None:
         self._bodies = _read(folder)
         self.files: Mapping[str, Packed] = {
-            name: Packed(self._linked(name)) for name in self._bodies
+            name: Packed(self._linked(name), BEST_QUALITY) for name in self._bodies
         }
 
     def address(self, name: str) -> str:

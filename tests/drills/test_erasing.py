@@ -15,7 +15,7 @@ from sqlmodel import Session
 from app.db.engine import make_engine
 from app.db.tables import Learner, OwnPicture
 from app.db.writer import WRITING
-from tests.browser.server import Server
+from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, NAME
 from tests.drills.learners import wait_until
@@ -97,7 +97,7 @@ def p99(times: list[float]) -> float:
 
 @pytest.mark.parametrize("megabytes", [24, 300])
 def test_erasing_in_a_loop_keeps_nobody_from_writing(tmp_path: Path, megabytes: int):
-    server = Server(tmp_path / "data", TINY, backups="off", rate_learners="off")
+    server = Server(tmp_path / "data", TINY, backups="off", **UNLIMITED)
     path = server.data / NAME
     with server:
         pass  # the first start makes the database

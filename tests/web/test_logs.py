@@ -152,7 +152,7 @@ def test_a_warning_that_strangers_can_cause_is_written_once_a_minute_with_a_coun
     handler, written = handler_of("text"), io.StringIO()
     handler.filters[:] = [RepeatFilter(lambda: next(seconds))]
     handler.setStream(written)
-    logger = logging.getLogger("uvicorn.error")
+    logger = logging.getLogger("uvicorn.of.the.tests")
     logger.addHandler(handler)
     for _ in range(5):
         logger.warning("Invalid HTTP request received.")

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.content.live.courses import Courses
 from app.web import errors, health
 from app.web.addresses import RouteNames
-from app.web.compression import Packed
+from app.web.compression import BEST_QUALITY, LONG_PAGE, QUALITY, Packed
 from app.web.front.admission import Admission
 from app.web.front.body import Intake
 from app.web.front.characters import refuse_null, without_null
@@ -222,7 +222,10 @@ class Front:
             return
         shared = wish.sharing == "all"
         changes = None if shared else now.changes
-        packed = Packed(exchange.body)
+        is_shared = exchange.is_cacheable and wish.sharing != "nobody"
+        is_long = len(exchange.body) >= LONG_PAGE
+        quality = BEST_QUALITY if is_shared and is_long else QUALITY
+        packed = Packed(exchange.body, quality)
         kept = KeptPage(
             packed, exchange.kind, now.version, changes, wish.until, exchange.caching
         )
