@@ -19,6 +19,8 @@ _DOUBLE = (
     "\u201c\u201d\u201e\u201f\u00ab\u00bb\u275d\u275e\u2e42\u3008\u3009\u300a\u300b"
     "\u300c\u300d\u300e\u300f\u301d\u301e\u301f"
 )
+QUOTES = f"'\"{_SINGLE}{_DOUBLE}"
+"""Quotation marks of every language."""
 _QUOTES = str.maketrans(_SINGLE + _DOUBLE, "'" * len(_SINGLE) + '"' * len(_DOUBLE))
 # What ends a sentence or a part of one: Latin, Spanish, Armenian, Hebrew, Arabic,
 # Devanagari, Tibetan, Burmese, Ethiopic, Khmer, Chinese and Japanese.
