@@ -3,16 +3,41 @@
 import re
 import unicodedata
 
-# Curly quotes and every kind of dash are written as the plain one.
-_QUOTES = str.maketrans(
-    "\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2014\u2212", "''\"\"-----"
+# Characters that nobody sees or types on purpose: what Unicode names
+# Default_Ignorable_Code_Point (zero-width spaces and joiners, soft hyphens, byte order
+# marks, marks of the writing direction, variation selectors, fillers of Hangul).
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
 )
+# Behind letters of scripts that join or shape theirs, a joiner is part of the word.
+_JOINERS = re.compile("(?<=[\u0600-\U0010ffff])[\u200c\u200d]")
+# Forms of a letter that look like it and mean it: wide, half as wide, or as a ligature.
+_WIDE = re.compile("[\u3000\ufb00-\ufb06\uff01-\uffef]+")
+_SINGLE = "\u2018\u2019\u201a\u201b\u2039\u203a\u02bb\u02bc\u00b4\u275b\u275c"
+_DOUBLE = (
+    "\u201c\u201d\u201e\u201f\u00ab\u00bb\u275d\u275e\u2e42\u3008\u3009\u300a\u300b"
+    "\u300c\u300d\u300e\u300f\u301d\u301e\u301f"
+)
+QUOTES = f"'\"{_SINGLE}{_DOUBLE}"
+"""Quotation marks of every language."""
+_QUOTES = str.maketrans(_SINGLE + _DOUBLE, "'" * len(_SINGLE) + '"' * len(_DOUBLE))
+# What ends a sentence or a part of one: Latin, Spanish, Armenian, Hebrew, Arabic,
+# Devanagari, Tibetan, Burmese, Ethiopic, Khmer, Chinese and Japanese.
+_ENDS = (
+    ".,;:!?\u2026\u203d\u00a1\u00bf\u0589\u055c\u055e\u05c3\u060c\u061b\u061f\u06d4"
+    "\u0964\u0965\u0f0d\u0f0e\u104a\u104b\u1362-\u1368\u17d4\u17d5\u3001\u3002"
+)
+_AROUND = f"[\\s{_ENDS}\"'`]+"
+_EDGES = re.compile(f"^{_AROUND}|{_AROUND}$")
 
 
 def same_words(one: str, other: str, *, case_sensitive: bool = False) -> bool:
-    """Whether two phrases are the same but for spacing, hyphens and end marks.
+    """Whether two phrases are the same but for spacing, hyphens, quotes, end marks.
 
     >>> same_words("All-Reduce", "all reduce")
+    True
+    >>> same_words("„prefill“", "prefill。")
     True
     >>> same_words("KV caches", "KV cache")
     False
@@ -20,8 +45,33 @@ def same_words(one: str, other: str, *, case_sensitive: bool = False) -> bool:
     return _plain(one, case_sensitive) == _plain(other, case_sensitive)
 
 
+def remove_invisible(text: str) -> str:
+    """The text without characters that nobody sees, its letters in their usual form.
+
+    It looks the same afterward.
+    """
+    shown = _WIDE.sub(lambda m: unicodedata.normalize("NFKC", m[0]), text)
+    parts = _JOINERS.split(shown)
+    joiners = _JOINERS.findall(shown)
+    bare = [unicodedata.normalize("NFC", _INVISIBLE.sub("", part)) for part in parts]
+    return "".join(a + b for a, b in zip(bare, [*joiners, ""], strict=True))
+
+
 def _plain(words: str, case_sensitive: bool) -> str:
-    plain = unicodedata.normalize("NFKC", words).translate(_QUOTES).strip(" .,;:!?\"'")
-    joined = re.sub(r"(?<=\w)[\s_-]+(?=\w)", "", plain)
+    # The acute accent that stands alone is a quote; NFKC would make a space of it.
+    plain = unicodedata.normalize("NFKC", words.translate(_QUOTES))
+    visible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain))
+    quoted = "".join(
+        "-" if unicodedata.category(c) == "Pd" or c == "\u2212" else c
+        for c in visible.translate(_QUOTES)
+    )
+    joined = re.sub(r"[\s_-]+", _in_word, _EDGES.sub("", quoted))
     spaced = " ".join(joined.split())
     return spaced if case_sensitive else spaced.casefold()
+
+
+def _in_word(gap: re.Match[str]) -> str:
+    """Nothing between two letters or digits, with their marks; else the gap itself."""
+    beside = gap.string[max(gap.start() - 1, 0)] + gap.string[gap.end() : gap.end() + 1]
+    inside = all(c.isalnum() or unicodedata.category(c)[0] == "M" for c in beside)
+    return "" if inside and len(beside) > 1 else gap[0]

@@ -10,6 +10,7 @@ from typing import Any
 
 from app.content.live.library import Library
 from app.estimator import registry
+from app.questions.phrases import remove_invisible
 from app.search.documents import documents
 from app.search.excerpts import excerpt, pieces
 from app.search.findings import Document, Findings, Hit
@@ -61,7 +62,8 @@ class _State:
 class _Index:
     """The documents of one state of the course, ready to be asked."""
 
-    def __init__(self, found: Sequence[Document]) -> None:
+    def __init__(self, documents: Sequence[Document]) -> None:
+        found = [_without_invisible(document) for document in documents]
         self._documents = found
         self._known = vocabulary(f"{d.title} {d.body}" for d in found)
         self._lock = threading.Lock()
@@ -114,6 +116,11 @@ class _Index:
         if document.kind == "card":
             return 3
         return 1 if title.startswith(name) else 2
+
+
+def _without_invisible(document: Document) -> Document:
+    title, body = remove_invisible(document.title), remove_invisible(document.body)
+    return dataclasses.replace(document, title=title, body=body)
 
 
 def _hit(document: Document, title: str, body: str) -> Hit:

@@ -4,6 +4,8 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from app.questions.phrases import remove_invisible
+
 # British and American, as parts of words; a form that nothing has costs nothing.
 _SPELLINGS = (
     ("centre", "center"),
@@ -62,7 +64,8 @@ def words_of(typed: str) -> tuple[str, ...]:
     >>> words_of("What is the difference between GPU and CPU?"), words_of("What is")
     (('gpu', 'cpu'), ('what', 'is'))
     """
-    found = [w.casefold() for w in _WORD.findall(typed[:_LONGEST])]
+    seen = remove_invisible(typed[:_LONGEST])
+    found = [w.casefold() for w in _WORD.findall(seen)]
     telling = [word for word in found if word not in _FILLERS]
     return tuple(telling or found)[:_MOST]
 

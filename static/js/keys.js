@@ -39,14 +39,17 @@
       event.preventDefault();
       return pick(target.id === "q" && arrow < 0 ? 0 : arrow);
     }
+    // A key that is held down acts once, whatever has come under it or into the focus.
+    if (event.repeat && key === "enter" && !target.matches("textarea")) return event.preventDefault();
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (/(^|; )keys=off/.test(document.cookie) || typing(target)) return;
     const pressed = key === " " ? "a, button, summary, input" : "a, button, summary";
-    if ((key === " " || key === "enter") && target.closest(pressed)) return;
+    if ((key === " " || key === "enter") && target.closest(pressed)) return event.repeat && event.preventDefault();
     const gone = Date.now() - leader < 1500 && offered(key) && home + rooms[key];
     leader = key === "g" ? Date.now() : 0;
     const hit = gone ? null : keyed(key);
     if (key === "enter" && target.form && target.form !== hit?.form) return; // its own form is sent
+    if (event.repeat && (gone || hit || key === "?")) return event.preventDefault();
     if (gone) location.assign(gone);
     else if (key === "?") document.getElementById("keys").togglePopover();
     else if (hit && !hit.disabled) hit.click();

@@ -1,9 +1,12 @@
 """Numbers as people write them, and wrong units told apart from wrong numbers."""
 
+# ruff: noqa: RUF001 - characters that are mistaken for others are what is tested
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.content.numbers.units import UNITS
 from app.estimator.units import NBSP
 from app.questions.grading import grade
 from app.questions.kinds.numeric.numbers import read_number
@@ -28,7 +31,7 @@ def test_it_is_read_as_people_write_it(subtests: pytest.Subtests) -> None:
         "1.12·10¹² B",
         "1,12 TB",
         "1'120",
-        "1’120",  # noqa: RUF001 - as typed on a telephone
+        "1’120",
         "1\u202f120 GB",
         "1_120GB",
         "~1120",
@@ -52,6 +55,109 @@ def test_it_is_read_as_people_write_it(subtests: pytest.Subtests) -> None:
 
             assert isinstance(verdict, Verdict), verdict
             assert verdict.score == 1
+
+
+PRICE = numeric(number(5.80, "USD"))
+MINUS_FIVE = numeric(number(-5))
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("$5.80", "$ 5.80", "US$5.80", "US $5.80", "USD 5.80", "usd 5.80", "USD5.80"),
+        *("5.80 $", "5,80$", "5.80 US$", "5.80 USD", "5.80 usd.", "5.80 dollars"),
+        *("$5.80 USD", "USD $5.80", "＄５．８０", "$5.80。", "“$5.80”", "\u200e$5.80"),
+        *("$5,80", "$29/5"),
+    ],
+)
+def test_a_currency_may_stand_on_either_side(typed: str) -> None:
+    assert answered(typed, question=PRICE).score == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "typed"),
+    [
+        *(("EUR", "€5"), ("EUR", "5 €"), ("EUR", "5,- €"), ("EUR", "EUR 5")),
+        *(("GBP", "£5"), ("INR", "Rs. 5"), ("CHF", "CHF 5.–"), ("CHF", "Fr. 5.-")),
+        *(("SEK", "5 kr"), ("DKK", "kr. 5"), ("BRL", "R$ 5"), ("PLN", "5 zł")),
+        *(("CAD", "$5"), ("CAD", "C$5"), ("CNY", "¥5"), ("CNY", "5元"), ("JPY", "¥5")),
+        *(("USD/h", "$5/h"), ("USD/h", "$5 per hour"), ("USD/kWh", "5 USD / kWh")),
+        *(("USD/year", "$5/year"), ("°C", "5 ºC"), ("°C", "5 ˚C"), ("%", "%5")),
+    ],
+)
+def test_a_sign_of_several_currencies_is_the_one_that_is_asked_for(
+    asked: str, typed: str
+) -> None:
+    question = numeric(number(5, asked, factor=UNITS[asked][1]))
+
+    assert answered(typed, question=question).score == 1
+
+
+@pytest.mark.parametrize("typed", ["€5.80", "A$5.80", "5.80 CAD", "¥5.80"])
+def test_another_currency_is_told(typed: str) -> None:
+    refused = answered(typed, question=PRICE)
+
+    assert isinstance(refused, Unreadable)
+    assert "measures something else" in refused.message
+
+
+@pytest.mark.parametrize(
+    "sign", [*"-−‐‑‒–—―－﹣⁻➖ー", "\u2043", "\u2212\u200b", "\u202a-", "- "]
+)
+def test_every_hyphen_and_dash_is_a_minus(sign: str) -> None:
+    assert answered(f"{sign}5", question=MINUS_FIVE).score == 1
+
+
+@pytest.mark.parametrize("typed", ["-$5", "$-5", "−5 $", "US$ –5"])
+def test_a_minus_may_stand_on_either_side_of_a_currency(typed: str) -> None:
+    question = numeric(number(-5, "USD"))
+
+    assert answered(typed, question=question).score == 1
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *(
+            "1120 GB。",
+            "1120 GB．",
+            "1120。",
+            "1120 GB।",
+            "1120 GB،",
+            "1120,",
+            "1120 GB;",
+        ),
+        *(
+            "１１２０",
+            "１，１２０ ＧＢ",
+            "1\u2009120 GB",
+            "1\u2007120",
+            "1\u00a0120",
+            "1´120",
+        ),
+        *("\ufeff1120\u200b", "11\u00ad20", "1120\u2060 GB", "„1120 GB“", "1٬120"),
+        *("١١٢٠", "1٬120٫0 GB"),
+    ],
+)
+def test_stops_spaces_and_digits_of_other_scripts_are_read(typed: str) -> None:
+    assert answered(typed).score == 1
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["1100-1200", "1100–1200 GB", "1100 or 1200", "11:20", "1120-", "-1120-", "5'"],
+)
+def test_what_may_mean_several_numbers_is_refused_with_a_sentence(typed: str) -> None:
+    refused = answered(typed)
+
+    assert isinstance(refused, Unreadable)
+    assert refused.message.endswith((" is not one number.", "known here."))
+    assert refused.hint
+
+
+@pytest.mark.parametrize("typed", ["$5 EUR", "$", "-$-5", "5!", "$5 $5"])
+def test_a_price_that_says_two_things_is_refused(typed: str) -> None:
+    assert isinstance(answered(typed, question=PRICE), Unreadable)
 
 
 def test_the_unit_chosen_beside_the_field_counts_where_none_is_typed() -> None:

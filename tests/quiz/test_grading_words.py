@@ -1,5 +1,7 @@
 """Short answers and gaps."""
 
+# ruff: noqa: RUF001 - characters that are mistaken for others are what is tested
+
 import dataclasses
 
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from app.mastery.guessing import guess_rate
 from app.questions.grading import grade
 from app.questions.kinds.cloze import Blank, Cloze
+from app.questions.phrases import same_words
 from app.questions.verdict import Unreadable, Verdict
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 
@@ -24,6 +27,79 @@ def test_spelling_habits_do_not_matter(subtests: pytest.Subtests) -> None:
 
             assert isinstance(verdict, Verdict)
             assert verdict.score == 1
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        *("„all-reduce“", "»all-reduce«", "« all-reduce »", "‹all-reduce›"),
+        *(
+            "‚all-reduce‘",
+            "”all-reduce”",
+            "「all-reduce」",
+            "『all-reduce』",
+            "《all-reduce》",
+        ),
+        *(
+            "´all-reduce`",
+            "`all-reduce`",
+            "all-reduce。",
+            "all-reduce．",
+            "all-reduce！",
+        ),
+        *("all-reduce？", "all-reduce…", "all-reduce؟", "all-reduce।", "¿all-reduce?"),
+        *("all\u2012reduce", "all\u2015reduce", "all\u00a0reduce", "all\u2009reduce"),
+        *("all\u00adreduce", "all-\u200breduce", "all\u200dreduce", "all\u2060reduce"),
+        *("\ufeffall-reduce", "\u200eall-reduce\u200f", "\u2067all-reduce\u2069"),
+        *("ａｌｌ－ｒｅｄｕｃｅ", "all-reduce\u3000", "all-reduce\ufe0f"),
+    ],
+)
+def test_quotes_and_end_marks_of_others_and_what_is_invisible_do_not_matter(
+    typed: str,
+) -> None:
+    verdict = grade(drawn(SHORT), {"answer": [typed]})
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.score == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "right"),
+    [
+        ("„RoCE“", True),
+        ("Ro\u00adCE。", True),
+        ("cafe\u0301", False),
+    ],
+)
+def test_they_do_not_matter_in_gaps_either(typed: str, right: bool) -> None:
+    verdict = grade(drawn(CLOZE), {"blank.bcdf": [typed]})
+
+    assert isinstance(verdict, Verdict)
+    assert verdict.marks[0].good is right
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("caf\u00e9", "cafe\u0301"),
+        ("caf\u00e9", "CAFE\u0301"),
+        ("کتاب\u200cها", "کتاب ها"),
+        ("की-बोर्ड", "कीबोर्ड"),
+        ("the «prefill» phase", 'the "prefill" phase'),
+        ("don\u02bct", "don\u2019t"),
+        ("ﬁne", "fine"),
+    ],
+)
+def test_two_ways_to_write_the_same_are_the_same(one: str, other: str) -> None:
+    assert same_words(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("C#", "C"), ("50%", "50"), ("-5", "5"), ("prefill", "préfill"), ("f(x)", "fx")],
+)
+def test_what_says_something_else_stays_another_answer(one: str, other: str) -> None:
+    assert not same_words(one, other)
 
 
 def test_a_foreseen_wrong_word_says_why() -> None:

@@ -173,6 +173,38 @@ def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
             assert isinstance(find(library, typed), Findings)
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "para\u00admeter",
+        "\ufeffparameter\u200b",
+        "\u2067para\u2060meter\u2069",
+        "para\u200dmeter",
+        "„parameter“",
+        "«parameter»",
+        "parameter。",
+        "ｐａｒａｍｅｔｅｒ",  # noqa: RUF001 - as typed on a Japanese keyboard
+        "parame\u0301ter",
+    ],
+)
+def test_what_nobody_sees_makes_no_difference(library: Library, typed: str):
+    found = find(library, typed)
+
+    assert (found.meant, titles(found)) == ("", titles(find(library, "parameter")))
+
+
+def test_what_nobody_sees_in_a_text_hides_it_from_no_search(tmp_path):
+    pages = {**COURSE, "glossary.md": "## Quo\u00adkka\n\nA mar\u200bsupial, ﬁerce.\n"}
+    for name, words in pages.items():
+        path = tmp_path / "course" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(words)
+    course = load(tmp_path / "course")
+
+    for typed in ("quokka", "marsupial", "fierce", "quo\u00adkka"):
+        assert titles(find(course, typed), "term") == ["Quokka"]
+
+
 def test_a_hit_leads_to_its_section(library: Library):
     section = library.topics["weights"].sections[1]
 

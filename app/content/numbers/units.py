@@ -110,6 +110,8 @@ AED ARS AUD BDT BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS 
 JPY KES KRW MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RSD SAR SEK SGD THB TRY TWD UAH
 VND ZAR
 """
+CURRENCIES = ("USD", *_CURRENCIES.split())
+"""Currencies by their codes."""
 _SIGNS = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 
 UNITS: dict[str, tuple[str, float]] = {
@@ -128,7 +130,7 @@ UNITS: dict[str, tuple[str, float]] = {
     **_RATE,
     **_ELECTRICITY,
     **{unit: (unit, 1.0) for unit in _ALONE},
-    **{code: (code, 1.0) for code in _CURRENCIES.split()},
+    **{code: (code, 1.0) for code in CURRENCIES},
     **{sign: (code, 1.0) for sign, code in _SIGNS.items()},
 }
 """Every unit that a question may ask for, and that an answer may be typed in."""

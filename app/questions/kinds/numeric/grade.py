@@ -1,6 +1,7 @@
 """Grading of numbers: the value, and whether only its unit is wrong."""
 
 import math
+import re
 
 from app.content.model import Text
 from app.content.numbers.units import UNITS
@@ -13,6 +14,8 @@ from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
 _EXAMPLES = "Write a number such as 1,120 or 1.12e3"
 # Tolerances are computed in floating point; an answer on their edge counts.
 _EDGE = 1e-9
+# A digit that belongs to no unit, such as the second number of a range.
+_ANOTHER = re.compile(r"(?<![^\W\d_])\d")
 
 
 def grade_numeric(answer: Numeric, raw: Raw, _partial: str) -> Verdict | Unreadable:
@@ -70,15 +73,17 @@ def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | Unre
     if written is None:
         return Unreadable(f"“{typed}” is not a number.", f"{_EXAMPLES}{_in(unit)}.")
     word = written.unit or chosen or unit
-    return _counted(written, word, unit)
+    return _counted(typed, written, word, unit)
 
 
 def _counted(
-    written: Written, word: str, unit: str
+    typed: str, written: Written, word: str, unit: str
 ) -> tuple[float, float, str] | Unreadable:
     found = read_unit(word, unit)
     wanted = f"in {unit}, or in a unit of the same kind" if unit else "alone"
     hint = f"Write the number {wanted}."
+    if found is None and _ANOTHER.search(word):
+        return Unreadable(f"“{typed}” is not one number.", f"{_EXAMPLES}{_in(unit)}.")
     if found is None:
         return Unreadable(f"“{word}” is not a unit that is known here.", hint)
     if not found.fits:

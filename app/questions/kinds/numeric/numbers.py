@@ -5,18 +5,83 @@ import math
 import re
 import unicodedata
 
-from app.content.numbers.units import TYPED, UNITS
+from app.content.numbers.units import CURRENCIES, TYPED, UNITS
 from app.estimator.units import COUNT_SUFFIX
+from app.questions.phrases import QUOTES, remove_invisible
 
 _SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
 _RAISED = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
-_SIGNS = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2019": "'", "\u02bc": "'"})
+# Signs of which normalizing would make a letter, or an accent without one.
+_ALONE = str.maketrans("\u00b4\u02da\u00ba", "'°°")
+# Every hyphen and dash, and what stands for one on keyboards of Japan.
+_MINUS = (
+    "\u058a\u05be\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2500\u2796"
+    "\u2e3a\u2e3b\u30fc\ufe58\ufe63\uff0d"
+)
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys(_MINUS, "-"),
+        **dict.fromkeys("\u2018\u2019\u02bb\u02bc`\u066c", "'"),
+        "\u066b": ".",  # the decimal sign of Arabic, as the one before groups there
+        "\u066a": "%",
+    }
+)
+# Full stops and commas behind an answer, as many scripts have them.
+_STOPS = " .,;\u0589\u060c\u06d4\u0964\u0965\u104a\u104b\u1362\u17d4\u3001\u3002"
+_QUOTED = re.compile(f"[{QUOTES}](.*)[{QUOTES}]", re.DOTALL)
+_SIGNS_OF_ONE = {
+    "USD": "US$ $US U.S.$",
+    "AUD": "A$ AU$",
+    "BDT": "৳",
+    "BRL": "R$",
+    "CAD": "C$ CA$",
+    "CHF": "Fr. Fr SFr.",
+    "CNY": "CN¥ RMB 元",
+    "CZK": "Kč",
+    "EUR": "€",
+    "HKD": "HK$",
+    "HUF": "Ft",
+    "IDR": "Rp",
+    "ILS": "₪",
+    "INR": "₹",
+    "JPY": "JP¥ 円",
+    "KRW": "₩",
+    "MXN": "MX$",
+    "MYR": "RM",
+    "NGN": "₦",
+    "NZD": "NZ$",
+    "PHP": "₱",
+    "PLN": "zł",
+    "RON": "lei",
+    "SGD": "S$",
+    "THB": "฿",
+    "TRY": "₺",
+    "TWD": "NT$",
+    "UAH": "₴",
+    "VND": "₫",
+    "ZAR": "R",
+}
+_SIGNS_OF_SEVERAL = {
+    "$": ("USD", "AUD", "CAD", "HKD", "NZD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP"),
+    "£": ("GBP", "EGP"),
+    "¥": ("JPY", "CNY"),
+    "kr": ("SEK", "NOK", "DKK", "ISK"),
+    "kr.": ("SEK", "NOK", "DKK", "ISK"),
+    "Rs": ("INR", "PKR"),
+    "Rs.": ("INR", "PKR"),
+}
+_MONEY = {code: (code,) for code in CURRENCIES} | _SIGNS_OF_SEVERAL
+_MONEY |= {s: (code,) for code, signs in _SIGNS_OF_ONE.items() for s in signs.split()}
+"""The currencies that each code or sign may mean; the first where none is asked for."""
+_CODE = f"(?i:{'|'.join(CURRENCIES)})"
+_PRICE = "|".join(re.escape(sign) for sign in sorted(_MONEY, key=len, reverse=True))
 _SHAPE = re.compile(
-    r"""^[~≈=\s]*(?P<sign>[+-]?)\s*
-    (?P<digits>\d[\d.,'_\s]*\d|\d|[.,]\d+)[.,]?
-    (?:\s*[/\u2044]\s*(?P<below>\d{1,6}))?
-    (?:\s*(?:[eE]|[x×*·]\s*10\s*(?:\^|\*\*))\s*(?P<power>[+-]?\s*\d{1,3})
-      |\s*(?:\^|\*\*)\s*(?P<exponent>[+-]?\s*\d{1,3}))?
+    rf"""^[~≈=\u301c\s]*(?P<sign>[+-]?)\s*
+    (?:(?P<money>(?:(?:US|{_CODE})\s*)?(?:{_PRICE})|{_CODE}|%)\s*(?P<inner>[+-]?)\s*)?
+    (?P<digits>\d[\d.,'_\s]*\d|\d|[.,]\d+)(?:[.,](?:-{{1,2}}(?!\d))?)?
+    (?:\s*[/\u2044]\s*(?P<below>\d{{1,6}}))?
+    (?:\s*(?:[eE]|[x×*·]\s*10\s*(?:\^|\*\*))\s*(?P<power>[+-]?\s*\d{{1,3}})
+      |\s*(?:\^|\*\*)\s*(?P<exponent>[+-]?\s*\d{{1,3}}))?
     \s*(?P<unit>.*)$""",
     re.VERBOSE | re.DOTALL,
 )
@@ -26,6 +91,8 @@ _SPELLED = {
     "percent": "%",
     "dollar": "USD",
     "dollars": "USD",
+    "pounds": "GBP",
+    "rupees": "INR",
     "second": "s",
     "seconds": "s",
     "sec": "s",
@@ -97,7 +164,8 @@ def read_number(text: str) -> Written | None:
 
     A comma or dot before exactly three last digits groups thousands (a dot only when
     there are several); any other single one is the decimal sign. Spaces, apostrophes
-    and underscores group. A fraction has a whole number above and below its line.
+    and underscores group. A fraction has a whole number above and below its line. A
+    currency may stand before the number, and is the word then.
 
     >>> read_number("1,120 GB")
     Written(value=1120.0, unit='GB')
@@ -107,9 +175,11 @@ def read_number(text: str) -> Written | None:
     1120000000000.0
     >>> read_number("3/4 TB")
     Written(value=0.75, unit='TB')
+    >>> read_number("-US$5.80")
+    Written(value=-5.8, unit='US$')
     """
     match = _SHAPE.match(_plain(text))
-    if match is None:
+    if match is None or (match["sign"] and match["inner"]):
         return None
     digits = _decimal(match["digits"])
     if digits is None:
@@ -119,8 +189,9 @@ def read_number(text: str) -> Written | None:
         value = _parted(match["digits"], value, float(match["below"]))
     if not math.isfinite(value):
         return None
-    unit = match["unit"].strip().rstrip(".")
-    return Written(-value if match["sign"] == "-" else value, unit)
+    unit = _with_money(match["money"] or "", match["unit"].strip())
+    negative = "-" in (match["sign"], match["inner"])
+    return Written(-value if negative else value, unit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -145,7 +216,8 @@ def read_unit(word: str, like: str) -> Unit | None:
     >>> read_unit("ms", "GB").fits
     False
     """
-    word = " ".join(word.replace("μ", "µ").split()).replace(" / ", "/")
+    word = " ".join(word.replace("μ", "µ").split())
+    word = _priced(re.sub(r" ?/ ?| per ", "/", word), like)
     if not word:
         return Unit("", 1.0, kind(like) == "")
     if _counts(like) and (scale := _scale(word, like)):
@@ -164,7 +236,11 @@ def kind(unit: str) -> str:
 def _plain(text: str) -> str:
     text = _BEFORE_FRACTION.sub(" ", text)
     raised = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
-    return unicodedata.normalize("NFKC", raised).translate(_SIGNS).strip()
+    usual = unicodedata.normalize("NFKC", raised.translate(_ALONE))
+    seen = remove_invisible(usual).strip()
+    quoted = _QUOTED.fullmatch(seen)
+    inside = quoted[1] if quoted else seen
+    return inside.translate(_SIGNS).strip().rstrip(_STOPS)
 
 
 def _decimal(digits: str) -> str | None:
@@ -250,3 +326,32 @@ def _forgiven(word: str, like: str) -> str | None:
     fits = [u for u in UNITS if u.lower() == word.lower() and kind(u) == kind(like)]
     factors = {UNITS[u][1] for u in fits}
     return fits[0] if len(factors) == 1 else None
+
+
+def _with_money(before: str, behind: str) -> str:
+    """The unit of a number with a currency before it, and a unit or nothing behind."""
+    if not before or not behind:
+        return before or behind
+    if behind.startswith("/") or set(_meant(before)) & set(_meant(behind)):
+        return f"{before}{behind}" if behind.startswith("/") else behind
+    return f"{before} {behind}"
+
+
+def _meant(word: str) -> tuple[str, ...]:
+    """The currencies that a code, a sign, or a code with its sign may mean."""
+    name = word.replace(" ", "")
+    if name not in _MONEY and len(name) > 3:
+        return tuple({name[:3].upper()} & {*_meant(name[3:])})
+    return _MONEY.get(name) or _MONEY.get(name.upper(), ())
+
+
+def _priced(word: str, like: str) -> str:
+    """The unit with its currency by its code: the one of `like` where that may be."""
+    sign, slash, rest = word.partition("/")
+    codes = _meant(sign)
+    if not codes:
+        return word
+    wanted = like.partition("/")[0]
+    code = wanted if wanted in codes else codes[0]
+    name = f"{code}{slash}{rest}"
+    return name if name in UNITS else f"{code}{slash}{_SPELLED.get(rest, rest)}"
