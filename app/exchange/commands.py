@@ -26,7 +26,7 @@ from app.exchange.formats.registry import (
     WRITERS,
 )
 from app.exchange.formats.tables import table
-from app.exchange.items import Item, Remark, Unusable
+from app.exchange.items import Item, Remark, Unusable, losses_of
 from app.exchange.markup.braces import with_plain_braces
 from app.exchange.store import COLUMNS, attempts
 
@@ -114,7 +114,7 @@ def import_file(
     where = ", ".join(f"topics/{topic}/{name}" for name in written)
     head = f"{_count(len(taken.carried), 'item')} {'would be ' * dry}carried"
     head += f" into {where}." if where else "; nothing was written."
-    return _report(head, taken.refused, taken.lost)
+    return _report(head, taken.refused, taken.lost, reading.notes)
 
 
 def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> str:
@@ -127,9 +127,8 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> st
     wanted = tuple(i for i in reading.items if _takes(form, i))
     written = WRITERS[form](wanted, about(folder))
     _write(path, written.content)
-    names = {i.name for i in wanted}
     refused = (*(reading.refused if form not in CARDS else ()), *written.refused)
-    lost = (*(r for r in reading.lost if r.name in names), *written.lost)
+    lost = (*(r for item in wanted for r in losses_of(item)), *written.lost)
     left = len(reading.items) - len(wanted)
     head = f"{_count(written.carried, 'item')} written."
     if left and form not in CARDS:
@@ -194,8 +193,13 @@ def _write(path: Path, content: bytes) -> None:
         raise Unusable(f"{path} cannot be written ({error.strerror}).") from None
 
 
-def _report(head: str, refused: Sequence[Remark], lost: Sequence[Remark]) -> str:
-    lines = [head]
+def _report(
+    head: str,
+    refused: Sequence[Remark],
+    lost: Sequence[Remark],
+    notes: Sequence[str] = (),
+) -> str:
+    lines = [head, *notes]
     for title, remarks in (("refused", refused), ("carried with a loss", lost)):
         if remarks:
             items = {(r.name, r.line) for r in remarks}

@@ -98,7 +98,8 @@ class Item:
     foreseen answers, or the distractors of an order question, whose `steps` are in
     the right order. `text` is the Markdown of a cloze with a `BLANK` for each of its
     `blanks`, or the back of a card. `topic` is where it
-    comes from; `line` where it stood in its file, from 1.
+    comes from; `line` where it stood in its file, from 1. `lost` says what of it was
+    left behind on the way, each a sentence.
     """
 
     name: str
@@ -124,6 +125,7 @@ class Item:
     pictures: tuple[Picture, ...] = ()
     topic: str = ""
     line: int = 0
+    lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
 
 
 BLANK = "\ue0ff"  # a private character, where a gap stands in the text of a cloze
@@ -144,15 +146,20 @@ class Remark:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file holds: items, refusals, what was lost, and what is not live.
+    """What a file holds: items, refusals, what is not live, and notes on the file.
 
     Only the files of a course have items that are `waiting`, as draft or for review.
     """
 
     items: tuple[Item, ...]
     refused: tuple[Remark, ...] = ()
-    lost: tuple[Remark, ...] = ()
     waiting: tuple[Item, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> tuple[Remark, ...]:
+        """What the items lost on the way."""
+        return tuple(remark for item in self.items for remark in losses_of(item))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -194,3 +201,8 @@ def shown(number: float) -> str:
 def label(item: Item) -> str:
     """The words by which a report names an item."""
     return item.name or " ".join(item.stem.split())[:50] or "(nameless)"
+
+
+def losses_of(item: Item) -> tuple[Remark, ...]:
+    """What an item lost on the way, each with the words that name it."""
+    return tuple(Remark(label(item), item.line, what) for what in item.lost)

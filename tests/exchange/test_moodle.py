@@ -83,7 +83,7 @@ def test_choices_of_a_gap_are_carried_and_partial_credit_is_told() -> None:
 
     assert gap == Blank(("GPU",), wrong=("card", "CPU"))
     assert write_gap(gap) == "{1:MULTICHOICE_S:=GPU~card~CPU}"
-    assert any("partly right" in words for words in losses.found)
+    assert any("partly right" in words for words in losses.noted)
 
 
 def test_a_gap_without_its_word_is_refused() -> None:

@@ -10,13 +10,23 @@ import pytest
 
 from app.exchange.commands import import_file
 from app.exchange.formats.spreadsheet import read_spreadsheet
-from app.exchange.items import Unusable
+from app.exchange.items import Item, Reading, Unusable
 from tests.conftest import TINY
 
 TABLE = [
     ["Question", "A", "B", "C", "D", "Answer", "Feedback", "Feedback B", "Topic"],
     ["What forwards packets?", "A switch", "A pump", "A rack", "", "A", "So.", "No."],
-    ["Which two hold data?", "A disk", "A fan", "A tape", "A belt", "a and c", ""],
+    [
+        "Which two hold data?",
+        "A disk",
+        "A fan",
+        "A tape",
+        "A belt",
+        "a and c",
+        "",
+        "",
+        "x",
+    ],
     ["A GPU has memory.", "True", "False", "", "", "True", ""],
     ["How many bits has a byte?", "", "", "", "", "8", ""],
     ["What cools by air?", "", "", "", "", "fan | a fan", ""],
@@ -93,7 +103,9 @@ def test_each_row_is_a_question(data: bytes) -> None:
         (8, "its answer “E” names none of its choices"),
         (9, "it has no answer"),
     ]
-    assert [r.reason for r in found.lost] == ["the column “Topic” is not read"]
+    assert [(r.line, r.reason) for r in found.lost] == [
+        (3, "the column “Topic” is not read: copy it by hand if it is needed")
+    ]
 
 
 def test_numbers_of_a_workbook_are_read_as_they_are_shown() -> None:
@@ -156,3 +168,157 @@ def replaced(book: bytes, old: str, new: str) -> bytes:
         for name in before.namelist():
             after.writestr(name, before.read(name).replace(old.encode(), new.encode()))
     return packed.getvalue()
+
+
+def read(text: str) -> Reading:
+    return read_spreadsheet(text.encode())
+
+
+def said(item: Item) -> list[tuple[str, bool]]:
+    return [(option.text, option.right) for option in item.options]
+
+
+def test_a_grouping_comma_is_no_decimal_point() -> None:
+    found = read(
+        'question,A,B,answer\nHow many bytes?,,,"1,024"\nAnd now?,,,"12,288"\n'
+    )
+
+    assert [i.options[0].span.center for i in found.items] == [1024, 12288]
+
+
+def test_a_table_cut_by_semicolons_may_have_decimal_commas() -> None:
+    found = read("question;answer\nWie viel?;1,024\nUnd hier?;1,5\n")
+
+    assert [i.options[0].span.center for i in found.items] == [1.5]
+    assert "can be 1024 or 1.024" in found.refused[0].reason
+
+
+TEMPLATES = {
+    "quizizz": "Question Text,Question Type,Option 1,Option 2,Option 3,Correct Answer\n"
+    'One?,Multiple Choice,a,b,c,2\nTwo?,Checkbox,a,b,c,"1,3"\n',
+    "kahoot": "My quiz,,,,,\n,Question - max 120 characters,"
+    "Answer 1 - max 75 characters,Answer 2 - max 75 characters,"
+    "Answer 3 - max 75 characters,Correct answer(s) - choose at least one\n"
+    '1,One?,a,b,c,2\n2,Two?,a,b,c,"1,3"\n',
+    "blooket": 'Import Template,,,,\nQuestion Text,Answer 1,Answer 2,"Answer 3\n'
+    '(Optional)","Correct Answer(s)\n(Only include Answer #)"\n'
+    'One?,a,b,c,2\nTwo?,a,b,c,"1,3"\n',
+    "words": "Question,choice_1,choice_2,choice_3,Correct Answer\n"
+    'One?,a,b,c,Choice 2\nTwo?,a,b,c,"a, c"\n',
+    "letters": "Stem,OptionA,Opt. B,Choice-C,Key\nOne?,a,b,c,B\nTwo?,a,b,c,AC\n",
+}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_usual_templates_are_read(name: str) -> None:
+    found = read(TEMPLATES[name])
+
+    assert found.refused == ()
+    assert [[right for _, right in said(item)] for item in found.items] == [
+        [False, True, False],
+        [True, False, True],
+    ]
+
+
+def test_wrong_answers_stand_beside_the_right_one() -> None:
+    heads = "Question,Correct Answer,Incorrect Answer 1,Incorrect Answer 2 (Optional)"
+    (item,) = read(f"{heads}\nQ?,r,w,v\n").items
+
+    assert said(item) == [("r", True), ("w", False), ("v", False)]
+
+
+def test_a_column_that_is_not_read_changes_no_question(
+    subtests: pytest.Subtests,
+) -> None:
+    for text, why in [
+        ("question,Possibility 1,Possibility 2,answer\nQ?,x,y,2\n", "“Possibility 1”"),
+        ("question,Options,,answer\nQ?,x,y,2\n", "“Options”"),
+        ("question,x,,answer\nQ?,,y,2\n", "column C, which"),
+        ("question,A,B,answer,2nd answer\nQ?,x,y,A,B\n", "“2nd answer”"),
+        ("question,A,B,answer,correct answer\nQ?,x,y,A,B\n", "“correct answer”"),
+        ("question,A,B,Option 3,answer\nQ?,x,y,z,A\n", "“Option 3”"),
+        ("question,A,B,answer\nWhich, then?,x,y,A\n", "between quotation marks"),
+        ("question,type,answer\nQ?,Multiple Choice,2\n", "“Multiple Choice”"),
+        ("question,type,A,B,answer\nQ?,Fill-in,x,y,A\n", "“Fill-in”"),
+    ]:
+        with subtests.test(text=text):
+            found = read(text)
+
+            assert found.items == ()
+            assert why in found.refused[0].reason
+
+
+def test_each_cell_that_is_not_read_is_told_of_its_item() -> None:
+    found = read("question,A,B,answer,seconds,topic\nQ?,x,y,A,30,\nR?,x,y,B,20,t\n")
+
+    assert [(r.line, r.reason.partition(":")[0]) for r in found.lost] == [
+        (2, "the column “seconds” is not read"),
+        (3, "the column “seconds” is not read"),
+        (3, "the column “topic” is not read"),
+    ]
+
+
+def test_several_boxes_of_which_one_is_right_are_a_single_choice() -> None:
+    found = read("question,type,A,B,C,answer\nQ?,Checkbox,x,y,z,B\n")
+
+    assert found.items[0].kind == "single"
+    assert "several boxes could be ticked there" in found.lost[0].reason
+
+
+def test_letters_are_letters_where_other_rows_say_so() -> None:
+    table = "question,A,B,C,D,answer\nWhich vitamin?,C,A,D,B12,C\n"
+
+    assert "is both the label of a choice" in read(table).refused[0].reason
+    found = read(f"{table}Which port?,80,443,22,,B\n")
+    assert [o.text for o in found.items[0].options if o.right] == ["D"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sep=;\r\nquestion;A;B;answer\r\nWhich?;x, y;z;B\r\n",
+        "\ufeffquestion;A;B;answer\nWhich?;x, y;z;B\n",
+        'Quiz of week 3;;;\n;;;\nquestion;A;B;answer\nWhich?;"x, y";z;B\n',
+        "question|A|B|answer\nWhich?|x, y|z|B\n",
+    ],
+)
+def test_what_excel_leaves_in_a_text_is_passed_over(text: str) -> None:
+    (item,) = read(text).items
+
+    assert said(item) == [("x, y", False), ("z", True)]
+
+
+def test_windows_1252_is_read_and_told() -> None:
+    found = read_spreadsheet(
+        "question;answer\nWas ist größer?;ein Würfel\n".encode("cp1252")
+    )
+
+    assert found.items[0].stem == "Was ist größer?"
+    assert "was read as Windows-1252" in found.notes[0]
+
+
+@pytest.mark.parametrize("encoding", ["cp1250", "cp1251", "mac_roman", "cp932"])
+def test_the_letters_of_another_encoding_are_not_guessed(encoding: str) -> None:
+    words = {
+        "cp1250": "mają",
+        "cp1251": "ответ",
+        "cp932": "はい",
+        "mac_roman": "größer",
+    }
+
+    with pytest.raises(Unusable, match="not UTF-8 text; save it with that encoding"):
+        read_spreadsheet(f"question;answer\nQ?;{words[encoding]}\n".encode(encoding))
+
+
+def test_an_error_of_a_spreadsheet_is_no_choice() -> None:
+    found = read("question,A,B,answer\nQ?,#N/A,y,B\nR?,x,y,########\n")
+
+    assert [r.reason.partition(":")[0] for r in found.refused] == [
+        "its cell under “A” shows the error #N/A",
+        "its cell under “answer” shows the error ########",
+    ]
+
+
+def test_a_quotation_mark_that_is_not_closed_takes_no_rows_along() -> None:
+    with pytest.raises(Unusable, match="line 3 cannot be parted into cells"):
+        read('question,A,B,answer\n"Q?,x,y,A\n"R?,x,y,B\n')

@@ -64,7 +64,6 @@ def read_authored(text: str, path: str, seed: int = 0) -> Reading:
     front, body = front_matter(sheet)
     items: list[Item] = []
     refused: list[Remark] = []
-    lost: list[Remark] = []
     drafts = cut(body, sheet)
     # Building an item consumes its tokens, and a computed one is built twice.
     others = cut(body, sheet) if any(map(_computed, drafts)) else drafts
@@ -73,15 +72,15 @@ def read_authored(text: str, path: str, seed: int = 0) -> Reading:
             continue
         name, line = first.comment.id or "(no id)", first.line
         try:
-            items.append(_item((first, second), front, sheet, seed))
+            item = _item((first, second), front, sheet, seed)
         except NotCarried as error:
             refused.append(Remark(name, line, str(error)))
             continue
-        if _computed(first):
-            lost.append(Remark(name, line, _ONE_DRAW))
-        if first.comment.word("type") in _INSTEAD:
-            lost.append(Remark(name, line, _INSTEAD[first.comment.word("type")][1]))
-    return Reading(tuple(items), tuple(refused), tuple(lost))
+        lost: tuple[str, ...] = (_ONE_DRAW,) if _computed(first) else ()
+        instead = _INSTEAD.get(first.comment.word("type"))
+        lost += (instead[1],) if instead else ()
+        items.append(dataclasses.replace(item, lost=lost))
+    return Reading(tuple(items), tuple(refused))
 
 
 def _item(

@@ -116,7 +116,6 @@ def items_of(folder: Path, slug: str, seed: int) -> Reading:
     items: list[Item] = []
     waiting: list[Item] = []
     refused: list[Remark] = []
-    lost: list[Remark] = []
     wanted = [
         p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")
     ]
@@ -134,8 +133,7 @@ def items_of(folder: Path, slug: str, seed: int) -> Reading:
                 whole = dataclasses.replace(there, topic=topic)
                 (items if live[item.name] else waiting).append(whole)
         refused += (r for r in found.refused if live.get(r.name, True))
-        lost += (r for r in found.lost if live.get(r.name, True))
-    return Reading(tuple(items), tuple(refused), tuple(lost), tuple(waiting))
+    return Reading(tuple(items), tuple(refused), tuple(waiting))
 
 
 def _live(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:

@@ -56,11 +56,11 @@ def take_in(reading: Reading, place: Place) -> Intake:
     known = {_likeness(renamed(i, place.pictures)) for i in _standing(place)}
     carried: list[tuple[str, Item]] = []
     refused = list(reading.refused)
-    lost = list(reading.lost)
+    lost: list[Remark] = []
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
     for raw in reading.items:
-        item, shown = _with_pictures(_known_here(raw, place, lost), lost)
+        item, shown = _with_pictures(_known_here(raw, place))
         file = "cards.md" if item.kind == "card" else "quiz.md"
         name = new_id(item, ids)
         like = _likeness(renamed(item, {n: digest(c) for n, c in shown.items()}))
@@ -71,18 +71,11 @@ def take_in(reading: Reading, place: Place) -> Intake:
         known.add(like)
         texts[file] = f"{texts[file].rstrip()}\n\n{block(item, name)}"
         carried.append((name, item))
+        lost += (Remark(label(raw), raw.line, what) for what in item.lost)
         changed.add(file)
         pictures |= shown
     files = {name: texts[name] for name in sorted(changed)}
-    return Intake(
-        files, pictures, tuple(carried), tuple(refused), _without(lost, refused)
-    )
-
-
-def _without(lost: Iterable[Remark], refused: Iterable[Remark]) -> tuple[Remark, ...]:
-    """What was lost of those that were not refused."""
-    gone = {(remark.name, remark.line) for remark in refused}
-    return tuple(r for r in lost if (r.name, r.line) not in gone)
+    return Intake(files, pictures, tuple(carried), tuple(refused), tuple(lost))
 
 
 def _opened(name: str, text: str, place: Place) -> str:
@@ -102,14 +95,13 @@ def _standing(place: Place) -> Iterable[Item]:
         yield from read_authored(text, f"topics/{place.slug}/{name}").items
 
 
-def _known_here(item: Item, place: Place, lost: list[Remark]) -> Item:
+def _known_here(item: Item, place: Place) -> Item:
     """The item with only such objectives and sources as the course knows."""
     objectives = tuple(o for o in item.objectives if o in place.objectives)
     sources = tuple(s for s in item.sources if s in place.sources)
     gone = {*item.objectives, *item.sources} - {*objectives, *sources}
     if gone:
-        words = ", ".join(sorted(gone))
-        lost.append(Remark(label(item), item.line, f"unknown here: {words}"))
+        item = _less(item, f"unknown here: {', '.join(sorted(gone))}")
     if objectives == (place.objective,):
         objectives = ()
     if sources == (place.source,):
@@ -118,14 +110,17 @@ def _known_here(item: Item, place: Place, lost: list[Remark]) -> Item:
     return _with_reasons(headed(known))
 
 
-def _with_pictures(item: Item, lost: list[Remark]) -> tuple[Item, dict[str, bytes]]:
+def _less(item: Item, what: str) -> Item:
+    return dataclasses.replace(item, lost=(*item.lost, what))
+
+
+def _with_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
     """The item with its pictures under names that no others have, and their bytes."""
     held = {p.name: content_of(p) for p in item.pictures}
     names = {name: name_of(content, name) for name, content in held.items()}
     for name in shown_in(item):
         if not names.get(name):
-            what = f"the picture {name} is left out: it is not in the file"
-            lost.append(Remark(label(item), item.line, what))
+            item = _less(item, f"the picture {name} is left out: it is not in the file")
     shown = {names[n]: held[n] for n in shown_in(item) if names.get(n)}
     return renamed(item, names), shown
 

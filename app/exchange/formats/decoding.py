@@ -35,6 +35,34 @@ def decode(data: bytes) -> str:
     return _decoded(data, "utf-8")
 
 
+# What Windows-1252 writes into no word: it shows the bytes of another encoding.
+_ODD_WORD = re.compile(
+    r"[^\W\d_][\u00a1-\u00a9\u00ab-\u00af\u00b4\u00b6\u00b8-\u00bf\u2020-\u2122](?=[^\W\d_])"
+    r"|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0160\u017d\u0178\u00b9]|[\u00b3\u00b9][^\W\d_]"
+    r"|[\u00c0-\u00ff]{3}|\u201a[\u00a1-\u00ff]"
+)
+
+
+def decode_or_guess(data: bytes) -> tuple[str, str]:
+    """The same, or Windows-1252 as Excel writes it, with a note that it was guessed.
+
+    Raises Unusable where the letters then make no words.
+    """
+    try:
+        return decode(data), ""
+    except Unusable as error:
+        try:
+            text = _decoded(data, "cp1252")
+        except Unusable:
+            raise error from None
+    if _ODD_WORD.search(text):
+        raise Unusable("The file is not UTF-8 text; save it with that encoding.")
+    return text, (
+        "The file is not UTF-8 and was read as Windows-1252: look at its accents and "
+        "signs, or save it as “CSV UTF-8”."
+    )
+
+
 def _decoded(data: bytes, encoding: str) -> str:
     if len(data) > MOST_BYTES:
         raise Unusable(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")

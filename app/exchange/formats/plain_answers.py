@@ -1,32 +1,134 @@
 """Answers as people write them beside a question: letters, words, a number."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from app.exchange.items import Kind, NotCarried, Option
-from app.exchange.markup.texts import read_number, span_around
+from app.exchange.markup.texts import read_span
 
-_PARTS = re.compile(r"\s*(?:[,;&+/]|\band\b)\s*")
+_PARTS = (
+    re.compile(r"\s*(?:[,;&+/|\n]|\band\b)\s*"),
+    re.compile(r"\s*[;|\n]\s*"),
+)
+_LABEL = r"(?:(?:option|choice|answer)\s*)?[(\[]?(?P<label>[a-z]|\d{1,2})"
+_LABELED = re.compile(rf"{_LABEL}[)\].:]?", re.IGNORECASE)
+_BOTH = re.compile(
+    rf"{_LABEL}(?:[)\].:]\s*|\s*[-–—=]\s+|\s+)(?P<words>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+# A number that is a thousand or a decimal: who writes commas for decimals knows which.
+_EITHER = re.compile(r"[-+]?[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
+_DECIMAL_COMMA = re.compile(r"[-+]?(?:0|[\d.]+),(?:\d{1,2}|\d{4,})(?![\d.,])|0,\d+")
+_DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
+Choices = Mapping[str, str]
 
 
-def named_in(answer: str, choices: Mapping[str, str]) -> frozenset[str]:
-    """The letters that an answer names, by letter or by the words of a choice.
+def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozenset[str]:
+    """The labels that an answer names, by label, by the words of a choice or by both.
 
-    `choices` are the words by capital letter. Raises NotCarried where it names none.
+    `choices` are the words by label, a capital letter or a number. With `letters` a
+    label comes before words that are the same. Raises NotCarried where the answer
+    names no choice, or one by its label and another by its words.
 
     >>> sorted(named_in("A and c", {"A": "one", "B": "two", "C": "three"}))
     ['A', 'C']
+    >>> sorted(named_in("B) 443", {"A": "80", "B": "443"}))
+    ['B']
     """
-    for letter, words in choices.items():
-        if words.casefold() == answer.casefold():
-            return frozenset({letter})
-    named = [part.strip(" .()").upper() for part in _PARTS.split(answer) if part]
-    if len(named) == 1 and len(named[0]) > 1 and set(named[0]) <= set(choices):
-        named = list(named[0])  # “AC”
-    strange = [name for name in named if name not in choices]
-    if strange or not named:
-        raise NotCarried(f"its answer “{answer[:40]}” names none of its choices")
-    return frozenset(named)
+    by_label, by_words = readings_of(answer, choices)
+    if by_label and letters:
+        return by_label
+    if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
+        by_label = frozenset(answer.upper())  # “AC”
+    if by_label and by_words and by_label != by_words:
+        said, labels = _written(by_words), _written(by_label)
+        raise NotCarried(
+            f"its answer “{answer[:40]}” is both the label of a choice and the words "
+            f"of another: write {labels} for the label, or {said} for the words"
+        )
+    if not by_label and not by_words:
+        raise NotCarried(_nothing_named(answer, choices))
+    return by_label or by_words
+
+
+def readings_of(answer: str, choices: Choices) -> tuple[frozenset[str], frozenset[str]]:
+    """The labels that an answer names as labels, and those that its words name."""
+    by_label = _listed(answer, lambda part: _by_label(part, choices))
+    by_words = _listed(answer, lambda part: _by_words(part, choices))
+    if not by_words:
+        by_words = _listed(answer, lambda part: _by_both(part, choices))
+    return by_label, by_words
+
+
+def _written(labels: frozenset[str]) -> str:
+    return ", ".join(f"({label})" for label in sorted(labels))
+
+
+def _nothing_named(answer: str, choices: Choices) -> str:
+    found = _BOTH.fullmatch(answer.strip())
+    label = _label(found["label"], choices) if found else ""
+    if label:
+        said = choices[label][:40]
+        return f"its answer “{answer[:40]}” names {label}, but that says “{said}”"
+    return f"its answer “{answer[:40]}” names none of its choices"
+
+
+def _listed(answer: str, read: Callable[[str], str]) -> frozenset[str]:
+    """The labels that the whole answer names, or else all of its parts."""
+    whole = read(answer)
+    if whole:
+        return frozenset({whole})
+    for parting in _PARTS:
+        named = [read(part) for part in parting.split(answer) if part]
+        if named and all(named):
+            return frozenset(named)
+    return frozenset()
+
+
+def _by_label(part: str, choices: Choices) -> str:
+    found = _LABELED.fullmatch(part.strip())
+    return _label(found["label"], choices) if found else ""
+
+
+def _label(name: str, choices: Choices) -> str:
+    """The label meant: a letter also counts numbered choices, as a number letters."""
+    label = name.upper()
+    if label in choices or not choices:
+        return label if choices else ""
+    letters = next(iter(choices)).isalpha()
+    if label.isdigit() and letters and not any(map(read_span, choices.values())):
+        label = chr(ord("A") + int(label) - 1)
+    elif label.isalpha() and not letters:
+        label = str(ord(label) - ord("A") + 1)
+    return label if label in choices else ""
+
+
+def _by_words(part: str, choices: Choices) -> str:
+    """The choice with such words, or with all but their capitals and last stop."""
+    for same in (_spaced, _plain):
+        found = [label for label, words in choices.items() if same(words) == same(part)]
+        if len(found) > 1:
+            raise NotCarried(f"its choices {' and '.join(found)} are the same")
+        if found:
+            return found[0]
+    return ""
+
+
+def _by_both(part: str, choices: Choices) -> str:
+    """The choice named by its label and its words, as “B) 443”."""
+    found = _BOTH.fullmatch(part.strip())
+    label = _label(found["label"], choices) if found else ""
+    same = found and label and _plain(choices[label]) == _plain(found["words"])
+    return label if same else ""
+
+
+def _spaced(words: str) -> str:
+    return " ".join(words.split())
+
+
+def _plain(words: str) -> str:
+    text = _spaced(words).casefold()
+    return text.strip(" .") or text
 
 
 def kind_of(options: Iterable[Option]) -> Kind:
@@ -38,11 +140,35 @@ def kind_of(options: Iterable[Option]) -> Kind:
     return "true-false" if said == {"true", "false"} else "single"
 
 
-def bare(answer: str) -> tuple[Kind, tuple[Option, ...]]:
-    """An answer without choices: a number, or words that count alike between “|”."""
-    try:
-        span = span_around(read_number(answer), 0.0)
-    except NotCarried:
-        words = [part.strip() for part in answer.split("|") if part.strip()]
-        return "short", tuple(Option(word, True) for word in words)
-    return "numeric", (Option("", True, span=span),)
+def has_decimal_comma(answer: str) -> bool:
+    """Whether an answer is a number with a comma that can only be decimal."""
+    return bool(_DECIMAL_COMMA.match(answer.strip()))
+
+
+def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[Option, ...]]:
+    """An answer without choices: a number, true or false, or words between “|”.
+
+    `comma`: whoever wrote it may write decimals with a comma, so that “1,024” can be
+    read in two ways. Raises NotCarried.
+    """
+    word = answer.strip()
+    if comma and (found := _EITHER.match(word)):
+        plain = re.sub("[.,]", "", found[0])
+        either = found[0].replace(",", ".")
+        raise NotCarried(
+            f"its answer “{word[:40]}” can be {plain} or {either}: "
+            f"write {plain}, or {either}0 with one more digit"
+        )
+    if span := read_span(word):
+        return "numeric", (Option("", True, span=span),)
+    if word[:1] in set("~≈") and read_span(word[1:]):
+        raise NotCarried(f"its answer “{word[:40]}” is about a number: write 5 ± 0.5")
+    if _DIGITS.fullmatch(word):
+        raise NotCarried(f"its answer “{word[:40]}” is not a number: write its digits")
+    if word.casefold() in {"true", "false"}:
+        true = word.casefold() == "true"
+        return "true-false", (Option("True", true), Option("False", not true))
+    words = [part.strip() for part in word.split("|") if part.strip()]
+    if not words:
+        raise NotCarried(f"its answer “{word[:40]}” has no words")
+    return "short", tuple(Option(said, True) for said in words)

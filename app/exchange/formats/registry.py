@@ -7,8 +7,6 @@ from app.exchange.formats.aiken import read_aiken, write_aiken
 from app.exchange.formats.apkg import write_apkg
 from app.exchange.formats.decoding import decode
 from app.exchange.formats.gift import read_gift, write_gift
-from app.exchange.formats.lists import read_lists
-from app.exchange.formats.mkdocs import read_mkdocs
 from app.exchange.formats.moodle import read_moodle, write_moodle
 from app.exchange.formats.qti import read_qti, write_qti
 from app.exchange.formats.spreadsheet import read_spreadsheet
@@ -23,8 +21,6 @@ READERS: Mapping[str, Reader] = {
     "json": lambda data: read_json(decode(data)),
     "aiken": lambda data: read_aiken(decode(data)),
     "gift": lambda data: read_gift(decode(data)),
-    "lists": lambda data: read_lists(decode(data)),
-    "mkdocs-quiz": lambda data: read_mkdocs(decode(data)),
     "moodle": read_moodle,
     "qti": read_qti,
     "spreadsheet": read_spreadsheet,
@@ -44,8 +40,6 @@ WANTED: Mapping[str, str] = {
     "json": "a file as “headroom export json” writes it",
     "aiken": "a text file in Aiken, in UTF-8",
     "gift": "a text file in GIFT, in UTF-8",
-    "lists": "a numbered list of questions as text or Markdown, in UTF-8",
-    "mkdocs-quiz": "a Markdown page with quizzes of mkdocs-quiz, in UTF-8",
     "moodle": "an XML file with the questions of Moodle",
     "qti": "a quiz of QTI 1.2 or an item of 2.1 to 3.0, as XML or as a zip package",
     "spreadsheet": "a table with the columns question, A, B, C, D, answer and feedback "

@@ -1,20 +1,27 @@
 """Plain tables of choices, as people keep them in a spreadsheet: one row, one question.
 
-The first row names the columns: question, answer, feedback, and a column for each
-choice, named by its letter. CSV and TSV are read as text, XLSX, XLS and ODS by a
-library.
+A row names the columns: question, answer, feedback, and a column for each choice, named
+by its letter or its number. CSV and TSV are read as text, XLSX and ODS by a library.
 """
 
 import csv
 import dataclasses
 import io
+import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.exchange.formats.archive import unpacking
-from app.exchange.formats.decoding import MOST_BYTES, decode
-from app.exchange.formats.plain_answers import bare, kind_of, named_in
-from app.exchange.formats.workbook import rows_of
+from app.exchange.formats.decoding import MOST_BYTES, decode_or_guess
+from app.exchange.formats.plain_answers import (
+    bare,
+    has_decimal_comma,
+    kind_of,
+    named_in,
+    readings_of,
+)
+from app.exchange.formats.table_heads import Heads, heads_of
+from app.exchange.formats.workbook import FAULT, read_workbook
 from app.exchange.items import (
     Item,
     Kind,
@@ -23,142 +30,218 @@ from app.exchange.items import (
     Reading,
     Remark,
     Unusable,
-    label,
 )
 from app.exchange.markup.hypertext import from_plain
 
 _MOST_ROWS = 20_000
-_LETTER = re.compile(r"(?:(?:option|choice|answer)[ _-]?)?([a-z])")
-_REASON = re.compile(r"(?:feedback|reason|comment)[ _-]([a-z])")
-_NAMES = {
-    "question": ("question", "question text", "stem", "prompt"),
-    "answer": ("answer", "correct", "correct answer", "right answer", "key"),
-    "explanation": ("feedback", "explanation", "general feedback", "reason"),
-    "difficulty": ("difficulty",),
-    "objectives": ("objective", "objectives"),
-    "tags": ("tags", "tag"),
-    "hint": ("hint",),
-}
-_COLUMNS = {word: name for name, words in _NAMES.items() for word in words}
+_ABOVE = 20  # rows among which the names of the columns stand, below a title
+_SIGNS = ",;\t|"
+_TOLD_SIGN = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+# What a program leaves in a text where a cell had no value, or too little room.
+_ERROR = re.compile(
+    r"#(?:N/A|NV|REF!|BEZUG!|DIV/0!|NAME\?|VALUE!|WERT!|NUM!|ZAHL!|NULL!|SPILL!|#{3,})"
+)
+_SEVERAL = re.compile(r"check ?box|multiple (?:answers?|response|select)|select all")
+_CHOSEN = re.compile(
+    rf"{_SEVERAL.pattern}|choice|choose|select|single|multi|quiz|bool|true|\b(?:mcq?|tf)\b"
+)
 Row = tuple[int, Sequence[str]]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Heads:
-    """Where each column stands: by name, by the letter of a choice, and of a reason."""
-
-    named: Mapping[str, int]
-    choices: Mapping[str, int]
-    reasons: Mapping[str, int]
-    unknown: tuple[str, ...]
 
 
 def read_spreadsheet(data: bytes) -> Reading:
     """The questions of a table; raises Unusable."""
-    rows = _cells_of_book(data) if data[:4] in {b"PK\3\4", _OLD_EXCEL} else _lines(data)
-    first = next(rows, None)
-    if first is None:
-        raise Unusable("The table is empty.")
-    heads = _heads(first[1])
-    items: list[Item] = []
-    refused: list[Remark] = []
-    for number, cells in rows:
-        if number > _MOST_ROWS:
-            raise Unusable(f"The table has more than {_MOST_ROWS:,} rows.")
-        row = _Row(heads, cells, number)
-        if not any(cells):
-            continue
-        try:
-            items.append(row.item())
-        except NotCarried as error:
-            name = " ".join(row.cell("question").split())[:50]
-            refused.append(Remark(name or "(nameless)", number, str(error)))
-    lost = [
-        Remark(label(item), item.line, f"the column “{name}” is not read")
-        for name in heads.unknown
-        for item in items[:1]
-    ]
-    return Reading(tuple(items), tuple(refused), tuple(lost))
+    if data[:4] == _OLD_EXCEL:
+        raise Unusable(
+            "The spreadsheet cannot be read: an .xls of older programs does not tell "
+            "how its numbers are shown. Save it as .xlsx."
+        )
+    if data[:2] == b"PK":
+        return _reading_of_book(data)
+    text, note = decode_or_guess(data)
+    told = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
+    signs = told[1] if told else _SIGNS
+    heads, rows, place = _headed([_cut(text, sign) for sign in signs])
+    table = _Table(heads, list(rows), comma=signs[place] == ";")
+    return dataclasses.replace(table.reading(), notes=(note,) if note else ())
 
 
-def _lines(data: bytes) -> Iterator[Row]:
-    text = decode(data)
-    head = text.partition("\n")[0]
-    sign = max((",", ";", "\t"), key=head.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign)
+def _cut(text: str, sign: str) -> Iterator[Row]:
+    """The rows of a text whose cells are parted by `sign`, with their first lines."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
     try:
+        line = 1
         for row in reader:
-            yield reader.line_num, [cell.strip() for cell in row]
+            cells = (cell.strip() for cell in row)
+            yield line, [_unless_error(cell) for cell in cells]
+            line = reader.line_num + 1
     except csv.Error:
         why = f"its line {reader.line_num} cannot be parted into cells"
-        raise Unusable(f"The table cannot be read: {why}.") from None
+        raise Unusable(
+            f"The table cannot be read: {why}. A quotation mark that begins a cell "
+            "also ends it; double those inside of it."
+        ) from None
 
 
-def _cells_of_book(data: bytes) -> Iterator[Row]:
-    """The rows of the first sheet that has any."""
+def _unless_error(cell: str) -> str:
+    return f"{FAULT}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
+
+
+def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Heads, Iterator[Row], int]:
+    """The first table that names its columns, the rows below, and which it is."""
+    best: Sequence[str] = ()
+    broken: Unusable | None = None
+    for place, rows in enumerate(tables):
+        try:
+            for _, cells in itertools.islice(rows, _ABOVE):
+                if heads := heads_of(cells):
+                    return heads, rows, place
+                best = cells if len(cells) > len(best) and any(cells) else best
+        except Unusable as error:
+            broken = broken or error
+    if broken or not best:
+        raise broken or Unusable("The table is empty.")
+    named = ", ".join(f"“{cell}”" for cell in best if cell)[:200]
+    wanted = "answer" if "question" in (cell.lower() for cell in best) else "question"
+    raise Unusable(
+        f"A row at the top must name the columns; there is no “{wanted}” among {named}."
+    )
+
+
+# --- workbooks ---
+
+
+def _reading_of_book(data: bytes) -> Reading:
+    """The questions of every visible sheet that names its columns."""
     refusal = "The spreadsheet cannot be read"
     if len(data) > MOST_BYTES:
         raise Unusable(f"{refusal}: it is larger than {MOST_BYTES // 1_000_000} MB.")
-    if data.startswith(b"PK"):
-        with unpacking(io.BytesIO(data), refusal):
-            pass  # it neither grows too much nor leaves its folder
-    yield from enumerate(rows_of(data, refusal), 1)
-
-
-def _heads(cells: Sequence[str]) -> _Heads:
-    named: dict[str, int] = {}
-    choices: dict[str, int] = {}
-    reasons: dict[str, int] = {}
-    unknown: list[str] = []
-    for place, cell in enumerate(cells):
-        word = " ".join(cell.lower().split())
-        if not word:
+    with unpacking(io.BytesIO(data), refusal):
+        pass  # it neither grows too much nor leaves its folder
+    book = read_workbook(data, refusal)
+    notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden]
+    readings: list[tuple[str, Reading]] = []
+    unread: Unusable | None = None
+    for name, cells in book.sheets:
+        try:
+            heads, rows, _ = _headed([iter([*enumerate(cells, 1)])])
+        except Unusable as error:
+            unread = unread or error
+            notes.append(f"The sheet “{name}” is not read. {error}")
             continue
-        letter, reason = _LETTER.fullmatch(word), _REASON.fullmatch(word)
-        if word in _COLUMNS:
-            named.setdefault(_COLUMNS[word], place)
-        elif letter:
-            choices.setdefault(letter[1].upper(), place)
-        elif reason:
-            reasons.setdefault(reason[1].upper(), place)
-        else:
-            unknown.append(cell)
-    for wanted in ("question", "answer"):
-        if wanted not in named:
-            found = ", ".join(f"“{cell}”" for cell in cells if cell)[:200]
-            raise Unusable(
-                f"The first row must name the columns; there is no “{wanted}” among "
-                f"{found or 'them'}."
-            )
-    return _Heads(named, choices, reasons, tuple(unknown))
+        readings.append((name, _Table(heads, list(rows)).reading()))
+    if not readings:
+        raise unread or Unusable("The table is empty.")
+    return Reading(
+        tuple(item for _, reading in readings for item in reading.items),
+        tuple(_refused(readings)),
+        notes=tuple(notes),
+    )
+
+
+def _refused(readings: Sequence[tuple[str, Reading]]) -> Iterator[Remark]:
+    """The rows that are refused, with their sheet where there are several."""
+    for name, reading in readings:
+        for remark in reading.refused:
+            where = f"{name}: {remark.name}" if len(readings) > 1 else remark.name
+            yield dataclasses.replace(remark, name=where)
+
+
+# --- rows ---
+
+
+class _Table:
+    """The rows below the names of the columns.
+
+    `comma`: whether its author may write decimals with a comma.
+    """
+
+    def __init__(
+        self, heads: Heads, rows: Iterable[Row], *, comma: bool = False
+    ) -> None:
+        self.rows = [_Row(heads, cells, line) for line, cells in rows if any(cells)]
+        if self.rows and self.rows[-1].line > _MOST_ROWS:
+            raise Unusable(f"The table has more than {_MOST_ROWS:,} rows.")
+        typed = (row.raw("answer") for row in self.rows if not row.has_choices())
+        self.comma = comma or any(map(has_decimal_comma, typed))
+        self.letters = self._names_by_letters()
+
+    def _names_by_letters(self) -> bool:
+        """Whether answers can only be labels in some rows, and only words in none."""
+        found = [row.readings() for row in self.rows if row.has_choices()]
+        labels = any(by_label and not by_words for by_label, by_words in found)
+        return labels and not any(w and not by_label for by_label, w in found)
+
+    def reading(self) -> Reading:
+        """The questions; a row that cannot be read for sure is refused."""
+        items: list[Item] = []
+        refused: list[Remark] = []
+        for row in self.rows:
+            try:
+                items.append(row.item(comma=self.comma, letters=self.letters))
+            except NotCarried as error:
+                name = " ".join(row.raw("question").split())[:50]
+                refused.append(Remark(name or "(nameless)", row.line, str(error)))
+        return Reading(tuple(items), tuple(refused))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Row:
-    heads: _Heads
+    heads: Heads
     cells: Sequence[str]
     line: int
 
+    def raw(self, name: str) -> str:
+        """The cell of a named column, empty where there is none or it has a fault."""
+        return self._raw(self.heads.named.get(name, -1))
+
+    def _raw(self, place: int) -> str:
+        cell = self.cells[place] if 0 <= place < len(self.cells) else ""
+        return "" if cell.startswith(FAULT) else cell
+
     def cell(self, name: str) -> str:
-        """The cell of a named column, empty where there is none."""
+        """The same; raises NotCarried where it has a fault."""
         return self._at(self.heads.named.get(name, -1))
 
     def _at(self, place: int) -> str:
-        return self.cells[place] if 0 <= place < len(self.cells) else ""
+        cell = self.cells[place] if 0 <= place < len(self.cells) else ""
+        if cell.startswith(FAULT):
+            name, fault = self.heads.name_of(place), cell.removeprefix(FAULT)
+            raise NotCarried(f"its cell under {name} {fault}: write its words instead")
+        return cell
 
-    def item(self) -> Item:
+    def has_choices(self) -> bool:
+        """Whether anything stands in a column of choices."""
+        return any(
+            place < len(self.cells) and self.cells[place]
+            for place in self.heads.choices.values()
+        )
+
+    def readings(self) -> tuple[frozenset[str], frozenset[str]]:
+        """What its answer names by label and by words, as far as can be told.
+
+        Nothing where it is true or false, which people write out beside letters.
+        """
+        places = self.heads.choices.items()
+        choices = {label: self._raw(place) for label, place in places}
+        filled = {label: words for label, words in choices.items() if words}
+        answer = self.raw("answer")
+        try:
+            if answer.casefold() not in {"true", "false"}:
+                return readings_of(answer, filled)
+        except NotCarried:
+            pass
+        return frozenset(), frozenset()
+
+    def item(self, *, comma: bool, letters: bool) -> Item:
         """The question of this row; raises NotCarried."""
         if not self.cell("question"):
             raise NotCarried("it has no question")
-        if not self.cell("answer"):
-            raise NotCarried("it has no answer")
-        choices = {
-            letter: self._at(place)
-            for letter, place in self.heads.choices.items()
-            if self._at(place)
-        }
-        kind, options = self._choice(choices) if choices else bare(self.cell("answer"))
+        lost = tuple(self._unread())
+        try:
+            kind, options = self._answer(comma=comma, letters=letters)
+        except NotCarried as error:
+            raise NotCarried("; ".join((str(error), *lost))) from None
         return Item(
             "",
             kind,
@@ -170,19 +253,83 @@ class _Row:
             objectives=_listed(self.cell("objectives")),
             tags=_listed(self.cell("tags")),
             line=self.line,
+            lost=(*lost, *self._typed(kind, options)),
         )
 
-    def _choice(self, choices: Mapping[str, str]) -> tuple[Kind, tuple[Option, ...]]:
-        right = named_in(self.cell("answer"), choices)
+    def _unread(self) -> Iterator[str]:
+        """What is said of the cells that no column reads; raises NotCarried.
+
+        None of them may be a choice or an answer, for a question without it would be
+        another.
+        """
+        chosen = self.has_choices() or any(map(self._raw, self.heads.wrong))
+        for place, cell in enumerate(self.cells):
+            numbered = cell.isdigit() and place < self.heads.named["question"]
+            if not cell or self.heads.is_read(place):
+                continue
+            if place >= len(self.heads.cells):
+                raise NotCarried(
+                    "it has more cells than the table has columns: write words with "
+                    "a comma between quotation marks"
+                )
+            name = self.heads.name_of(place)
+            known = chosen or self.heads.is_aside(place)
+            if (self.heads.may_answer(place) or not known) and not numbered:
+                raise NotCarried(
+                    f"the column {name} is not read and may hold a choice or an answer:"
+                    " name the choices A, B, C … or Option 1, Option 2 …, or take the "
+                    "column out"
+                )
+            yield f"the column {name} is not read: copy it by hand if it is needed"
+
+    def _answer(self, *, comma: bool, letters: bool) -> tuple[Kind, tuple[Option, ...]]:
+        answer = self.cell("answer")
+        if not answer:
+            raise NotCarried("it has no answer")
+        if self.has_choices():
+            return self._choice(answer, letters=letters)
+        return self._beside_wrong(answer) or bare(answer, comma=comma)
+
+    def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[Option, ...]]:
+        places = self.heads.choices.items()
+        choices = {label: self._at(place) for label, place in places}
+        filled = {label: words for label, words in choices.items() if words}
+        if any(map(self._raw, self.heads.wrong)):
+            raise NotCarried("it has choices and wrong answers beside them: keep one")
+        right = named_in(answer, filled, letters=letters)
         options = tuple(
             Option(
                 from_plain(words),
-                letter in right,
-                from_plain(self._at(self.heads.reasons.get(letter, -1))),
+                label in right,
+                from_plain(self._at(self.heads.reasons.get(label, -1))),
             )
-            for letter, words in choices.items()
+            for label, words in filled.items()
         )
         return kind_of(options), options
+
+    def _beside_wrong(self, answer: str) -> tuple[Kind, tuple[Option, ...]] | None:
+        """The choice between the answer and the wrong ones, where there are any."""
+        wrong = [words for place in self.heads.wrong if (words := self._at(place))]
+        if answer in wrong:
+            raise NotCarried(f"its answer “{answer[:40]}” is among the wrong ones too")
+        options = tuple(
+            Option(from_plain(words), number == 0)
+            for number, words in enumerate((answer, *wrong))
+        )
+        return (kind_of(options), options) if wrong else None
+
+    def _typed(self, kind: Kind, options: Sequence[Option]) -> Iterator[str]:
+        """What the type in a row says that does not come along; raises NotCarried."""
+        named = self.cell("type")
+        word = named.lower().replace("-", " ").replace("_", " ")
+        chosen = kind in {"single", "multiple", "true-false"}
+        if not named:
+            return
+        if chosen != bool(_CHOSEN.search(word)):
+            has = f"{len(options)} choices" if chosen else "no choices"
+            raise NotCarried(f"its type is “{named[:40]}”, but it has {has}: mend one")
+        if chosen and _SEVERAL.search(word) and kind != "multiple":
+            yield "several boxes could be ticked there; here it is a single choice"
 
     def _difficulty(self) -> int:
         word = self.cell("difficulty")

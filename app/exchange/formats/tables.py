@@ -22,7 +22,7 @@ from app.exchange.items import (
 )
 
 VERSION = 1
-_FIELDS = [f.name for f in dataclasses.fields(Item) if f.name != "line"]
+_FIELDS = [f.name for f in dataclasses.fields(Item) if f.name not in {"line", "lost"}]
 _FILE_NAMES = {"center": "centre"}  # files that others hold say it so
 _WORDS = {
     "name",

@@ -9,8 +9,10 @@ from app.exchange.items import Item, NotCarried, Span
 from app.exchange.markup.hypertext import from_plain, to_markdown
 from app.exchange.markup.pictures import Album
 from app.exchange.markup.rendering import html_of, to_html
+from app.questions.kinds.numeric import numbers
 
 _TAG = re.compile(r"<[a-zA-Z/!]")
+_ABOUT = frozenset("~≈=")  # learners may write these; a key may not
 _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
 
@@ -24,14 +26,14 @@ class Losses:
     album: Album = dataclasses.field(default_factory=Album)
     noted: dict[str, None] = dataclasses.field(default_factory=dict)
 
-    @property
-    def found(self) -> list[str]:
-        """Everything that was noted."""
-        return list(self.noted)
-
     def add(self, what: str) -> None:
         """Note one thing, once."""
         self.noted[what] = None
+
+    def noted_in(self, item: Item) -> Item:
+        """The item with its pictures and with all that was noted."""
+        lost = (*item.lost, *self.noted)
+        return dataclasses.replace(item, pictures=self.album.pictures, lost=lost)
 
 
 def read_text(text: str, form: str, losses: Losses) -> str:
@@ -91,13 +93,41 @@ def any_other(item: Item, said: str, losses: Losses) -> Item:
 
 
 def read_number(text: str) -> float:
-    """A number with a point, or a comma, for decimals; raises NotCarried."""
-    word = text.strip().replace("\u2212", "-").replace(" ", "")
-    if re.fullmatch(r"[-+]?\d+,\d+", word):
-        word = word.replace(",", ".")
-    if not re.fullmatch(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?", word):
+    """A number as learners may type it, without a unit; raises NotCarried.
+
+    >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
+    (1024.0, 1.5, 12500000.0)
+    """
+    found = numbers.read_number(text)
+    if found is None or found.unit or text.strip()[:1] in _ABOUT:
         raise NotCarried(f"“{text.strip()[:30]}” is not a number")
-    return float(word)
+    return found.value
+
+
+def read_span(text: str) -> Span | None:
+    """The number that a text is, as “140 GB ± 4” with unit and tolerance, or None."""
+    center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
+    found = numbers.read_number(center)
+    if found is None or text.strip()[:1] in _ABOUT:
+        return None
+    unit = known_unit(found.unit)
+    half = numbers.read_number(tolerance) if sign else numbers.Written(0.0, "")
+    if unit is None or half is None or half.unit not in {"", "%", found.unit}:
+        return None
+    percent = half.unit == "%" != unit
+    width = abs(found.value) * half.value / 100 if percent else half.value
+    return span_around(found.value, width, unit)
+
+
+def read_weight(text: str) -> float:
+    """A part of the mark in percent, -100 to 100; raises NotCarried.
+
+    A comma in it is decimal, for a group of thousands would be more than the mark.
+    """
+    weight = read_number(text.replace(",", "."))
+    if abs(weight) > 100:
+        raise NotCarried(f"the weight “{text.strip()[:30]}” is more than 100%")
+    return weight
 
 
 def span_around(center: float, tolerance: float, unit: str = "") -> Span:

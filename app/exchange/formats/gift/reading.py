@@ -15,7 +15,6 @@ from app.exchange.items import (
     Reading,
     Remark,
     Span,
-    label,
     worth,
 )
 from app.exchange.markup.texts import (
@@ -23,6 +22,7 @@ from app.exchange.markup.texts import (
     any_other,
     read_number,
     read_text,
+    read_weight,
     span_around,
     span_between,
     without_unit,
@@ -38,7 +38,6 @@ def read_gift(text: str) -> Reading:
     """Every question of a GIFT file; essays and descriptions are refused."""
     items: list[Item] = []
     refused: list[Remark] = []
-    lost: list[Remark] = []
     for block in blocks_of(text):
         losses = Losses()
         name = block.title or " ".join(unescaped(block.before).split())[:50]
@@ -47,9 +46,8 @@ def read_gift(text: str) -> Reading:
         except NotCarried as error:
             refused.append(Remark(name or "(nameless)", block.line, str(error)))
             continue
-        items.append(dataclasses.replace(item, pictures=losses.album.pictures))
-        lost += [Remark(label(item), block.line, what) for what in losses.found]
-    return Reading(tuple(items), tuple(refused), tuple(lost))
+        items.append(losses.noted_in(item))
+    return Reading(tuple(items), tuple(refused))
 
 
 @dataclasses.dataclass(slots=True)
@@ -126,7 +124,7 @@ class _Reader:
         weight = None
         marked = _WEIGHT.match(body)
         if marked:
-            weight, body = read_number(marked[1]), body[marked.end() :]
+            weight, body = read_weight(marked[1]), body[marked.end() :]
         text, *notes = _split_feedback(body)
         return weight, text, self._text(notes[0]) if notes else ""
 

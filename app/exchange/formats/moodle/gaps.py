@@ -4,15 +4,15 @@ import html
 import re
 
 from app.exchange.formats.gift.blocks import parts_of
-from app.exchange.items import BLANK, Blank, NotCarried
-from app.exchange.markup.texts import Losses
+from app.exchange.items import BLANK, Blank, NotCarried, shown
+from app.exchange.markup.texts import Losses, read_number, read_weight
 
 _HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
 _BODY = re.compile(r"((?:\\.|[^}\\])*)\}", re.DOTALL)
 _TYPED = re.compile(r"^(?:SHORTANSWER|SA|MW)(?:_?C)?$")
 _CHOSEN = re.compile(r"^(?:MULTICHOICE|MC|MULTIRESPONSE|MR)(?:_?[HVS]{0,2})$")
 _NUMBER = re.compile(r"^(?:NUMERICAL|NM)$")
-_WEIGHT = re.compile(r"^%(-?\d+(?:\.\d+)?)%")
+_WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 
 
 def read_gaps(text: str, losses: Losses) -> tuple[str, tuple[Blank, ...]]:
@@ -39,7 +39,7 @@ def _blank(kind: str, body: str, losses: Losses) -> Blank:
     answers = list(_answers(body, losses))
     right = [answer for answer, weight, _ in answers if weight >= 100]
     if _NUMBER.match(kind):
-        right = [answer.partition(":")[0].strip() for answer in right]
+        right = [word for answer in right for word in _number(answer)]
     kept = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not kept:
         raise NotCarried("a gap has no right answer")
@@ -55,6 +55,12 @@ def _blank(kind: str, body: str, losses: Losses) -> Blank:
     return Blank(kept, "".join(said[:1]))
 
 
+def _number(answer: str) -> tuple[str, ...]:
+    """A number as written and with its digits alone; its tolerance is left out."""
+    word = answer.partition(":")[0].strip()
+    return word, shown(read_number(word))
+
+
 def _answers(body: str, losses: Losses) -> list[tuple[str, float, str]]:
     """The answers of a gap with their weight, and what is said to any other."""
     found = []
@@ -68,7 +74,7 @@ def _answers(body: str, losses: Losses) -> list[tuple[str, float, str]]:
         if words.startswith("="):
             weight, words = 100.0, words[1:]
         elif marked := _WEIGHT.match(words):
-            weight, words = float(marked[1]), words[marked.end() :]
+            weight, words = read_weight(marked[1]), words[marked.end() :]
         found.append((_bare(words), weight, note))
     return found
 

@@ -23,7 +23,6 @@ from app.exchange.items import (
     Reading,
     Remark,
     Unusable,
-    label,
     worth,
 )
 from app.exchange.markup.pictures import Album, content_of
@@ -33,6 +32,7 @@ from app.exchange.markup.texts import (
     read_html,
     read_number,
     read_text,
+    read_weight,
     span_around,
     without_unit,
 )
@@ -64,7 +64,6 @@ def read_moodle(data: bytes) -> Reading:
         raise Unusable(f"The file begins with <{document.root.tag}>, not with <quiz>.")
     items: list[Item] = []
     refused: list[Remark] = []
-    lost: list[Remark] = []
     found = document.root.iter("question")
     for node, line in zip(found, document.lines, strict=True):
         if node.get("type") == "category":
@@ -75,9 +74,8 @@ def read_moodle(data: bytes) -> Reading:
         except NotCarried as error:
             refused.append(Remark(_name(node) or "(nameless)", line, str(error)))
             continue
-        items.append(dataclasses.replace(item, pictures=losses.album.pictures))
-        lost += [Remark(label(item), line, what) for what in losses.found]
-    return Reading(tuple(items), tuple(refused), tuple(lost))
+        items.append(losses.noted_in(item))
+    return Reading(tuple(items), tuple(refused))
 
 
 def _album(node: ET.Element) -> Album:
@@ -137,10 +135,7 @@ def _text(node: ET.Element | None, losses: Losses, default: str = "moodle") -> s
 
 
 def _fraction(node: ET.Element) -> float:
-    try:
-        return read_number(node.get("fraction") or "0")
-    except NotCarried:
-        return 0.0
+    return read_weight(node.get("fraction") or "0")
 
 
 def _note(node: ET.Element, losses: Losses) -> str:

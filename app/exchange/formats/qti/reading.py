@@ -33,7 +33,6 @@ from app.exchange.items import (
     Reading,
     Remark,
     Unusable,
-    label,
 )
 from app.exchange.markup.pictures import Album
 from app.exchange.markup.texts import Losses, read_html, without_unit
@@ -109,7 +108,6 @@ def _reading(
     found: list[_Found], refused: list[Remark], beside: Mapping[str, bytes]
 ) -> Reading:
     items: list[Item] = []
-    lost: list[Remark] = []
     for path, name, read in found:
         losses = Losses(_album(path, beside))
         try:
@@ -118,9 +116,8 @@ def _reading(
             where = f"{path}: {name}" if path and name != path else name
             refused.append(Remark(where, 0, str(error)))
             continue
-        items.append(dataclasses.replace(item, pictures=losses.album.pictures))
-        lost += [Remark(label(item), 0, what) for what in losses.found]
-    return Reading(tuple(items), tuple(refused), tuple(lost))
+        items.append(losses.noted_in(item))
+    return Reading(tuple(items), tuple(refused))
 
 
 @dataclasses.dataclass(slots=True)

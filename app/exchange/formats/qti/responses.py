@@ -4,8 +4,8 @@ import dataclasses
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.qti.names import first, given, name_of, within, words
-from app.exchange.items import NotCarried, Option, Span, worth
-from app.exchange.markup.texts import read_number, span_around
+from app.exchange.items import Option, Span, worth
+from app.exchange.markup.texts import read_number, span_around, span_between
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,18 +47,11 @@ def _response(node: ET.Element) -> Response:
     )
     entries = list(within(node, "map-entry"))
     worth = tuple(
-        (given(e, "map-key"), _float(given(e, "mapped-value"))) for e in entries
+        (given(e, "map-key"), read_number(given(e, "mapped-value"))) for e in entries
     )
     case = any(given(e, "case-sensitive") == "true" for e in entries)
     base = given(node, "base-type")
     return Response(base, tuple(c for c in correct if c), worth, case)
-
-
-def _float(text: str) -> float:
-    try:
-        return read_number(text)
-    except NotCarried:
-        return 0.0
 
 
 def typed(
@@ -75,14 +68,14 @@ def typed(
     options = _conditioned(root, response, notes, unit)
     if options:
         return tuple(sorted(options, key=lambda o: not o.right))
-    tolerance = _tolerance(root)
+    test = first(root, "equal")
     right = response.correct[:1] if response.base != "string" else response.right
-    made = [_option(v, (True, 0.0), "", response, (tolerance, unit)) for v in right]
+    made = [_option(v, (True, 0.0), "", response, (test, unit)) for v in right]
     part = response.credits
     for value, _ in response.worth:
         if value not in right and (value in part or response.base == "string"):
             worth_ = False, part.get(value, 0.0)
-            made.append(_option(value, worth_, "", response, (tolerance, unit)))
+            made.append(_option(value, worth_, "", response, (test, unit)))
     return tuple(made)
 
 
@@ -101,14 +94,14 @@ def _conditioned(
         for outcome in within(branch, "set-outcome-value"):
             said = words(first(outcome, "base-value"))
             if given(outcome, "identifier") == "SCORE":
-                score = _float(said)
+                score = read_number(said)
             elif said in notes:
                 note = notes[said]
-        found.append((value, score, note, _width(test)))
+        found.append((value, score, note, test))
     best = max((score for _, score, _, _ in found), default=0.0)
     return [
-        _option(value, worth(score, best), note, response, (width, unit))
-        for value, score, note, width in found
+        _option(value, worth(score, best), note, response, (test, unit))
+        for value, score, note, test in found
     ]
 
 
@@ -117,21 +110,20 @@ def _option(
     worth_: tuple[bool, float],
     note: str,
     response: Response,
-    around: tuple[float, str],
+    around: tuple[ET.Element | None, str],
 ) -> Option:
     right, credit = worth_
     if response.base not in {"float", "integer"}:
         return Option(value, right, note, credit=credit)
-    span: Span = span_around(read_number(value), *around)
-    return Option("", right, note, span, credit)
+    return Option("", right, note, _span(read_number(value), *around), credit)
 
 
-def _width(test: ET.Element) -> float:
-    if given(test, "tolerance-mode") != "absolute":
-        return 0.0
-    return _float(given(test, "tolerance").split(" ")[0] or "0")
-
-
-def _tolerance(root: ET.Element) -> float:
-    test = first(root, "equal")
-    return 0.0 if test is None else _width(test)
+def _span(center: float, test: ET.Element | None, unit: str) -> Span:
+    """The numbers that a test takes for `center`; without tolerance that alone."""
+    mode = "" if test is None else given(test, "tolerance-mode")
+    if test is None or mode not in {"absolute", "relative"}:
+        return span_around(center, 0.0, unit)
+    parts = [read_number(part) for part in given(test, "tolerance").split()] or [0.0]
+    share = abs(center) / 100 if mode == "relative" else 1.0
+    below, above = parts[0] * share, parts[-1] * share
+    return span_between(center - below, center + above, unit)

@@ -1,0 +1,115 @@
+"""Numbers of other formats, read as learners type them."""
+
+import pytest
+
+from app.exchange.formats.gift import read_gift
+from app.exchange.formats.moodle import read_moodle
+from app.exchange.formats.moodle.gaps import read_gaps
+from app.exchange.formats.qti import read_qti
+from app.exchange.items import Item, Reading
+from app.exchange.markup.texts import Losses
+
+WRITTEN = [
+    ("1,024", 1024),
+    ("12,500,000", 12_500_000),
+    ("1.024,5", 1024.5),
+    ("1,5", 1.5),
+]
+
+
+def gift(number: str) -> Reading:
+    return read_gift(f"How many?{{#{number}}}")
+
+
+def moodle(number: str) -> Reading:
+    return read_moodle(
+        f"""<quiz><question type="numerical"><questiontext><text>How many?</text>
+        </questiontext><answer fraction="100"><text>{number}</text></answer>
+        </question></quiz>""".encode()
+    )
+
+
+def classic(number: str) -> Reading:
+    return read_qti(
+        f"""<questestinterop><item ident="i"><presentation><material>
+        <mattext>How many?</mattext></material><response_num ident="r"/></presentation>
+        <resprocessing><respcondition><conditionvar>
+        <vargte respident="r">{number}</vargte><varlte respident="r">{number}</varlte>
+        </conditionvar><setvar>100</setvar></respcondition></resprocessing></item>
+        </questestinterop>""".encode()
+    )
+
+
+def newer(number: str, tolerance: str = "") -> Reading:
+    return read_qti(
+        f"""<assessmentItem identifier="i" title="t"><responseDeclaration
+        identifier="R" cardinality="single" baseType="float"><correctResponse>
+        <value>{number}</value></correctResponse></responseDeclaration><itemBody>
+        <p>How many?</p><p><textEntryInteraction responseIdentifier="R"/></p></itemBody>
+        <responseProcessing><responseCondition><responseIf><equal {tolerance}>
+        <variable identifier="R"/><baseValue baseType="float">{number}</baseValue>
+        </equal><setOutcomeValue identifier="SCORE"><baseValue>1</baseValue>
+        </setOutcomeValue></responseIf></responseCondition></responseProcessing>
+        </assessmentItem>""".encode()
+    )
+
+
+def center(item: Item) -> float:
+    span = item.options[0].span
+    assert span is not None
+    return span.center
+
+
+@pytest.mark.parametrize("form", [gift, moodle, classic, newer])
+def test_a_comma_before_three_digits_groups_and_any_other_is_decimal(form) -> None:
+    for written, meant in WRITTEN:
+        assert center(form(written).items[0]) == meant
+
+
+@pytest.mark.parametrize("form", [gift, classic, newer])
+def test_what_is_no_number_is_refused_with_what_was_written(form) -> None:
+    for written in ("12,34,567", "≈5", "1.2.3"):
+        (refused,) = form(written).refused
+
+        assert refused.reason == f"“{written}” is not a number"
+
+
+def test_a_weight_has_a_decimal_comma_and_is_never_a_thousand() -> None:
+    (item,) = read_gift("Which?{=a ~%33,333%b ~c}").items
+    refused = read_gift("Which?{=a ~%150%b ~c}").refused
+
+    assert round(item.options[1].credit, 4) == 0.3333
+    assert refused[0].reason == "the weight “150” is more than 100%"
+
+
+def test_a_weight_that_cannot_be_read_does_not_make_an_answer_wrong() -> None:
+    reading = read_moodle(
+        b"""<quiz><question type="multichoice"><single>true</single><questiontext>
+        <text>Which?</text></questiontext><answer fraction="full"><text>a</text>
+        </answer><answer fraction="0"><text>b</text></answer></question></quiz>"""
+    )
+
+    assert [r.reason for r in reading.refused] == ["“full” is not a number"]
+
+
+def test_a_number_in_a_gap_counts_with_and_without_its_comma() -> None:
+    _, (gap,) = read_gaps("It has {1:NUMERICAL:=1,024:0.5} bytes.", Losses())
+
+    assert gap.answers == ("1,024", "1024")
+
+
+@pytest.mark.parametrize(
+    ("tolerance", "low", "high"),
+    [
+        ('toleranceMode="absolute" tolerance="2"', 198, 202),
+        ('toleranceMode="absolute" tolerance="2 6"', 198, 206),
+        ('toleranceMode="relative" tolerance="5"', 190, 210),
+    ],
+)
+def test_a_tolerance_of_qti_is_read_in_its_own_way(
+    tolerance: str, low: float, high: float
+) -> None:
+    span = newer("200", tolerance).items[0].options[0].span
+
+    assert span is not None
+    assert (span.low, span.high) == (low, high)
