@@ -38,6 +38,10 @@ def key_of(given: str, path: Path) -> str:
 
 def kept_key(path: Path) -> str:
     """The key in a file; Unusable where it is none."""
+    if os.geteuid() == 0 and path.is_symlink():
+        # A backup holds the key and goes to the owner of the folder, who could so have
+        # root read any file for them.
+        raise Unusable(f"the key {path} is a link, which root does not follow.")
     try:
         key = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

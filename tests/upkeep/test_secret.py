@@ -1,5 +1,6 @@
 """The key that signs cookies: long enough, private, and never an empty one."""
 
+import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.upkeep.installation import Unusable
-from app.upkeep.secret import key_of
+from app.upkeep.secret import kept_key, key_of
 
 GIVEN = "thirty-two characters are enough"
 
@@ -70,3 +71,13 @@ def test_a_key_that_others_could_read_is_made_private(tmp_path: Path) -> None:
 
     assert key_of("", path) == GIVEN
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_root_follows_no_link_in_place_of_the_key(tmp_path: Path, monkeypatch):
+    hidden = tmp_path / "hidden"
+    hidden.write_text("of somebody else, and long enough to be a key")
+    (tmp_path / "secret").symlink_to(hidden)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+
+    with pytest.raises(Unusable, match="root does not follow"):
+        kept_key(tmp_path / "secret")

@@ -19,9 +19,11 @@ CLOSING = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 
 async def app(scope, receive, send) -> None:
-    """Answers “well”; at /half it waits for the body first."""
+    """Answers “well”: to a POST once its body has come, at /slow after a while."""
     if scope["type"] != "http":
         return
+    if scope["path"] == "/slow":
+        await asyncio.sleep(0.5)
     while scope["method"] == "POST" and (await receive()).get("more_body"):
         pass
     headers = [(b"content-length", b"4")]
@@ -129,6 +131,17 @@ def test_a_head_has_the_same_size_when_it_comes_in_one_piece():
     assert outcome(act()).startswith(b"HTTP/1.1 431")
 
 
+def test_many_tiny_headers_are_refused_before_they_are_kept():
+    async def act() -> bytes:
+        async with serving(Limits()) as port:
+            head = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a:\r\n" * 2000 + b"\r\n"
+            return await answer_to(port, head * 8)
+
+    said = outcome(act())
+    assert said.startswith(b"HTTP/1.1 431")
+    assert b"100 headers" in said
+
+
 def test_a_body_in_chunks_is_refused_before_its_trailers_can_fill_memory():
     async def act() -> bytes:
         async with serving(Limits()) as port:
@@ -155,16 +168,16 @@ def test_requests_sent_ahead_of_their_responses_end_the_connection():
                 return await answer_to(port, WHOLE * 1000)
             return b""
 
-    assert outcome(act()).count(b"HTTP/1.1 200") <= 9
-    assert served <= 9
+    assert outcome(act()).count(b"HTTP/1.1 200") <= 3
+    assert served <= 3
 
 
 def test_a_few_requests_sent_ahead_are_answered_in_order():
     async def act() -> bytes:
         async with serving(Limits()) as port:
-            return await answer_to(port, WHOLE * 4 + CLOSING)
+            return await answer_to(port, WHOLE * 2 + CLOSING)
 
-    assert outcome(act()).count(b"HTTP/1.1 200") == 5
+    assert outcome(act()).count(b"HTTP/1.1 200") == 3
 
 
 def test_the_rest_of_a_body_is_not_waited_for_after_the_response(monkeypatch):
@@ -227,9 +240,11 @@ def test_a_client_that_does_not_read_its_response_is_given_up(monkeypatch, size:
 def test_one_client_holds_few_connections_and_a_named_proxy_as_many_as_it_needs():
     async def act(limits: Limits) -> bytes:
         async with serving(limits) as port:
-            _, first = await asyncio.open_connection("127.0.0.1", port)
-            first.write(b"GET")
+            reader, first = await asyncio.open_connection("127.0.0.1", port)
+            first.write(WHOLE.replace(b"/", b"/slow", 1))
+            await asyncio.sleep(0.1)  # it is being worked on
             status = await status_of(port)
+            assert (await reader.readuntil(b"well")).startswith(b"HTTP/1.1 200")
             first.close()
             return status
 
@@ -259,6 +274,42 @@ def test_a_newcomer_gets_the_place_of_the_client_with_the_most_idle_connections(
             idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
             status = await status_of(port, "127.0.0.2")
             for _, writer in idle:
+                writer.close()
+            return status
+
+    assert outcome(act()) == b"200"
+
+
+def test_a_newcomer_gets_the_place_of_a_body_that_does_not_come():
+    async def act() -> bytes:
+        async with serving(Limits(connections=6)) as port:
+            half = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
+            held = []
+            for host in ("127.0.0.1", "127.0.0.3"):
+                for _ in range(3):
+                    _, writer = await asyncio.open_connection(
+                        "127.0.0.1", port, local_addr=(host, 0)
+                    )
+                    writer.write(half)
+                    await writer.drain()
+                    held.append(writer)
+            status = await status_of(port, "127.0.0.2")
+            for writer in held:
+                writer.close()
+            return status
+
+    assert outcome(act()) == b"200"
+
+
+def test_one_who_holds_connections_open_keeps_no_other_at_that_address_out():
+    async def act() -> bytes:
+        async with serving(Limits(of_one_client=3)) as port:
+            held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+            for _, writer in held:
+                writer.write(b"GET / HT")
+                await writer.drain()
+            status = await status_of(port)
+            for _, writer in held:
                 writer.close()
             return status
 

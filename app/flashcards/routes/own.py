@@ -95,7 +95,7 @@ def edit(desk: Reader, card: str) -> HTMLResponse:
     return _form(desk, Typed(plain.front.plain, plain.back.plain), card, bare=True)
 
 
-@router.post("/own/{card}")
+@router.post("/own/{card}", dependencies=[Depends(expect_storage)])
 async def change(request: Request, card: str, sent: SentCard) -> Response:
     """Put other words on a card."""
     if sent.problems:

@@ -25,7 +25,8 @@ from app.web.front.proxy_settings import Network, network_of
 _SPARE = 150  # files that a process needs besides its connections
 _STALLED = 60.0  # seconds in which a client reads nothing of its response
 _REST_OF_BODY = 1.0  # seconds for the rest of a body whose response has been sent
-_PIPELINED = 8  # requests sent ahead of their responses; browsers send none
+_PIPELINED = 2  # requests sent ahead of their responses; browsers send none
+_FIELDS = 100  # headers of a request; browsers send about twenty
 _PIECE = 16 * 1024  # bytes that are parsed before looking whether to go on
 # Without a limit the kernel buffers up to 4 MB for a client that does not read, and a
 # slow one shows no progress for minutes.
@@ -80,9 +81,11 @@ class GuardedProtocol(HttpToolsProtocol):
         mine = self._clients.setdefault(self._client, set())
         mine.add(self)
         self._timer = self._soon(self._limits.head_seconds, self._too_slow)
-        if len(mine) > self._limits.of_one_client and not self._limits.is_proxy(host):
-            message = "Too many connections are open from your address."
-            self._refuse(HTTPStatus.TOO_MANY_REQUESTS, message)
+        is_crowd = len(mine) > self._limits.of_one_client
+        if is_crowd and not self._limits.is_proxy(host):
+            if not self._close_one_of(mine):
+                message = "Too many connections are open from your address."
+                self._refuse(HTTPStatus.TOO_MANY_REQUESTS, message)
         elif len(self.connections) > self._limits.connections and not self._make_room():
             message = "Too many connections are open. Try again in a minute."
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, message)
@@ -102,21 +105,27 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._head >= 0:
-            self._head += len(data)
             self._timer = self._timer or self._soon(
                 self._limits.head_seconds, self._too_slow
             )
         for begin in range(0, len(data), _PIECE):
-            super().data_received(data[begin : begin + _PIECE])
+            piece = data[begin : begin + _PIECE]
+            if self._head >= 0:
+                self._head += len(piece)
+            super().data_received(piece)
+            if self._head > self._limits.head_bytes:
+                self._refuse_head()
             if self.transport.is_closing():  # the rest is not worth parsing
                 return
-        if self._head > self._limits.head_bytes:
-            self._refuse_head()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header; trailers after a body are dropped."""
-        if self._head >= 0:
+        if self._head < 0 or self.transport.is_closing():
+            return
+        if len(self.headers) < _FIELDS:
             super().on_header(name, value)
+        else:  # each takes a hundred bytes of memory, however few are sent
+            self._refuse_head()
 
     def on_headers_complete(self) -> None:
         """Check the head as a whole, and let uvicorn start the request."""
@@ -190,16 +199,27 @@ class GuardedProtocol(HttpToolsProtocol):
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is None or cycle.response_complete
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client has something to send before the server can go on."""
+        return self.is_idle or self._head < 0
+
     def _make_room(self) -> bool:
-        """Close an idle connection of the client that has the most, if I have fewer."""
+        """Close a connection of the client that has the most, if this one has fewer."""
         most = max(self._clients.values(), key=len)
         if len(most) <= len(self._clients[self._client]):
             return False
-        idle = next((other for other in most if other.is_idle), None)
-        if idle is None:
-            return False
-        idle.transport.abort()
+        if not self._close_one_of(most):
+            next(iter(most)).transport.abort()
         return True
+
+    def _close_one_of(self, connections: "set[GuardedProtocol]") -> bool:
+        """Close a connection whose client has to send something, but not this one."""
+        for other in connections:
+            if other is not self and other.is_waiting:
+                other.transport.abort()
+                return True
+        return False
 
     def _soon(self, seconds: float, action: Any, *args: Any) -> asyncio.TimerHandle:
         return self.loop.call_later(seconds, action, *args)
@@ -218,7 +238,8 @@ class GuardedProtocol(HttpToolsProtocol):
         )
 
     def _refuse_head(self) -> None:
-        message = f"The head of a request may have {self._limits.head_bytes:,} bytes."
+        most = self._limits.head_bytes
+        message = f"A request may have {_FIELDS} headers and a head of {most:,} bytes."
         self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message)
 
     def _refuse(self, status: HTTPStatus, sentence: str) -> None:
