@@ -16,6 +16,7 @@ from app.exchange import store
 from app.exchange.store import Arrival, Outcome
 from app.learners.current import CurrentLearnerValue
 from app.learners.store import count_change
+from app.web.front.fair_slots import FairSlots
 
 AT_ONCE = 2
 """Files that one process reads and writes at a time, each held in its memory."""
@@ -37,7 +38,7 @@ class Imports:
         self._turn = turn
         self._clock = clock
         self._patience = patience
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = FairSlots(AT_ONCE, AT_ONCE)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ending = False
 
@@ -49,18 +50,21 @@ class Imports:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     @contextlib.asynccontextmanager
-    async def room(self) -> AsyncIterator[Room]:
+    async def room(self, client: str = "") -> AsyncIterator[Room]:
         """A place among the files at a time; HTTPException 503 when none gets free.
 
-        Who begins an import takes the place along (`pop_all`).
+        Clients that have none come first. Who begins an import takes the place along
+        (`pop_all`).
         """
-        try:
-            await asyncio.wait_for(self._slots.acquire(), self._patience)
-        except TimeoutError:
-            words = "Other files are being imported just now. Send yours in a minute."
-            raise HTTPException(503, words, {"retry-after": "60"}) from None
         async with contextlib.AsyncExitStack() as room:
-            room.callback(self._slots.release)
+            slot = self._slots.occupy(client, seconds=self._patience)
+            try:
+                await room.enter_async_context(slot)
+            except TimeoutError:
+                words = (
+                    "Other files are being imported just now. Send yours in a minute."
+                )
+                raise HTTPException(503, words, {"retry-after": "60"}) from None
             yield room
 
     async def begin(

@@ -36,6 +36,7 @@ from app.learners.store.under_exam import in_running_exam
 from app.scheduling.study_day import zone_of
 from app.web.clock import Now
 from app.web.course import CurrentLibrary
+from app.web.front.rate_counting import client_of
 from app.web.render import page
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
@@ -110,7 +111,7 @@ async def bring_cards(
     It is read before the database is asked: that must not keep writers waiting.
     """
     imports: Imports = request.app.state.imports
-    async with imports.room() as room:
+    async with imports.room(client_of(request.scope)) as room:
         upload = await run_in_threadpool(_read_upload, library, file)
         if isinstance(upload, str):
             return await run_reading(request, lambda desk: _page(desk, upload))
