@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -31,6 +32,7 @@ from app.exchange.markup.braces import with_plain_braces
 from app.exchange.store import COLUMNS, attempts
 
 _SHOWN = 4
+_MEND = "; put right by hand what matters"
 
 
 def exchange_command(
@@ -114,7 +116,8 @@ def import_file(
     where = ", ".join(f"topics/{topic}/{name}" for name in written)
     head = f"{_count(len(taken.carried), 'item')} {'would be ' * dry}carried"
     head += f" into {where}." if where else "; nothing was written."
-    return _report(head, taken.refused, taken.lost, reading.notes)
+    head = "\n".join((head, *reading.notes))
+    return _report(head, taken.refused, taken.lost, _MEND)
 
 
 def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> str:
@@ -194,17 +197,15 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _report(
-    head: str,
-    refused: Sequence[Remark],
-    lost: Sequence[Remark],
-    notes: Sequence[str] = (),
+    head: str, refused: Sequence[Remark], lost: Sequence[Remark], advice: str = ""
 ) -> str:
-    lines = [head, *notes]
-    for title, remarks in (("refused", refused), ("carried with a loss", lost)):
-        if remarks:
-            items = {(r.name, r.line) for r in remarks}
-            lines.append(f"{_count(len(items), 'item')} {title}:")
-            lines += _grouped(remarks)
+    lines = [head]
+    if refused:
+        lines += [f"{_count(len(refused), 'item')} refused:", *_grouped(refused)]
+    if lost:
+        items = {(remark.name, remark.line) for remark in lost}
+        lines.append(f"{_count(len(items), 'item')} carried with a loss{advice}:")
+        lines += _grouped(lost)
     return "\n".join(lines)
 
 
@@ -221,7 +222,11 @@ def _grouped(remarks: Sequence[Remark]) -> list[str]:
         if len(group) <= _SHOWN:
             lines += [f"  {remark}" for remark in group]
         else:
-            names = ", ".join(remark.name for remark in group)
+            count = Counter(remark.name for remark in group)
+            names = ", ".join(
+                r.name if count[r.name] == 1 else f"{r.name} (line {r.line})"
+                for r in group
+            )
             lines.append(f"  {len(group)} items: {reason}: {names}")
     return lines
 

@@ -200,7 +200,8 @@ def shown(number: float) -> str:
 
 def label(item: Item) -> str:
     """The words by which a report names an item."""
-    return item.name or " ".join(item.stem.split())[:50] or "(nameless)"
+    words = item.stem.replace("\\\n", " ").split()
+    return item.name or " ".join(words)[:50] or "(nameless)"
 
 
 def losses_of(item: Item) -> tuple[Remark, ...]:

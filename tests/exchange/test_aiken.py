@@ -82,3 +82,55 @@ def test_words_apart_from_a_question_do_not_take_it_with_them() -> None:
 
     assert [i.stem for i in found.items] == ["What is it?"]
     assert [(r.name, r.line) for r in found.refused] == [("A heading", 1)]
+
+
+def test_an_answer_is_a_letter_before_it_is_words(subtests: pytest.Subtests) -> None:
+    for answer, right in [
+        ("ANSWER: B", "O"),
+        ("Answer: b", "O"),
+        ("ANSWER: B.", "O"),
+        ("ANSWER: B) O", "O"),
+        ("Correct answer: (C)", "B"),
+    ]:
+        with subtests.test(answer=answer):
+            text = f"Which can give to all?\nA) AB\nB) O\nC) B\nD) A\n{answer}\n"
+            (item,) = read_aiken(text).items
+
+            assert [o.text for o in item.options if o.right] == [right]
+
+
+def test_an_answer_that_says_two_things_is_refused(subtests: pytest.Subtests) -> None:
+    for lines, reason in [
+        ("A. 80\nB. 443\nANSWER: B) 80", "names B, but that says “443”"),
+        ("A. 80\nB. 443\nANSWER: A, B", "names several, but Aiken has one"),
+        ("A. 80\nB. 443\nB. 22\nANSWER: B", "its options are A, B, B"),
+        ("B. 80\nC. 443\nANSWER: B", "its options are B, C"),
+        ("A. 80\nB. 443\nNext?\nA. 1\nB. 2\nANSWER: B", "its options are A, B, A, B"),
+    ]:
+        with subtests.test(lines=lines):
+            reading = read_aiken(f"Which?\n{lines}\n\nAnd?\nA. x\nB. y\nANSWER: A\n")
+
+            assert [item.stem for item in reading.items] == ["And?"]
+            assert reason in reading.refused[0].reason
+
+
+def test_a_line_below_an_option_goes_on_with_it() -> None:
+    (item,) = read_aiken("Which?\nA. long\n   words\nB. x\nANSWER: A\n").items
+
+    assert [o.text for o in item.options] == ["long\\\nwords", "x"]
+
+
+def test_a_reason_below_the_answer_is_no_part_of_the_next_question() -> None:
+    first, second = read_aiken(
+        "Which?\nA. x\nB. y\nANSWER: A\nFeedback: So.\nNext?\nA. x\nB. y\nANSWER: B\n"
+    ).items
+
+    assert (first.explanation, second.stem) == ("So.", "Next?")
+
+
+def test_code_in_a_question_keeps_its_lines() -> None:
+    text = "What is shown?\nif x:\n    y()\nA. __init__\nB. *\nANSWER: B\n"
+    (item,) = read_aiken(text).items
+
+    assert item.stem == "What is shown?\n\n```\nif x:\n    y()\n```"
+    assert [o.text for o in item.options] == ["\\_\\_init\\_\\_", "\\*"]

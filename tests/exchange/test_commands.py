@@ -59,7 +59,7 @@ def test_what_was_taken_in_passes_the_check_and_is_reported(
         "2 items carried into topics/weights/quiz.md.",
         "1 item refused:",
         "  line 5: Essay: an essay cannot be judged by a program",
-        "1 item carried with a loss:",
+        "1 item carried with a loss; put right by hand what matters:",
         "  line 2: Weights of 7 B: unknown here: 9.9",
     ]
 

@@ -186,3 +186,88 @@ def test_right_sides_have_no_mark_since_moodle_would_show_it() -> None:
 
     assert re.findall(r"-> (.+)", text) == ["<code>x</code>", r"c \= d", "f"]
     assert only(text).pairs == pairs
+
+
+def stems(text: str) -> list[str]:
+    return [item.stem for item in read_gift(text).items]
+
+
+def test_questions_without_an_empty_line_between_them_are_parted(
+    subtests: pytest.Subtests,
+) -> None:
+    for text, expected in [
+        ("::a:: One?{=a ~b}\n::b:: Two?{T}\n::c:: Three?{#5}", 3),
+        ("One?{=a ~b}\nTwo?{=c ~d}\nThree?{\n=a\n~b\n}\nFour?{T}", 4),
+        ("Two and two is {=4} today.\nNext?{T}", 2),
+        ("::a:: A note.\n::b:: Two?{T}", 1),
+        ("One?{T}\n// [tag:x]\nTwo?{F}", 2),
+    ]:
+        with subtests.test(text=text):
+            reading = read_gift(text)
+
+            assert len(reading.items) == expected
+            assert all("{" not in item.stem for item in reading.items)
+            assert len({item.line for item in reading.items}) == expected
+
+
+def test_a_comment_between_questions_belongs_to_the_one_below() -> None:
+    first, second = read_gift("One?{T}\n// [tag:x]\nTwo?{F}").items
+
+    assert (first.tags, second.tags) == ((), ("x",))
+
+
+def test_where_a_question_ends_is_not_guessed(subtests: pytest.Subtests) -> None:
+    for text, reason in [
+        ("Two and two is {=4} and\nthree. Next {T}", "put an empty line between"),
+        ("One?{T} Two?{F}", "put an empty line between"),
+        ("One?{=a {b} ~c}", "its answers are not closed"),
+    ]:
+        with subtests.test(text=text):
+            (refused,) = read_gift(text).refused
+
+            assert reason in refused.reason
+
+
+@pytest.mark.parametrize("between", ["\n", "\n\n"])
+def test_a_brace_that_is_not_closed_takes_no_other_question_along(between: str) -> None:
+    reading = read_gift(f"One?{{=a ~b{between}Two?{{=c ~d}}\n\nThree?{{T}}")
+
+    assert [item.stem for item in reading.items] == ["Two?", "Three?"]
+    assert [r.line for r in reading.refused] == [1]
+    assert "its answers are not closed" in reading.refused[0].reason
+
+
+def test_words_below_the_answers_are_told() -> None:
+    reading = read_gift("He was {=a ~b}\nborn there.")
+
+    assert reading.items[0].stem == "He was \\_\\_\\_\\_\\_\\\nborn there."
+    assert "the words below its answers" in reading.lost[0].reason
+    assert read_gift("He was {=a ~b}\n.").lost == ()
+
+
+def test_one_right_of_several_boxes_is_a_single_choice() -> None:
+    reading = read_gift("Which?{~%100%a ~%-100%b ~%-100%c}")
+
+    assert [(i.kind, i.partial) for i in reading.items] == [("single", "")]
+    assert [r.reason for r in reading.lost] == [
+        "several boxes could be ticked there; here it is a single choice"
+    ]
+
+
+def test_words_of_another_format_are_words(subtests: pytest.Subtests) -> None:
+    for text, stem in [
+        ("Is __init__ *it*?{T}", "Is \\_\\_init\\_\\_ \\*it\\*?"),
+        ("Is vector<int> it?{T}", "Is vector\\<int> it?"),
+        ("Is it <b>bold</b>\nhere?{T}", "Is it **bold**\\\nhere?"),
+        ("[markdown]Is $$E=mc^2$$ **so**?{T}", "Is $E=mc^2$ **so**?"),
+    ]:
+        with subtests.test(text=text):
+            assert only(text).stem == stem
+
+
+def test_lines_of_code_in_a_stem_stay_lines() -> None:
+    text = "Look\\:\nfor i in range(3)\\:\n    print(i)\nWhat is shown?{=a ~b}"
+
+    assert only(text).stem == (
+        "Look:\n\n```\nfor i in range(3):\n    print(i)\n```\n\nWhat is shown?"
+    )

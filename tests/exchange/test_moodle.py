@@ -286,3 +286,25 @@ def test_a_picture_in_a_field_of_older_files_is_told() -> None:
     assert [r.reason for r in reading.lost] == [
         "a picture in a field of older files is left out"
     ]
+
+
+def test_a_gap_that_nobody_sees_is_refused() -> None:
+    assert "a gap stands where none can be" in refusal(
+        """<question type="cloze"><name><text>g</text></name><questiontext
+        format="html"><text>It is {1:SA:=a}. &lt;p hidden=""&gt;{1:SA:=b}&lt;/p&gt;
+        </text></questiontext></question>"""
+    )
+
+
+def test_what_is_said_to_a_right_answer_is_told() -> None:
+    body = """<question type="multichoice"><single>true</single><questiontext>
+        <text>Which?</text></questiontext><correctfeedback format="html">
+        <text>{}</text></correctfeedback>
+        <answer fraction="100"><text>a</text></answer>
+        <answer fraction="0"><text>b</text></answer></question>"""
+
+    told = [
+        read_moodle(QUESTION.format(body.format(words)).encode()).lost
+        for words in ("Your answer is correct.", "Yes, since V.")
+    ]
+    assert [len(lost) for lost in told] == [0, 1]

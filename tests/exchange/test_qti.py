@@ -98,3 +98,27 @@ def test_a_package_lists_its_files(version: str) -> None:
 
     assert archive.namelist() == ["imsmanifest.xml", "items/Sky.xml", "items/Sky-2.xml"]
     assert b'href="items/Sky-2.xml"' in archive.read("imsmanifest.xml")
+
+
+def test_a_mapping_says_what_each_tick_brings() -> None:
+    entries = (("a", "1"), ("b", "1"), ("c", "-1"))
+    mapped = "".join(
+        f'<mapEntry mapKey="{key}" mappedValue="{value}"/>' for key, value in entries
+    )
+    choices = "".join(
+        f'<simpleChoice identifier="{key}">{key}</simpleChoice>' for key, _ in entries
+    )
+    text = (
+        '<assessmentItem identifier="i" title="t"><responseDeclaration identifier="R"'
+        ' cardinality="multiple" baseType="identifier"><correctResponse>'
+        "<value>a</value><value>b</value></correctResponse>"
+        f"<mapping>{mapped}</mapping></responseDeclaration><itemBody><p>Which?</p>"
+        f'<choiceInteraction responseIdentifier="R" maxChoices="0">{choices}'
+        '</choiceInteraction></itemBody><responseProcessing template="map_response"/>'
+        "</assessmentItem>"
+    )
+    (weighed,) = read_qti(text.encode()).items
+    (whole,) = read_qti(text.replace("map_response", "match_correct").encode()).items
+
+    assert [o.right for o in weighed.options] == [True, True, False]
+    assert (weighed.partial, whole.partial) == ("net", "off")

@@ -227,3 +227,126 @@ def test_a_package_names_the_file_of_what_it_refuses() -> None:
     (refused,) = read_qti(packed.getvalue()).refused
 
     assert refused.name == "quiz/quiz.xml: An item"
+
+
+def blank(kind: str, stem: str, *labels: tuple[str, str], right: str = "1") -> Reading:
+    asked = (
+        '<response_lid ident="response_organ"><material><mattext>organ</mattext>'
+        f"</material><render_choice>{choice(*labels)}</render_choice></response_lid>"
+    )
+    return read(item(kind, stem, asked, earns(equal(right, "response_organ"))))
+
+
+def test_a_blank_alone_takes_all_of_its_spellings() -> None:
+    kind, labels = (
+        "fill_in_multiple_blanks_question",
+        (("1", "HBM"), ("2", "GPU memory")),
+    )
+    (one,) = blank(kind, "The [organ] holds [other] it.", *labels).items
+
+    assert one.kind == "cloze"
+    assert one.text == f"The {BLANK} holds \\[other\\] it."
+    assert one.blanks == (Blank(("HBM", "GPU memory")),)
+
+
+def test_a_list_to_choose_from_alone_is_a_gap() -> None:
+    labels = (("1", "red"), ("2", "&lt;b&gt;blue&lt;/b&gt;"))
+    (one,) = blank("multiple_dropdowns_question", "It is [organ].", *labels).items
+
+    assert (one.kind, one.text) == ("cloze", f"It is {BLANK}.")
+    assert one.blanks == (Blank(("red",), wrong=("<b>blue</b>",)),)
+
+
+def test_a_gap_without_a_place_is_refused() -> None:
+    found = blank("multiple_dropdowns_question", "It is so.", ("1", "red"), ("2", "b"))
+
+    assert "has no place in its text" in found.refused[0].reason
+
+
+def test_plain_words_are_no_html() -> None:
+    asked = (
+        '<response_lid ident="response1" rcardinality="Single"><render_choice>'
+        f"{choice(('1', '&lt;br&gt;'), ('2', '&lt;b&gt;x&lt;/b&gt;'))}</render_choice>"
+        "</response_lid>"
+    )
+    stem = "Which is &lt;b&gt; for?"
+    text = item("multiple_choice_question", stem, asked, earns(equal("1")))
+    (found,) = read(text.replace("text/html", "text/plain")).items
+    (untold,) = read(text.replace(' texttype="text/html"', "")).items
+
+    assert found.stem == untold.stem == "Which is \\<b> for?"
+    assert [o.text for o in found.options] == ["\\<br>", "\\<b>x\\</b>"]
+
+
+def test_canvas_gives_hits_less_misses() -> None:
+    asked = ONE.replace("Single", "Multiple")
+    rules = earns(f"<and>{equal('1')}{equal('3')}<not>{equal('2')}</not></and>")
+    (canvas,) = read(item("multiple_answers_question", "Which?", asked, rules)).items
+    (other,) = read(item("", "Which?", asked, rules)).items
+
+    assert (canvas.partial, other.partial) == ("net", "off")
+
+
+def test_several_of_which_one_is_right_are_a_single_choice() -> None:
+    asked = ONE.replace("Single", "Multiple")
+    rules = earns(f"<and>{equal('1')}<not>{equal('2')}</not></and>")
+    found = read(item("multiple_answers_question", "Which?", asked, rules))
+
+    assert [(i.kind, i.partial) for i in found.items] == [("single", "")]
+    assert "several boxes could be ticked" in found.lost[0].reason
+
+
+def test_marks_of_single_ticks_add_up_and_wrong_ones_cost() -> None:
+    asked = ONE.replace("Single", "Multiple")
+    rules = earns(equal("1"), 50) + earns(equal("3"), 50) + earns(equal("2"), -50)
+    (found,) = read(item("", "Which?", asked, rules)).items
+
+    assert [o.right for o in found.options] == [True, False, True]
+    assert found.partial == "net"
+
+
+def test_what_counts_wrong_answers_earns_nothing() -> None:
+    rules = earns(equal("1")) + earns(equal("2")).replace("SCORE", "D2L_Incorrect")
+    (found,) = read(item("", "Which?", ONE, rules)).items
+
+    assert [o.right for o in found.options] == [True, False, False]
+
+
+def test_every_number_that_counts_is_kept() -> None:
+    asked = '<response_str ident="response1"><render_fib/></response_str>'
+    rules = earns(f"<or>{equal('4')}{equal('5')}</or>")
+    (found,) = read(item("numerical_question", "How many?", asked, rules)).items
+    half = earns('<vargte respident="response1">3</vargte>')
+    refused = read(item("numerical_question", "How many?", asked, half)).refused
+
+    assert [o.span.center for o in found.options if o.span] == [4, 5]
+    assert "one end only" in refused[0].reason
+
+
+def test_several_questions_in_one_item_are_no_match() -> None:
+    asked = "".join(
+        f'<response_lid ident="r{n}"><render_choice>{choice(*labels)}</render_choice>'
+        "</response_lid>"
+        for n, labels in (
+            (1, (("1", "leaf"), ("2", "root"))),
+            (2, (("3", "spine"), ("4", "branch"))),
+        )
+    )
+    found = read(item("", "Which?", asked, earns(equal("1", "r1"))))
+
+    assert "asks several questions at once" in found.refused[0].reason
+
+
+def test_a_refused_item_does_not_hide_what_another_of_its_name_lost() -> None:
+    lost = item(
+        "multiple_choice_question",
+        "Which &lt;u&gt;one&lt;/u&gt;?",
+        ONE,
+        earns(equal("1")),
+    )
+    essay = '<response_str ident="response1"><render_fib/></response_str>'
+    found = read(lost, item("essay_question", "Say.", essay, ""), lost)
+
+    assert [r.name for r in found.lost] == ["Which one?", "Which one?"]
+    lines = [found.lost[0].line, found.refused[0].line, found.lost[1].line]
+    assert lines == sorted(set(lines))

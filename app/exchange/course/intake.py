@@ -7,6 +7,7 @@ from app.content.read import parse
 from app.exchange.course.authored import read_authored
 from app.exchange.course.quizfile import block, headed, new_id
 from app.exchange.items import Item, Reading, Remark, Span, label
+from app.exchange.markup.hypertext import one_line
 from app.exchange.markup.pictures import content_of, digest, name_of, renamed, shown_in
 
 _SHARED = "It goes with more than one."
@@ -101,7 +102,10 @@ def _known_here(item: Item, place: Place) -> Item:
     sources = tuple(s for s in item.sources if s in place.sources)
     gone = {*item.objectives, *item.sources} - {*objectives, *sources}
     if gone:
-        item = _less(item, f"unknown here: {', '.join(sorted(gone))}")
+        item = _less(
+            item,
+            f"unknown here: {', '.join(sorted(gone))}",
+        )
     if objectives == (place.objective,):
         objectives = ()
     if sources == (place.source,):
@@ -120,7 +124,10 @@ def _with_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
     names = {name: name_of(content, name) for name, content in held.items()}
     for name in shown_in(item):
         if not names.get(name):
-            item = _less(item, f"the picture {name} is left out: it is not in the file")
+            item = _less(
+                item,
+                f"the picture {name} is left out: it is not in the file",
+            )
     shown = {names[n]: held[n] for n in shown_in(item) if names.get(n)}
     return renamed(item, names), shown
 
@@ -157,12 +164,16 @@ def _likeness(item: Item) -> object:
     return (
         item.kind,
         _words(item.stem),
-        tuple((_words(o.text), o.right, _span(o.span)) for o in item.options),
-        tuple(_words(s.text) for s in item.steps),
-        tuple((_words(p.left), _words(p.right)) for p in item.pairs),
+        tuple((_line(o.text), o.right, _span(o.span)) for o in item.options),
+        tuple(_line(s.text) for s in item.steps),
+        tuple((_line(p.left), _line(p.right)) for p in item.pairs),
         _words(item.text),
         tuple((b.answers, b.wrong) for b in item.blanks),
     )
+
+
+def _line(text: str) -> str:
+    return _words(one_line(text))
 
 
 def _words(text: str) -> str:

@@ -5,10 +5,10 @@ import html
 import re
 
 from app.exchange.formats.carrying import write_blocks
+from app.exchange.formats.plain_answers import kind_of, named_in
 from app.exchange.formats.tagged import tags_of
 from app.exchange.items import (
     Item,
-    Kind,
     NotCarried,
     Option,
     Reading,
@@ -20,7 +20,8 @@ from app.exchange.markup.rendering import to_html
 from app.exchange.markup.texts import plain_of
 
 _OPTION = re.compile(r"^\s*([A-Z])[.)](\s*)(.*)$")
-_ANSWER = re.compile(r"^\s*ANSWER\s*:\s*([A-Z])\s*$")
+_ANSWER = re.compile(r"^\s*(?:correct\s+)?answer\s*:\s*(\S.*)$", re.IGNORECASE)
+_WHY = re.compile(r"^\s*(?:feedback|explanation|rationale)\s*:\s*(.*)$", re.IGNORECASE)
 _TAG = re.compile(r"</?[a-z][^>]*>")
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -29,34 +30,61 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class _Draft:
     line: int
     stem: list[str]
-    options: dict[str, str]
-    apart: bool = False
+    options: list[tuple[str, list[str]]] = dataclasses.field(default_factory=list)
+    answer: str = ""
+    why: str = ""
+    apart: bool = False  # whether an empty line was the last
 
 
 def read_aiken(text: str) -> Reading:
     """Every question of an Aiken file; one without options or answer is refused."""
     items: list[Item] = []
     refused: list[Remark] = []
-    draft = _Draft(0, [], {})
-    for number, line in enumerate(text.split("\n"), 1):
-        option, answer = _OPTION.match(line), _ANSWER.match(line)
-        if answer:
-            _close(draft, answer[1], items, refused)
-            draft = _Draft(0, [], {})
-        elif option and draft.stem and (option[2] or _is_next(option[1], draft)):
-            draft.options[option[1]] = option[3].strip()
-        elif not line.strip():
-            draft.apart = bool(draft.stem)
-        else:
-            # What an empty line parts from a question does not belong to it.
-            if draft.options or draft.apart:
-                _close(draft, "", items, refused)
-                draft = _Draft(0, [], {})
-            draft.line = draft.line or number
-            draft.stem.append(line.strip())
-    if draft.stem:
-        _close(draft, "", items, refused)
+    for draft in _drafts(text):
+        name = " ".join(" ".join(draft.stem).split())[:50] or "(nameless)"
+        try:
+            items.append(_item(draft))
+        except NotCarried as error:
+            refused.append(Remark(name, draft.line, str(error)))
     return Reading(tuple(items), tuple(refused))
+
+
+def _drafts(text: str) -> list[_Draft]:
+    """The lines of each question; an answer ends it, and so may an empty line."""
+    found: list[_Draft] = []
+    draft: _Draft | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            if draft:
+                draft.apart = True
+            continue
+        if draft is None or not _takes(draft, line):
+            draft = _Draft(number, [line.rstrip()])
+            found.append(draft)
+        draft.apart = False
+    return found
+
+
+def _takes(draft: _Draft, line: str) -> bool:
+    """Put a line to a question; false for one that begins another."""
+    option, answer = _OPTION.match(line), _ANSWER.match(line)
+    if draft.answer:
+        why = _WHY.match(line)
+        if draft.apart or draft.why or not why:
+            return False
+        draft.why = why[1]
+    elif answer and draft.options:
+        draft.answer = answer[1].strip()
+    elif option and (option[2] or _is_next(option[1], draft)):
+        draft.options.append((option[1], [option[3].strip()]))
+    elif draft.apart:
+        # What an empty line parts from a question does not belong to it.
+        return False
+    elif draft.options:
+        draft.options[-1][1].append(line.rstrip())
+    else:
+        draft.stem.append(line.rstrip())
+    return True
 
 
 def _is_next(letter: str, draft: _Draft) -> bool:
@@ -64,27 +92,37 @@ def _is_next(letter: str, draft: _Draft) -> bool:
     return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 
 
-def _close(
-    draft: _Draft, letter: str, items: list[Item], refused: list[Remark]
-) -> None:
-    stem = from_plain(" ".join(draft.stem))
-    name = " ".join(draft.stem)[:50] or "(nameless)"
-    reason = ""
-    if not draft.stem or not draft.options:
-        reason = "it has no question or no options"
-    elif not letter:
-        reason = "no line “ANSWER: X” stands below its options"
-    elif letter not in draft.options:
-        reason = f"its answer {letter} is not among its options"
-    if reason:
-        refused.append(Remark(name, draft.line, reason))
-        return
-    options = tuple(
-        Option(from_plain(words), key == letter) for key, words in draft.options.items()
-    )
-    said = {words.strip(" .").lower() for words in draft.options.values()}
-    kind: Kind = "true-false" if said == {"true", "false"} else "single"
-    items.append(Item("", kind, stem, options, line=draft.line))
+def _item(draft: _Draft) -> Item:
+    """The question of some lines; raises NotCarried."""
+    letters = [letter for letter, _ in draft.options]
+    if not letters:
+        raise NotCarried("it has no question or no options")
+    if letters != sorted(set(letters)) or letters[0] != "A":
+        said = ", ".join(letters[:8])
+        raise NotCarried(
+            f"its options are {said}, not A, B, C in order: is a line “ANSWER: X” "
+            "missing above one of them?"
+        )
+    if not draft.answer:
+        raise NotCarried("no line “ANSWER: X” stands below its options")
+    texts = {letter: from_plain("\n".join(lines)) for letter, lines in draft.options}
+    plain = {letter: " ".join(lines) for letter, lines in draft.options}
+    right = _right(draft.answer, plain)
+    options = tuple(Option(words, key in right) for key, words in texts.items())
+    stem = from_plain("\n".join(draft.stem), wrapped=True)
+    kind = kind_of(options)
+    why = from_plain(draft.why)
+    return Item("", kind, stem, options, explanation=why, line=draft.line)
+
+
+def _right(answer: str, options: dict[str, str]) -> frozenset[str]:
+    """The letter that an answer names, alone or before the words of its option."""
+    if re.fullmatch("[A-Z]", answer) and answer not in options:
+        raise NotCarried(f"its answer {answer} is not among its options")
+    named = named_in(answer, options, letters=True)
+    if len(named) > 1:
+        raise NotCarried(f"its answer “{answer[:40]}” names several, but Aiken has one")
+    return named
 
 
 def write_aiken(items: tuple[Item, ...]) -> Writing:
@@ -99,7 +137,7 @@ def _block(item: Item) -> str:
     if len(item.options) > len(_LETTERS):
         raise NotCarried(f"Aiken has {len(_LETTERS)} letters for options")
     stem = _words(item.stem)
-    if _OPTION.match(stem) or _ANSWER.match(stem):
+    if _OPTION.match(stem) or _ANSWER.match(stem) or _WHY.match(stem):
         raise NotCarried("its first words would be read as an option")
     if len(stem.encode()) < 2:
         raise NotCarried("its question is one sign, which Aiken takes for none")

@@ -3,6 +3,7 @@
 import codecs
 import dataclasses
 import re
+from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
@@ -91,7 +92,7 @@ class Document:
     lines: tuple[int, ...]
 
 
-def read_xml(data: bytes, element: str = "") -> Document:
+def read_xml(data: bytes, *elements: str) -> Document:
     """An XML document without a document type, with the lines of some elements.
 
     Raises Unusable. A document type could define entities that grow without end or
@@ -103,12 +104,12 @@ def read_xml(data: bytes, element: str = "") -> Document:
         raise Unusable(f"The encoding “{name}” is not known; save the file as UTF-8.")
     text = _decoded(data, _KNOWN.get(name, "utf-8"))
     plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
-    lines = _inspect(plain, element)
+    lines = _inspect(plain, elements)
     root = ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
     return Document(root, tuple(lines))
 
 
-def _inspect(plain: bytes, element: str) -> list[int]:
+def _inspect(plain: bytes, elements: Sequence[str]) -> list[int]:
     """Refuse a document type, deep nesting, and what is not well-formed."""
     depth = 0
     lines: list[int] = []
@@ -119,7 +120,7 @@ def _inspect(plain: bytes, element: str) -> list[int]:
     def down(name: str, _attributes: object) -> None:
         nonlocal depth
         depth += 1
-        if name == element:
+        if name.rpartition(":")[2] in elements:
             lines.append(parser.CurrentLineNumber)
         if depth > _MOST_DEPTH:
             raise Unusable(f"The file is nested deeper than {_MOST_DEPTH} elements.")

@@ -41,8 +41,11 @@ def weighted_choices(
 
     In a single choice only the full mark is right, and less is a credit. In a multiple
     choice everything with a positive weight is right, and the rule of credit follows
-    from the penalties.
+    from the penalties. One that alone is right of several makes a single choice.
     """
+    if several and sum(choice.weight > 0 for choice in given) == 1:
+        losses.add("several boxes could be ticked there; here it is a single choice")
+        return _one_choice(dataclasses.replace(item, partial=""), given, losses)
     if not several:
         return _one_choice(item, given, losses)
     options = tuple(Option(w.text, w.weight > 0, w.feedback) for w in given)

@@ -1,5 +1,6 @@
-"""HTML of strangers, reduced to what a card may show; our own, made portable."""
+"""HTML of strangers, reduced to what a card may show or to what Markdown can say."""
 
+import html
 import re
 
 import nh3
@@ -20,6 +21,23 @@ _NOT_EVEN_WORDS = (
     " button svg"
 )
 _CELLS = {"colspan", "rowspan"}
+
+
+EQUATION = "data-equation-content"
+"""The attribute with a formula, of which Canvas shows a picture."""
+_NAMED = re.compile(r"<([a-zA-Z][\w:-]*)")
+_MATHML = re.compile(r"<math\b[^<]*(?:<(?!/?math\b)[^<]*)*</math\s*>", re.IGNORECASE)
+_TEX = re.compile(
+    r"<annotation[^<>]*encoding=[\"']application/x-tex[\"'][^<>]*>([^<]*)",
+    re.IGNORECASE,
+)
+_ALTTEXT = re.compile(r"<math[^<>]*\salttext=[\"']([^\"'<>]*)[\"']", re.IGNORECASE)
+# Within these, tags are words, or follow rules of their own: nothing of them is read.
+_UNREAD = frozenset(
+    {"iframe", "math", "noembed", "noframes", "noscript", "script", "style", "svg"}
+    | {"template", "title"}
+)
+_OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
 
 
 def _kept(tag: str, name: str, value: str) -> str | None:
@@ -60,13 +78,47 @@ _PORTABLE = nh3.Cleaner(
 )
 
 
-def safe(html: str) -> str:
+def safe(text: str) -> str:
     """HTML of unknown origin without scripts, styles, foreign media and classes."""
-    sound = html.encode("utf-8", "replace").decode()  # JSON may hold half characters
+    sound = text.encode("utf-8", "replace").decode()  # JSON may hold half characters
     clean = _STRANGERS.clean(sound)
     return _DEAD_LINK.sub(r"\1", clean).strip()
 
 
-def portable(html: str) -> str:
+def portable(text: str) -> str:
     """HTML of our pages as another program can show it."""
-    return _PORTABLE.clean(html).strip()
+    return _PORTABLE.clean(text).strip()
+
+
+def readable(text: str) -> str:
+    """Well-formed HTML with all that tells how its words are shown, without scripts.
+
+    A formula in MathML becomes a picture with its TeX as `EQUATION`, as Canvas has it.
+    It is to be read, not to be shown: styles and addresses are as they were.
+    """
+    named = {name.lower() for name in _NAMED.findall(text)}
+    return nh3.clean(
+        _MATHML.sub(_formula, text),
+        tags=(named | {"img"}) - _OTHER_RULES,
+        clean_content_tags=_UNREAD,
+        attributes={
+            "*": {"style", "class", "id", "hidden", "open", "bgcolor"},
+            "a": {"href"},
+            "font": {"color"},
+            "img": {"src", "alt", EQUATION},
+            "ol": {"type", "start", "reversed"},
+            "ul": {"type"},
+            "li": {"type", "value"},
+            "td": _CELLS,
+            "th": _CELLS,
+        },
+        url_schemes={"http", "https", "mailto", "data"},
+        link_rel=None,
+    )
+
+
+def _formula(found: re.Match[str]) -> str:
+    """A formula by the TeX it carries with it; by nothing where it carries none."""
+    tex = _TEX.search(found[0]) or _ALTTEXT.match(found[0])
+    inside = html.unescape(tex[1]).strip() if tex else ""
+    return f'<img {EQUATION}="{html.escape(inside)}">'

@@ -3,15 +3,24 @@
 import dataclasses
 import re
 
-from app.content.markdown.syntax import tokens
+from markdown_it import MarkdownIt
+
 from app.content.numbers.quantities import known_unit
 from app.exchange.items import Item, NotCarried, Span
-from app.exchange.markup.hypertext import from_plain, to_markdown
+from app.exchange.markup.hypertext import from_plain, to_markdown, with_whole_formulas
 from app.exchange.markup.pictures import Album
-from app.exchange.markup.rendering import html_of, to_html
+from app.exchange.markup.rendering import to_html
 from app.questions.kinds.numeric import numbers
 
-_TAG = re.compile(r"<[a-zA-Z/!]")
+_TAG = re.compile(
+    r"</?(?:a|abbr|audio|b|big|blockquote|br|center|cite|code|dd|del|details|div|dl|dt"
+    r"|em|embed|font|form|h[1-6]|hr|i|iframe|img|input|ins|kbd|label|li|mark|math"
+    r"|object|ol|p|pre|q|s|samp|script|small|span|strike|strong|style|sub|sup|svg"
+    r"|table|tbody|td|template|tfoot|th|thead|tr|tt|u|ul|var|video)(?=[\s/>])|<!--",
+    re.IGNORECASE,
+)
+_PRE = re.compile(r"(<pre\b[^<]*(?:<(?!/?pre\b)[^<]*)*</pre\s*>)", re.IGNORECASE)
+_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 _ABOUT = frozenset("~≈=")  # learners may write these; a key may not
 _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
@@ -42,10 +51,19 @@ def read_text(text: str, form: str, losses: Losses) -> str:
     `moodle` is plain text in which tags count when there are any.
     """
     if form == "markdown":
-        return read_html(html_of(tokens(text.strip())), losses)
-    if form == "html" or (form == "moodle" and _TAG.search(text)):
-        return read_html(text, losses)
-    return from_plain(text)
+        return read_html(_MARKDOWN.render(text.strip()), losses)
+    if form == "moodle" and _TAG.search(text):
+        return read_html(_with_breaks(text), losses)
+    return read_html(text, losses) if form == "html" else from_plain(text)
+
+
+def _with_breaks(text: str) -> str:
+    """Words with tags among them, in which Moodle shows a new line as one."""
+    joined = re.sub(r">[ \t]*\n\s*<", "><", with_whole_formulas(text.strip()))
+    parts = _PRE.split(joined)
+    return "".join(
+        part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts)
+    )
 
 
 def read_html(html: str, losses: Losses) -> str:

@@ -3,18 +3,26 @@
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 _COMMENT = re.compile(r"^\s*//")
 _TAG = re.compile(r"\[tag:((?:\\\]|[^\]<>`]){1,200})\]")
 _TITLE = re.compile(r"^\s*::((?:\\.|[^\\])*?)::", re.DOTALL)
 _FORMAT = re.compile(r"^\s*\[(html|moodle|plain|markdown)\]", re.IGNORECASE)
+_BRACE = re.compile(r"\\.|[{}]")
+_SENTENCE = re.compile("(?:^|[.!?:…]['\")”»]?)\\s*$")
 _MOST_LINES = 400
+_NOT_CLOSED = "its answers are not closed: write a } behind them, and \\{ for a {"
+_NOT_PARTED = "several answers stand in it: put an empty line between questions"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Block:
-    """One question as written; `inside` is None when it has no answer part."""
+    """One question as written; `inside` is None when it has no answer part.
+
+    `fault` says why it cannot be told where its answers end.
+    """
 
     line: int
     title: str
@@ -23,41 +31,76 @@ class Block:
     inside: str | None
     after: str
     tags: tuple[str, ...]
+    fault: str = ""
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+    tags: tuple[str, ...]  # of the comments above it
 
 
 def blocks_of(text: str) -> list[Block]:
-    """The questions of a file; empty lines part them, comments carry their tags."""
+    """The questions of a file; empty lines part them, comments carry their tags.
+
+    Where the empty line is missing, a question begins on the line below the answers
+    of another if it has a title, or if more answers follow.
+    """
     found: list[Block] = []
-    lines: list[str] = []
-    tags: list[str] = []
-    start = 1
+    lines: list[_Line] = []
+    tags: tuple[str, ...] = ()
+    opened = False
     for number, line in enumerate(text.split("\n"), 1):
         if _COMMENT.match(line):
-            tags += [t.replace("\\]", "]") for t in _TAG.findall(line)]
-        elif line.strip() and not line.lstrip().startswith("$CATEGORY:"):
-            start = start if lines else number
-            lines.append(line)
-        elif _open(lines):
-            lines.append("")
-        else:
-            found += _block(lines, start, tags)
-            lines, tags = [], []
-    return found + _block(lines, start, tags)
+            tags += tuple(t.replace("\\]", "]") for t in _TAG.findall(line))
+            continue
+        braces = _braces_of(line)
+        if opened and braces.startswith("{"):
+            # What was opened before is never closed: it ends where it was parted.
+            empty = [n for n, above in enumerate(lines) if not above.text]
+            cut = empty[-1] if empty else len(lines)
+            found.append(_block(lines[:cut], _NOT_CLOSED))
+            lines, opened = lines[cut + 1 :], False
+        ends = not line.strip() or line.lstrip().startswith("$CATEGORY:")
+        if ends and (not opened or len(lines) > _MOST_LINES):
+            found += _blocks(lines, tags)
+            lines, tags, opened = [], (), False
+            continue
+        lines.append(_Line(number, "" if ends else line, tags))
+        tags = ()
+        opened = braces[-1] == "{" if braces else opened
+    return found + _blocks(lines, tags)
 
 
-def _open(lines: list[str]) -> bool:
-    """Whether an answer part is still open at an empty line."""
-    if not lines or len(lines) > _MOST_LINES:
-        return False
-    bare = re.sub(r"\\.", "", "\n".join(lines), flags=re.DOTALL)
-    return bare.count("{") > bare.count("}")
+def _braces_of(line: str) -> str:
+    """The braces of a line that no backslash stands before."""
+    return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
 
 
-def _block(lines: list[str], line: int, tags: list[str]) -> list[Block]:
-    """The block of some lines; none of none."""
-    text, title, form = "\n".join(lines), "", "moodle"
-    if not lines:
-        return []
+def _blocks(lines: Sequence[_Line], tags: tuple[str, ...]) -> list[Block]:
+    """The questions of lines without an empty one; `tags` belong to the last."""
+    more = ["{" in _braces_of(line.text) for line in lines]
+    rest = list(itertools.accumulate(reversed(more), max))[::-1]
+    cuts, last, behind = [0], "", ""
+    for n, line in enumerate(lines):
+        titled = n > 0 and last != "{" and _TITLE.match(line.text)
+        if titled or (last == "}" and rest[n] and _SENTENCE.search(behind)):
+            cuts.append(n)
+            last, behind = "", ""
+        if braces := _braces_of(line.text):
+            last, behind = braces[-1], ""
+        behind += line.text[line.text.rfind("}") + 1 :] + " "
+    groups = [lines[a:b] for a, b in itertools.pairwise([*cuts, len(lines)]) if a < b]
+    found = [_block(group) for group in groups]
+    if found and tags:
+        found[-1] = dataclasses.replace(found[-1], tags=found[-1].tags + tags)
+    return found
+
+
+def _block(lines: Sequence[_Line], fault: str = "") -> Block:
+    """The block of some lines."""
+    text, title, form = "\n".join(line.text for line in lines), "", "moodle"
+    tags = tuple(tag for line in lines for tag in line.tags)
     found = _TITLE.match(text)
     if found:
         title, text = unescaped(found[1]).strip(), text[found.end() :]
@@ -66,10 +109,16 @@ def _block(lines: list[str], line: int, tags: list[str]) -> list[Block]:
         form, text = marked[1].lower(), text[marked.end() :]
     first = _find(text, "{")
     last = _find(text, "}", first + 1) if first >= 0 else -1
+    place = lines[0].number
     if first < 0 or last < 0:
-        return [Block(line, title, form, text, None, "", tuple(tags))]
+        fault = fault or _NOT_CLOSED * (first >= 0)
+        return Block(place, title, form, text, None, "", tags, fault)
     before, inside, after = text[:first], text[first + 1 : last], text[last + 1 :]
-    return [Block(line, title, form, before, inside, after, tuple(tags))]
+    if _find(inside, "{") >= 0:
+        fault = fault or _NOT_CLOSED
+    if _find(after, "{") >= 0:
+        fault = fault or _NOT_PARTED
+    return Block(place, title, form, before, inside, after, tags, fault)
 
 
 def _find(text: str, mark: str, start: int = 0) -> int:

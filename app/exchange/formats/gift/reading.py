@@ -60,6 +60,8 @@ class _Reader:
     def item(self) -> Item:
         """The question; raises NotCarried."""
         inside = self.block.inside
+        if self.block.fault:
+            raise NotCarried(self.block.fault)
         if inside is None:
             raise NotCarried("it asks nothing: a description has no place in a quiz")
         inside, general = _general(inside)
@@ -79,6 +81,12 @@ class _Reader:
             judged = _TRUTH.match(_split_feedback(self.block.inside or "")[0])
             at_end = not after.strip(_BLANKS + _ENDS)
             before += "" if judged and at_end else "_____"
+            beside, _, below = after.partition("\n")
+            if below.strip(_BLANKS + _ENDS) and not beside.strip(_BLANKS + _ENDS):
+                self.losses.add(
+                    "the words below its answers are taken for a part of it: put an "
+                    "empty line above them if they are not"
+                )
             return read_text((before + after).strip(), self.block.form, self.losses)
         return read_text(before.rstrip(), self.block.form, self.losses)
 
@@ -147,7 +155,9 @@ class _Reader:
                 item = any_other(item, feedback, self.losses)
                 continue
             if "*" in word:
-                self.losses.add(f"the pattern “{word}” is left out")
+                self.losses.add(
+                    f"the pattern “{word}” is left out: add the words it stands for"
+                )
                 continue
             credit = 0.0 if weight is None else worth(weight, 100)[1]
             options.append(Option(word, full, feedback, credit=credit))

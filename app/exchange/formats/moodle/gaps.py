@@ -33,7 +33,9 @@ def read_gaps(text: str, losses: Losses) -> tuple[str, tuple[Blank, ...]]:
 
 def _blank(kind: str, body: str, losses: Losses) -> Blank:
     if _NUMBER.match(kind):
-        losses.add("the tolerance of a number in a gap is not carried")
+        losses.add(
+            "the tolerance of a number in a gap is left out: add what else counts"
+        )
     elif not _TYPED.match(kind) and not _CHOSEN.match(kind):
         raise NotCarried(f"gaps of the type {kind} are not known")
     answers = list(_answers(body, losses))
@@ -68,7 +70,7 @@ def _answers(body: str, losses: Losses) -> list[tuple[str, float, str]]:
         words, *notes = [text for _, text in parts_of(part, "#")]
         note = " ".join(_bare(n) for n in notes if n.strip())
         if note and words.strip() != "*":
-            losses.add("what is said about single answers of a gap is not carried")
+            losses.add("what is said about single answers of a gap is left out")
         weight = 0.0
         words = words.strip()
         if words.startswith("="):

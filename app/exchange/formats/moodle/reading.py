@@ -42,14 +42,18 @@ _FORMS = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
 # How types that are more than their name give credit.
 _CREDIT = {"multichoiceset": "off", "oumultiresponse": "net"}
 _PLACED = re.compile(r"\[\[(\d{1,3})\]\]")
-# What Moodle itself writes into the field when nobody did.
+# What Moodle itself writes into these fields when nobody did.
 _EMPTY_WORDS = {
-    "Your answer is incorrect.",
-    "Die Antwort ist falsch.",
-    "Votre réponse est incorrecte.",
-    "Respuesta incorrecta.",
-    "Sua resposta está incorreta.",
-    "La tua risposta è errata.",
+    *("Your answer is incorrect", "Your answer is correct"),
+    *("Your answer is partially correct", "Die Antwort ist falsch"),
+    *("Die Antwort ist richtig", "Die Antwort ist teilweise richtig"),
+    *("Votre réponse est incorrecte", "Votre réponse est correcte"),
+    *("Votre réponse est partiellement correcte", "Respuesta incorrecta"),
+    *("Respuesta correcta", "Respuesta parcialmente correcta"),
+    *("Sua resposta está incorreta", "Sua resposta está correta"),
+    *("Sua resposta está parcialmente correta", "La tua risposta è errata"),
+    *("La tua risposta è corretta", "Risposta corretta"),
+    "Risposta parzialmente esatta",
 }
 _REASONS = {
     "essay": "an essay cannot be judged by a program",
@@ -110,9 +114,13 @@ def _item(node: ET.Element, line: int, losses: Losses) -> Item:
     if not made.stem:
         raise NotCarried("it has no text")
     missed = _text(node.find("incorrectfeedback"), losses)
-    if missed and missed not in _EMPTY_WORDS:
+    if missed and missed.rstrip(".") not in _EMPTY_WORDS:
         made = any_other(made, missed, losses)
     made = unexplained(made)
+    for field in ("correctfeedback", "partiallycorrectfeedback"):
+        said = _text(node.find(field), losses)
+        if said and said.rstrip(".") not in _EMPTY_WORDS:
+            losses.add("what is said to a right answer is left out: explain it below")
     if node.findtext("image_base64"):
         losses.add("a picture in a field of older files is left out")
     return with_tags(made, _tags(node))
@@ -183,7 +191,7 @@ def _short(node: ET.Element, item: Item, losses: Losses) -> Item:
             item = any_other(item, _note(answer, losses), losses)
             continue
         if "*" in word.replace("\\*", ""):
-            losses.add(f"the pattern “{word}” is left out")
+            losses.add(f"the pattern “{word}” is left out: add the words it stands for")
             continue
         word, note = word.replace("\\*", "*"), _note(answer, losses)
         right, credit = worth(weight, 100)
@@ -206,7 +214,9 @@ def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
         try:
             span = span_around(read_number(text), read_number(tolerance), unit)
         except NotCarried as error:
-            losses.add(f"an answer is left out: {error}")
+            losses.add(
+                f"an answer is left out: {error}; add it as a number if it is one"
+            )
             continue
         right, credit = worth(weight, 100)
         options.append(Option("", right, _note(answer, losses), span, credit))
@@ -221,7 +231,7 @@ def _unit(node: ET.Element, losses: Losses) -> str:
         if unit.findtext("multiplier", "1").strip() in {"1", "1.0"}:
             if known_unit(name):
                 return known_unit(name) or ""
-            losses.add(f"the unit “{name}” is not known here")
+            losses.add(f"the unit “{name}” is not known here: name it in the question")
     return ""
 
 
@@ -281,6 +291,8 @@ def _with_gaps(
     item: Item, text: str, blanks: tuple[Blank, ...], losses: Losses
 ) -> Item:
     """The first paragraph is the question when no gap stands in it."""
+    if text.count(BLANK) != len(blanks):
+        raise NotCarried("a gap stands where none can be, or where nobody sees it")
     head, _, rest = text.partition("\n\n")
     if not rest or BLANK in head:
         head, rest = read_text(item.name or "Complete the text.", "plain", losses), text

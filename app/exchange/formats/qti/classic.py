@@ -1,20 +1,24 @@
 """QTI 1.2, as Canvas and others pack their quizzes, read into neutral items."""
 
 import dataclasses
+import html
+import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from app.exchange.formats.qti.names import given, name_of, within, words
-from app.exchange.items import BLANK, Blank, Item, NotCarried, Option, Pair, worth
+from app.content.markdown.syntax import plain, tokens
+from app.exchange.formats.qti.names import given, name_of, to_fragment, within, words
+from app.exchange.formats.weights import Weighted, weighted_choices
+from app.exchange.items import BLANK, Blank, Item, NotCarried, Option, Pair, Span, worth
 from app.exchange.markup.hypertext import from_plain
 from app.exchange.markup.texts import (
     Losses,
     any_other,
     read_html,
     read_number,
-    read_text,
     span_around,
     span_between,
 )
@@ -22,9 +26,13 @@ from app.exchange.markup.texts import (
 ROOT = "questestinterop"
 _RESPONSES = frozenset({"response_lid", "response_str", "response_num"})
 _OTHERS = frozenset({"response_xy", "response_grp", "response_extension"})
-_PLACED = re.compile(r"\[([\w .-]{1,60})\]")
+_MEDIA = frozenset({"matimage", "mataudio", "matvideo", "matapplet", "matapplication"})
 _GENERAL = frozenset({"general_fb", "correct_fb"})
 _MISSED = frozenset({"general_incorrect_fb", "incorrect_fb"})
+_SCORES = frozenset({"", "score", "que_score"})
+"""The variables that hold the mark; others count something else."""
+_UNNAMED = "question"  # what Canvas calls an item that nobody named
+Place = Callable[[str], str]
 
 
 class _Rule(NamedTuple):
@@ -35,10 +43,14 @@ class _Rule(NamedTuple):
     said: tuple[str, ...]
 
 
-def items_in(root: ET.Element) -> Iterator[tuple[str, ET.Element]]:
-    """Every item of a file with the words that name it."""
-    for node in within(root, "item"):
-        yield given(node, "title") or given(node, "ident"), node
+def items_in(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
+    """Every item of a file, its title, and its name: a title that no other has."""
+    found = list(within(root, "item"))
+    titles = [given(node, "title") or given(node, "ident") for node in found]
+    count = Counter(titles)
+    for node, title in zip(found, titles, strict=True):
+        own = count[title] == 1 and title.lower() != _UNNAMED
+        yield title, title if own else "", node
 
 
 def read_item(name: str, node: ET.Element, losses: Losses) -> Item:
@@ -53,10 +65,13 @@ class _Reader:
     responses: list[ET.Element] = dataclasses.field(init=False)
     rules: list[_Rule] = dataclasses.field(init=False)
     notes: dict[str, str] = dataclasses.field(init=False)
+    shown: ET.Element = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         self.responses = list(within(self.root, *_RESPONSES))
-        self.rules = [_rule(node) for node in within(self.root, "respcondition")]
+        declared = itertools.islice(within(self.root, "decvar"), 1)
+        scores = _SCORES | {given(node, "varname").lower() for node in declared}
+        self.rules = [_rule(n, scores) for n in within(self.root, "respcondition")]
         self.notes = {
             given(node, "ident"): self._text(node)
             for node in within(self.root, "itemfeedback")
@@ -71,79 +86,122 @@ class _Reader:
             raise NotCarried("it is answered in a drawing, or in a way of its own")
         if not self.responses:
             raise NotCarried("nothing is asked in it")
+        self.shown = shown
         explained = [self.notes[n] for n in self.notes if n in _GENERAL]
-        item = Item(
-            name,
-            "single",
-            self._text(shown),
-            explanation="\n\n".join(filter(None, explained)),
-        )
-        made = self._kind()(item)
+        read = self._kind()
+        stem = "" if read == self._gaps else self._text(shown)
+        said = "\n\n".join(filter(None, explained))
+        made = read(Item(name, "single", stem, explanation=said))
         if not made.stem:
             raise NotCarried("it has no text")
         missed = next((self.notes[n] for n in self.notes if n in _MISSED), "")
         return any_other(made, missed, self.losses)
 
     def _kind(self) -> Callable[[Item], Item]:
-        named = self._type()
+        named, first = self._type(), name_of(self.responses[0])
         if "essay" in named or "file_upload" in named:
             raise NotCarried("it is an essay or an upload, which no rule can judge")
+        if "calculated" in named:
+            raise NotCarried("its numbers are drawn and computed by another program")
+        if first == "response_lid" and ("blank" in named or "drop" in named):
+            return self._gaps
+        if "matching" in named or (len(self.responses) > 1 and self._are_rows()):
+            return self._match
         if len(self.responses) > 1:
-            return self._gaps if "blank" in named or "drop" in named else self._match
-        if name_of(self.responses[0]) == "response_lid":
+            raise NotCarried("it asks several questions at once: take it apart")
+        if first == "response_lid":
             return self._choice
         bounds = next(within(self.root, "vargte", "varlte", "vargt", "varlt"), None)
-        return (
-            self._numeric if bounds is not None or "numeric" in named else self._short
-        )
+        number = bounds is not None or "numeric" in named or first == "response_num"
+        return self._numeric if number else self._short
+
+    def _are_rows(self) -> bool:
+        """Whether all responses offer the same choices, as the rows of a match do."""
+        offered = {
+            tuple(sorted(self._text(label) for _, label in _labels(response)))
+            for response in self.responses
+        }
+        return len(offered) == 1 and offered != {()}
 
     def _type(self) -> str:
         for field in within(self.root, "qtimetadatafield"):
             entry = {name_of(part): words(part) for part in field}
-            if entry.get("fieldlabel") == "question_type":
+            if entry.get("fieldlabel") in {"question_type", "cc_profile"}:
                 return entry.get("fieldentry", "").lower()
         return ""
 
-    def _choice(self, item: Item) -> Item:
-        scores, reasons = self._chosen(self.responses[0])
-        several = given(self.responses[0], "rcardinality").lower() == "multiple"
-        # Of several each counts by itself; of one choice less than the best is a part.
-        best = (min if several else max)(scores.values(), default=0.0)
-        options = tuple(
-            _weighed(
-                Option(self._text(label), False, reasons.get(name, "")),
-                scores.get(name, 0.0),
-                best,
-            )
-            for name, label in _labels(self.responses[0])
-        )
-        said = {o.text.strip(" .").lower() for o in options}
-        if several or sum(o.right for o in options) > 1:
-            return dataclasses.replace(item, kind="multiple", options=options)
-        if said == {"true", "false"}:
-            return dataclasses.replace(item, kind="true-false", options=options)
-        return dataclasses.replace(item, options=options)
+    # --- choices ---
 
-    def _chosen(self, response: ET.Element) -> tuple[dict[str, float], dict[str, str]]:
-        """The choices that earn something, and what is said to who takes one."""
+    def _choice(self, item: Item) -> Item:
+        response = self.responses[0]
+        several = given(response, "rcardinality").lower() == "multiple"
+        weights = self._of_several() if several else self._of_one()
+        reasons = self._reasons(given(response, "ident"))
+        choices = [
+            Weighted(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
+            for name, label in _labels(response)
+        ]
+        return weighted_choices(item, choices, self.losses, several=several)
+
+    def _of_one(self) -> dict[str, float]:
+        """What each choice of which one is taken is worth in percent of the best."""
+        scores = self._scores(given(self.responses[0], "ident"))
+        best = max(scores.values(), default=0.0) or 1.0
+        return {name: 100 * score / best for name, score in scores.items()}
+
+    def _of_several(self) -> dict[str, float]:
+        """What each choice of which several are ticked brings or costs, in percent.
+
+        Canvas gives hits less misses, whatever its rules say. Elsewhere a rule that
+        asks for several at once is all or nothing.
+        """
+        response = given(self.responses[0], "ident")
+        asked = [(r, _equals(r.node, response)) for r in self.rules if r.score > 0]
+        joint = [
+            (rule.score, wanted)
+            for rule, wanted in asked
+            if len(wanted) > 1 or next(within(rule.node, "not"), None) is not None
+        ]
+        if not joint:
+            scores = self._scores(response)
+            total = sum(score for score in scores.values() if score > 0) or 1.0
+            return {name: 100 * score / total for name, score in scores.items()}
+        right = max(joint)[1]
+        if len({score for score, _ in joint}) > 1:
+            self.losses.add("its rule of credit is replaced by the nearest one")
+        gain = 100 / len(right)
+        cost = gain if "multiple_answers" in self._type() else 100.0
+        names = (name for name, _ in _labels(self.responses[0]))
+        return {name: gain if name in right else -cost for name in names}
+
+    def _scores(self, response: str) -> dict[str, float]:
+        """What each value of a response earns, as far as it does so alone."""
         scores: dict[str, float] = {}
+        for rule in self.rules:
+            for name in _equals(rule.node, response):
+                scores[name] = max(rule.score, scores.get(name, rule.score))
+        return scores
+
+    def _reasons(self, response: str) -> dict[str, str]:
+        """What is said to who takes a choice."""
         reasons: dict[str, str] = {}
         for rule in self.rules:
-            wanted = _equals(rule.node, given(response, "ident"))
-            if rule.score > 0:
-                scores |= {n: max(rule.score, scores.get(n, 0.0)) for n in wanted}
-            said = [self.notes[n] for n in rule.said if self.notes.get(n)]
+            wanted = _equals(rule.node, response)
             own = [n for n in rule.said if n not in _GENERAL | _MISSED]
-            if len(wanted) == 1 and said and own:
+            said = [self.notes[n] for n in own if self.notes.get(n)]
+            if len(wanted) == 1 and said:
                 reasons.setdefault(wanted[0], said[0])
-        return scores, reasons
+        return reasons
+
+    def _right(self, response: ET.Element) -> list[str]:
+        scores = self._scores(given(response, "ident"))
+        return [name for name, score in scores.items() if score > 0]
+
+    # --- typed answers ---
 
     def _short(self, item: Item) -> Item:
         name = given(self.responses[0], "ident")
-        accepted: dict[str, float] = {}
-        for rule in self.rules:
-            for word in _equals(rule.node, name) if rule.score > 0 else ():
-                accepted[word] = max(rule.score, accepted.get(word, 0.0))
+        accepted = {w: s for w, s in self._scores(name).items() if s > 0}
         if not accepted:
             raise NotCarried("it names no right answer")
         best = max(accepted.values())
@@ -151,23 +209,17 @@ class _Reader:
             _weighed(Option(word, False), score, best)
             for word, score in accepted.items()
         )
-        return dataclasses.replace(item, kind="short", options=options)
+        told = (given(n, "case").lower() for n in within(self.root, "varequal"))
+        case = "yes" in told
+        return dataclasses.replace(item, kind="short", options=options, case=case)
 
     def _numeric(self, item: Item) -> Item:
-        found = []
-        for rule in self.rules:
-            if rule.score <= 0:
-                continue
-            ends = [
-                read_number(words(next(within(rule.node, *names), None)))
-                for names in (("vargte", "vargt"), ("varlte", "varlt"))
-                if next(within(rule.node, *names), None) is not None
-            ]
-            alone = [words(n) for n in within(rule.node, "varequal")]
-            if len(ends) == 2:
-                found.append((rule.score, span_between(ends[0], ends[1])))
-            elif alone:
-                found.append((rule.score, span_around(read_number(alone[0]), 0.0)))
+        found = [
+            (rule.score, span)
+            for rule in self.rules
+            if rule.score > 0
+            for span in _spans(rule.node)
+        ]
         if not found:
             raise NotCarried("it names no right number")
         best = max(score for score, _ in found)
@@ -176,6 +228,8 @@ class _Reader:
         ]
         return dataclasses.replace(item, kind="numeric", options=tuple(options))
 
+    # --- rows and gaps ---
+
     def _match(self, item: Item) -> Item:
         pairs = []
         taken: set[str] = set()
@@ -183,7 +237,7 @@ class _Reader:
         for response in self.responses:
             labels = dict(_labels(response))
             rights |= {name: self._text(label) for name, label in labels.items()}
-            wanted = next(iter(self._chosen(response)[0]), "")
+            wanted = next(iter(self._right(response)), "")
             if wanted not in labels:
                 raise NotCarried("a row of it has no partner")
             taken.add(wanted)
@@ -192,29 +246,24 @@ class _Reader:
         return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
 
     def _gaps(self, item: Item) -> Item:
-        """Gaps to fill, or to choose a word for."""
+        """Gaps to fill, or to choose a word for; each name of one stands in the text.
+
+        All answers of a gap to fill are right, though Canvas writes a rule for the
+        first alone.
+        """
         chosen = "drop" in self._type()
-        accepted: dict[str, tuple[str, ...]] = {}
-        others: dict[str, tuple[str, ...]] = {}
-        for response in self.responses:
-            name = given(response, "ident").removeprefix("response_")
-            labels = {n: words(label) for n, label in _labels(response)}
-            right = self._chosen(response)[0]
-            accepted[name] = tuple(labels[n] for n in labels if n in right)
-            others[name] = tuple(labels[n] for n in labels if n not in right)
+        gaps = {self._name(response): response for response in self.responses}
         blanks: list[Blank] = []
 
-        def gap(found: re.Match[str]) -> str:
-            words_ = accepted.get(found[1], ())
-            if not words_:
-                return found[0]
-            wrong = others[found[1]] if chosen else ()
-            blanks.append(Blank(words_[:1] if wrong else words_, "", wrong))
+        def put(found: re.Match[str]) -> str:
+            blanks.append(self._blank(gaps[html.unescape(found[1])], chosen=chosen))
             return BLANK
 
-        text = _PLACED.sub(gap, item.stem.replace("\\[", "[").replace("\\]", "]"))
-        if not blanks or len(blanks) != len(accepted):
-            raise NotCarried("a gap has no word that fits, or does not stand in it")
+        spelled = {s for n in gaps for s in (n, html.escape(n, quote=False))}
+        pattern = re.compile(rf"\[({'|'.join(map(re.escape, spelled))})\]")
+        text = self._text(self.shown, lambda raw: pattern.sub(put, raw))
+        if len(blanks) != len(gaps) or text.count(BLANK) != len(blanks):
+            raise NotCarried("a gap has no place in its text, or more than one")
         head, _, rest = text.partition("\n\n")
         if not rest or BLANK in head:
             head, rest = from_plain(item.name or "Complete the text."), text
@@ -222,14 +271,43 @@ class _Reader:
             item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks)
         )
 
-    def _text(self, node: ET.Element) -> str:
-        """The texts of an element that belong to no response inside of it."""
-        found = [
-            read_html(_raw(part), self.losses)
-            if "html" in given(part, "texttype").lower()
-            else read_text(_raw(part), "moodle", self.losses)
-            for part in _texts(node)
-        ]
+    def _name(self, response: ET.Element) -> str:
+        """What the place of a gap is called in the text."""
+        return given(response, "ident").removeprefix("response_")
+
+    def _blank(self, response: ET.Element, *, chosen: bool) -> Blank:
+        right = self._right(response)
+        labels = {n: self._words(label) for n, label in _labels(response)}
+        answers = [word for n, word in labels.items() if word and n in right]
+        others = [word for n, word in labels.items() if word and n not in right]
+        if not chosen:
+            answers, others = [*answers, *others], []
+        if not answers:
+            raise NotCarried("a gap has no word that fits")
+        if len(answers) > 1 and others:
+            self.losses.add("of several right choices of a gap the first is offered")
+        wrong = tuple(w for w in dict.fromkeys(others) if w not in answers)
+        right_words = tuple(dict.fromkeys(answers))
+        return Blank(right_words[:1] if wrong else right_words, "", wrong)
+
+    # --- texts ---
+
+    def _words(self, label: ET.Element) -> str:
+        return " ".join(plain(tokens(self._text(label))).split())
+
+    def _text(self, node: ET.Element, place: Place | None = None) -> str:
+        """The texts of an element that belong to no response inside of it.
+
+        `place` may change them before they are read.
+        """
+        if next((n for n in node.iter() if name_of(n) in _MEDIA), None) is not None:
+            self.losses.add("a picture or recording is left out: say what it holds")
+        found = []
+        for part in _texts(node):
+            is_html = "html" in given(part, "texttype").lower()
+            raw = to_fragment(part, lambda _: None) if len(part) else _raw(part)
+            raw = place(raw) if place else raw
+            found.append(read_html(raw, self.losses) if is_html else from_plain(raw))
         return "\n\n".join(text for text in found if text)
 
 
@@ -256,14 +334,13 @@ def _labels(response: ET.Element) -> Iterator[tuple[str, ET.Element]]:
         yield given(label, "ident"), label
 
 
-def _rule(node: ET.Element) -> _Rule:
+def _rule(node: ET.Element, scores: frozenset[str]) -> _Rule:
     score = 0.0
     for found in within(node, "setvar"):
-        try:
-            value = float(words(found))
-        except ValueError:
-            continue
-        score += -value if given(found, "action").lower() == "subtract" else value
+        name = given(found, "varname") or given(found, "variablename")
+        if name.lower() in scores:
+            value = read_number(words(found))
+            score += -value if given(found, "action").lower() == "subtract" else value
     said = (given(n, "linkrefid") for n in within(node, "displayfeedback"))
     return _Rule(node, score, tuple(said))
 
@@ -278,3 +355,18 @@ def _equals(node: ET.Element, response: str) -> list[str]:
         elif name in {"conditionvar", "and", "or"}:
             found += _equals(child, response)
     return found
+
+
+def _spans(node: ET.Element) -> list[Span]:
+    """The numbers that a condition takes: ranges, and those outside of them.
+
+    Raises NotCarried for a range with one end.
+    """
+    below = [read_number(words(n)) for n in within(node, "vargte", "vargt")]
+    above = [read_number(words(n)) for n in within(node, "varlte", "varlt")]
+    if len(below) != len(above):
+        raise NotCarried("one of its ranges has one end only: give it the other")
+    ranges = [span_between(*ends) for ends in zip(below, above, strict=True)]
+    alone = [read_number(words(n)) for n in within(node, "varequal")]
+    points = (p for p in alone if not any(r.low <= p <= r.high for r in ranges))
+    return [*ranges, *(span_around(point, 0.0) for point in points)]

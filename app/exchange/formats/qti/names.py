@@ -12,6 +12,11 @@ _VOID = frozenset({"br", "hr", "img"})
 _UNSEEN = frozenset(
     {"feedback-inline", "feedback-block", "rubric-block", "stylesheet", "catalog-info"}
 )
+# What tells how an element is shown, or whether it is seen at all.
+_SHOWN = (
+    *("alt", "bgcolor", "class", "colspan", "color", "hidden", "href", "id", "open"),
+    *("reversed", "rowspan", "src", "start", "style", "type", "value"),
+)
 Replace = Callable[[ET.Element], str | None]
 
 
@@ -68,8 +73,10 @@ def _element(node: ET.Element, replace: Replace) -> str:
     if name in _UNSEEN:
         return ""
     inside = to_fragment(node, replace)
-    shown = {k: node.get(k) for k in ("href", "src", "alt")}
-    marks = "".join(f' {k}="{html.escape(v)}"' for k, v in shown.items() if v)
+    shown = {k: node.get(k) for k in _SHOWN}
+    marks = "".join(
+        f' {k}="{html.escape(v)}"' for k, v in shown.items() if v is not None
+    )
     return f"<{name}{marks}>" + ("" if name in _VOID else f"{inside}</{name}>")
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.archive import files_in
-from app.exchange.formats.decoding import read_xml
+from app.exchange.formats.decoding import Document, read_xml
 from app.exchange.formats.qti import classic
 from app.exchange.formats.qti.names import (
     first,
@@ -20,8 +21,14 @@ from app.exchange.formats.qti.names import (
     within,
     words,
 )
-from app.exchange.formats.qti.responses import Response, responses, typed
+from app.exchange.formats.qti.responses import (
+    Response,
+    choice_weights,
+    responses,
+    typed,
+)
 from app.exchange.formats.tagged import with_tags
+from app.exchange.formats.weights import Weighted, weighted_choices
 from app.exchange.items import (
     BLANK,
     Blank,
@@ -38,6 +45,7 @@ from app.exchange.markup.pictures import Album
 from app.exchange.markup.texts import Losses, read_html, without_unit
 
 _ITEM = "assessment-item"
+_ITEMS = ("item", "assessmentItem", "qti-assessment-item")
 _ASIDE = {"end-attempt-interaction", "media-interaction"}
 _GAPS = {"text-entry-interaction", "inline-choice-interaction"}
 _PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
@@ -49,17 +57,18 @@ _MISTAKEN = "MISTAKE"
 def read_qti(data: bytes) -> Reading:
     """The items of a QTI file or of a zipped package; raises Unusable."""
     if not data.startswith(b"PK"):
-        root = read_xml(data).root
-        found = list(_items_of("", root))
+        document = read_xml(data, *_ITEMS)
+        found = list(_items_of("", document))
         if not found:
-            raise Unusable(f"The file begins with <{name_of(root)}>, not with an item.")
+            begin = name_of(document.root)
+            raise Unusable(f"The file begins with <{begin}>, not with an item.")
         return _reading(found, [], {})
     beside = {p: c for end in _PICTURES for p, c in files_in(data, end)}
     items: list[_Found] = []
     broken: list[Remark] = []
     for path, content in files_in(data, ".xml"):
         try:
-            items += _items_of(path, read_xml(content).root)
+            items += _items_of(path, read_xml(content, *_ITEMS))
         except Unusable as error:
             broken.append(Remark(path, 0, str(error)))
     if not items and not broken:
@@ -71,24 +80,26 @@ class _Found(NamedTuple):
     """An item in a file: where, what it is called, and what reads it."""
 
     path: str
-    name: str
-    read: Callable[[str, Losses], Item]
+    line: int
+    title: str
+    read: Callable[[Losses], Item]
 
 
-def _items_of(path: str, root: ET.Element) -> Iterator[_Found]:
+def _items_of(path: str, document: Document) -> Iterator[_Found]:
+    root = document.root
+    lines = itertools.chain(document.lines, itertools.repeat(0))
     if name_of(root) == classic.ROOT:
-        for name, node in classic.items_in(root):
-            yield _Found(path, name, functools.partial(_classic, node))
+        found = zip(classic.items_in(root), lines, strict=False)
+        for (title, name, node), line in found:
+            read = functools.partial(classic.read_item, name, node)
+            yield _Found(path, line, title, read)
     elif name_of(root) == _ITEM:
-        name = given(root, "title") or given(root, "identifier") or path
-        yield _Found(path, name, functools.partial(_newer, root))
+        title = given(root, "title") or given(root, "identifier") or path
+        read = functools.partial(_newer, title, root)
+        yield _Found(path, next(lines), title, read)
 
 
-def _classic(node: ET.Element, name: str, losses: Losses) -> Item:
-    return classic.read_item(name, node, losses)
-
-
-def _newer(root: ET.Element, name: str, losses: Losses) -> Item:
+def _newer(name: str, root: ET.Element, losses: Losses) -> Item:
     return _Reader(root, losses).item(name)
 
 
@@ -108,15 +119,15 @@ def _reading(
     found: list[_Found], refused: list[Remark], beside: Mapping[str, bytes]
 ) -> Reading:
     items: list[Item] = []
-    for path, name, read in found:
+    for path, line, title, read in found:
         losses = Losses(_album(path, beside))
         try:
-            item = read(name, losses)
+            item = read(losses)
         except NotCarried as error:
-            where = f"{path}: {name}" if path and name != path else name
-            refused.append(Remark(where, 0, str(error)))
+            where = f"{path}: {title}" if path and title != path else title
+            refused.append(Remark(where, line, str(error)))
             continue
-        items.append(losses.noted_in(item))
+        items.append(losses.noted_in(dataclasses.replace(item, line=line)))
     return Reading(tuple(items), tuple(refused))
 
 
@@ -205,7 +216,7 @@ class _Reader:
         """Nothing for interactions and media within a text."""
         name = name_of(node)
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
-            self.losses.add("a picture or recording is left out")
+            self.losses.add("a picture or recording is left out: say what it holds")
             return ""
         return "" if name.endswith("-interaction") else None
 
@@ -225,30 +236,20 @@ class _Reader:
     def _choices(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         asked = found[0]
         response = self._response(asked)
-        right = set(response.correct or response.right)
         single = given(asked, "max-choices") == "1"
-        credits_ = response.credits if single else {}
-        options = tuple(
-            Option(
-                self._text(n),
-                (name := given(n, "identifier")) in right,
-                self._note(n),
-                credit=0.0 if name in right else credits_.get(name, 0.0),
+        weights = choice_weights(self.root, response, single=single)
+        choices = [
+            Weighted(
+                self._text(n), weights.get(given(n, "identifier"), 0.0), self._note(n)
             )
             for n in within(asked, "simple-choice")
-        )
-        if any(not o.text for o in options):
+        ]
+        if any(not choice.text for choice in choices):
             raise NotCarried("its options are pictures")
-        kind: Kind = "single" if single else "multiple"
-        if {o.text.strip(" .").lower() for o in options} == {"true", "false"}:
-            kind = "true-false"
-        return dataclasses.replace(
-            item,
-            kind=kind,
-            stem=self._stem(body, asked),
-            options=options,
-            shuffle=kind == "true-false" or given(asked, "shuffle") != "false",
-        )
+        item = dataclasses.replace(item, stem=self._stem(body, asked))
+        made = weighted_choices(item, choices, self.losses, several=not single)
+        fixed = made.kind != "true-false" and given(asked, "shuffle") == "false"
+        return dataclasses.replace(made, shuffle=not fixed)
 
     def _note(self, choice: ET.Element) -> str:
         inline = first(choice, "feedback-inline", "feedback-block")

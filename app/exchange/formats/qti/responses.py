@@ -54,6 +54,31 @@ def _response(node: ET.Element) -> Response:
     return Response(base, tuple(c for c in correct if c), worth, case)
 
 
+def choice_weights(
+    root: ET.Element, response: Response, *, single: bool
+) -> dict[str, float]:
+    """What each choice brings or costs, in percent of the mark.
+
+    Where a mapping is what counts, its values do; elsewhere the declared answer is all
+    or nothing.
+    """
+    right = dict.fromkeys(response.correct or response.right, 100.0)
+    if single:
+        return {name: 100 * part for name, part in response.credits.items()} | right
+    gains = [worth for _, worth in response.worth if worth > 0]
+    if gains and _is_mapped(root):
+        return {name: 100 * worth / sum(gains) for name, worth in response.worth}
+    names = (given(n, "identifier") for n in within(root, "simple-choice"))
+    return dict.fromkeys(names, -100.0) | dict.fromkeys(right, 100 / len(right))
+
+
+def _is_mapped(root: ET.Element) -> bool:
+    """Whether the mark is the sum of what a mapping says."""
+    processing = first(root, "response-processing")
+    template = "" if processing is None else given(processing, "template")
+    return "map_response" in template or first(root, "map-response") is not None
+
+
 def typed(
     root: ET.Element,
     response: Response,

@@ -1,0 +1,69 @@
+"""What stands before an item of a list: numbers, letters, Roman numbers."""
+
+import re
+
+_STYLE = re.compile(
+    r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+(?:-[a-z]+)*)", re.IGNORECASE
+)
+_TYPES = {
+    "A": "upper-alpha",
+    "a": "lower-alpha",
+    "I": "upper-roman",
+    "i": "lower-roman",
+    "1": "decimal",
+}
+_ROMAN = (
+    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc")),
+    *((50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_MOST_ROMAN = 3999
+
+
+def style_of(kind: str, style: str) -> str:
+    """How items are counted, by the `type` and the CSS of a list; "" if it is not told.
+
+    >>> style_of("A", ""), style_of("", "color: red; list-style-type: lower-roman")
+    ('upper-alpha', 'lower-roman')
+    """
+    found = _STYLE.search(style)
+    named = found[1].lower().replace("latin", "alpha") if found else ""
+    return named or _TYPES.get(kind, "")
+
+
+def label_of(number: int, style: str) -> str:
+    """The label of an item, as browsers show it.
+
+    >>> label_of(28, "lower-alpha"), label_of(4, "upper-roman"), label_of(2, "")
+    ('ab.', 'IV.', '2.')
+    """
+    case, _, kind = style.partition("-")
+    text = str(number)
+    if style == "none":
+        return ""
+    if kind == "alpha" and number > 0:
+        text = _in_letters(number, _LETTERS)
+    elif style == "lower-greek" and number > 0:
+        text = _in_letters(number, _GREEK)
+    elif kind == "roman" and 0 < number <= _MOST_ROMAN:
+        text = _roman(number)
+    elif style == "decimal-leading-zero":
+        text = f"{number:02d}"
+    return f"{text.upper() if case == 'upper' else text}."
+
+
+def _in_letters(number: int, letters: str) -> str:
+    text = ""
+    while number:
+        number, rest = divmod(number - 1, len(letters))
+        text = letters[rest] + text
+    return text
+
+
+def _roman(number: int) -> str:
+    text = ""
+    for value, letters in _ROMAN:
+        count, number = divmod(number, value)
+        text += letters * count
+    return text
