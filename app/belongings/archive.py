@@ -16,8 +16,8 @@ _NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
 _ABOUT = """Everything that Headroom keeps about you, of {day}.
 
 Each table is here twice with the same rows: NAME.json as a list of objects,
-NAME.csv for a spreadsheet (UTF-8, a line of column names first). about.json
-counts the rows.
+NAME.csv for a spreadsheet (UTF-8 with a byte order mark, a line of column names
+first). about.json counts the rows.
 
 learner          your settings; one row for each course that you study
 attempt          every answer to a question; score 0 to 1, certainty 1 to 3
@@ -100,4 +100,4 @@ def _csv(columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     writer = csv.DictWriter(file, columns)
     writer.writeheader()
     writer.writerows(rows)
-    return file.getvalue()
+    return "\ufeff" + file.getvalue()  # or Excel takes it for something else
