@@ -16,9 +16,6 @@ _BOTH = re.compile(
     rf"{_LABEL}(?:[)\].:]\s*|\s*[-–—=]\s+|\s+)(?P<words>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
-# A number that is a thousand or a decimal: who writes commas for decimals knows which.
-_EITHER = re.compile(r"[-+]?[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
-_DECIMAL_COMMA = re.compile(r"[-+]?(?:0|[\d.]+),(?:\d{1,2}|\d{4,})(?![\d.,])|0,\d+")
 _DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
 Choices = Mapping[str, str]
 
@@ -140,11 +137,6 @@ def kind_of(options: Iterable[Option]) -> Kind:
     return "true-false" if said == {"true", "false"} else "single"
 
 
-def has_decimal_comma(answer: str) -> bool:
-    """Whether an answer is a number with a comma that can only be decimal."""
-    return bool(_DECIMAL_COMMA.match(answer.strip()))
-
-
 def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[Option, ...]]:
     """An answer without choices: a number, true or false, or words between “|”.
 
@@ -152,14 +144,7 @@ def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[Option, ...]]
     read in two ways. Raises NotCarried.
     """
     word = answer.strip()
-    if comma and (found := _EITHER.match(word)):
-        plain = re.sub("[.,]", "", found[0])
-        either = found[0].replace(",", ".")
-        raise NotCarried(
-            f"its answer “{word[:40]}” can be {plain} or {either}: "
-            f"write {plain}, or {either}0 with one more digit"
-        )
-    if span := read_span(word):
+    if span := read_span(word, comma=comma):
         return "numeric", (Option("", True, span=span),)
     if word[:1] in set("~≈") and read_span(word[1:]):
         raise NotCarried(f"its answer “{word[:40]}” is about a number: write 5 ± 0.5")

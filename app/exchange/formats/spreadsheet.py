@@ -15,7 +15,6 @@ from app.exchange.formats.archive import unpacking
 from app.exchange.formats.decoding import MOST_BYTES, decode_or_guess
 from app.exchange.formats.plain_answers import (
     bare,
-    has_decimal_comma,
     kind_of,
     named_in,
     readings_of,
@@ -32,6 +31,7 @@ from app.exchange.items import (
     Unusable,
 )
 from app.exchange.markup.hypertext import from_plain
+from app.exchange.markup.texts import has_decimal_comma
 
 _MOST_ROWS = 20_000
 _ABOVE = 20  # rows among which the names of the columns stand, below a title

@@ -21,6 +21,9 @@ _TAG = re.compile(
 )
 _PRE = re.compile(r"(<pre\b[^<]*(?:<(?!/?pre\b)[^<]*)*</pre\s*>)", re.IGNORECASE)
 _MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+# A number that is a thousand or has decimals, and one whose comma must be decimal.
+_EITHER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
+_DECIMAL_COMMA = re.compile(r"(?<![\d,])(?:[\d.]+,(?:\d{1,2}|\d{4,})(?![\d.,])|0,\d+)")
 _ABOUT = frozenset("~≈=")  # learners may write these; a key may not
 _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
@@ -110,8 +113,27 @@ def any_other(item: Item, said: str, losses: Losses) -> Item:
     return item
 
 
-def read_number(text: str) -> float:
+def has_decimal_comma(text: str) -> bool:
+    """Whether a text is a number with a comma that can only be decimal."""
+    return bool(_DECIMAL_COMMA.search(text) and read_span(text))
+
+
+def _expect_one_reading(text: str) -> None:
+    """Raise NotCarried for a number that is a thousand, or that has decimals."""
+    if found := _EITHER.search(text):
+        plain = re.sub("[.,]", "", found[0])
+        either = found[0].replace(",", ".")
+        raise NotCarried(
+            f"its number “{text.strip()[:40]}” can be {plain} or {either}: "
+            f"write {plain}, or {either}0 with one more digit"
+        )
+
+
+def read_number(text: str, *, comma: bool = False) -> float:
     """A number as learners may type it, without a unit; raises NotCarried.
+
+    `comma`: whoever wrote it may write decimals with a comma, so that “1,024” can be
+    read in two ways.
 
     >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
     (1024.0, 1.5, 12500000.0)
@@ -119,11 +141,16 @@ def read_number(text: str) -> float:
     found = numbers.read_number(text)
     if found is None or found.unit or text.strip()[:1] in _ABOUT:
         raise NotCarried(f"“{text.strip()[:30]}” is not a number")
+    if comma:
+        _expect_one_reading(text)
     return found.value
 
 
-def read_span(text: str) -> Span | None:
-    """The number that a text is, as “140 GB ± 4” with unit and tolerance, or None."""
+def read_span(text: str, *, comma: bool = False) -> Span | None:
+    """The number that a text is, as “140 GB ± 4” with unit and tolerance, or None.
+
+    Raises NotCarried as `read_number` does.
+    """
     center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
     found = numbers.read_number(center)
     if found is None or text.strip()[:1] in _ABOUT:
@@ -132,6 +159,8 @@ def read_span(text: str) -> Span | None:
     half = numbers.read_number(tolerance) if sign else numbers.Written(0.0, "")
     if unit is None or half is None or half.unit not in {"", "%", found.unit}:
         return None
+    if comma:
+        _expect_one_reading(text)
     percent = half.unit == "%" != unit
     width = abs(found.value) * half.value / 100 if percent else half.value
     return span_around(found.value, width, unit)
