@@ -248,6 +248,16 @@ def test_a_column_that_is_not_read_changes_no_question(
             assert why in found.refused[0].reason
 
 
+def test_a_column_of_numbers_is_no_choice() -> None:
+    for head in ("N", "", "#", "Nr"):
+        found = read(f"{head},question,A,B,answer\n1,Q?,x,y,A\n2,R?,x,y,B\n")
+
+        assert [said(item) for item in found.items] == [
+            [("x", True), ("y", False)],
+            [("x", False), ("y", True)],
+        ]
+
+
 def test_each_cell_that_is_not_read_is_told_of_its_item() -> None:
     found = read("question,A,B,answer,seconds,topic\nQ?,x,y,A,30,\nR?,x,y,B,20,t\n")
 

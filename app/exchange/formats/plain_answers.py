@@ -17,6 +17,7 @@ _BOTH = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
+_MOST_PARTS = 100
 Choices = Mapping[str, str]
 
 
@@ -76,8 +77,8 @@ def _listed(answer: str, read: Callable[[str], str]) -> frozenset[str]:
     if whole:
         return frozenset({whole})
     for parting in _PARTS:
-        named = [read(part) for part in parting.split(answer) if part]
-        if named and all(named):
+        named = list(map(read, parting.split(answer)[:_MOST_PARTS]))
+        if all(named):
             return frozenset(named)
     return frozenset()
 

@@ -53,8 +53,8 @@ def read_spreadsheet(data: bytes) -> Reading:
     """The questions of a table; raises Unusable."""
     if data[:4] == _OLD_EXCEL:
         raise Unusable(
-            "The spreadsheet cannot be read: an .xls of older programs does not tell "
-            "how its numbers are shown. Save it as .xlsx."
+            "The spreadsheet cannot be read: it is locked, or an .xls of older "
+            "programs, which does not tell how numbers are shown. Save it as .xlsx."
         )
     if data[:2] == b"PK":
         return _reading_of_book(data)

@@ -11,8 +11,8 @@ _CHOICE = re.compile(
     r"|(?P<letter>[a-z])"
 )
 _WRONG = re.compile(
-    rf"(?:incorrect|wrong|false)(?: (?:answer|option|choice|response))? ?{_LABEL}?"
-    r"|distractors?(?: ?(?:[a-z]|\d{1,2}))?"
+    rf"(?:incorrect|wrong|false) (?:answer|option|choice|response)(?: ?{_LABEL})?"
+    r"|(?:incorrect|wrong|distractor)(?: [a-z]| ?\d{1,2})"
 )
 _NOTE = r"(?:feedback|reason|comment|explanation|rationale)"
 _REASON = re.compile(
@@ -99,13 +99,23 @@ def heads_of(cells: Sequence[str]) -> Heads | None:
             wrong.append(place)
         elif choice:
             label = (choice["label"] or choice["letter"]).upper()
-            if all(known.isdigit() == label.isdigit() for known in choices):
+            if _is_next(label, choices, alone=len(word) == 1):
                 choices.setdefault(label, place)
         elif reason:
             reasons.setdefault(reason["label"].upper(), place)
     if not {"question", "answer"} <= named.keys():
         return None
     return Heads(named, choices, reasons, tuple(wrong), tuple(cells))
+
+
+def _is_next(label: str, known: Mapping[str, int], *, alone: bool) -> bool:
+    """Whether a label goes with those before it: all letters, or all numbers.
+
+    A letter `alone` has to be the next one: “N” is no choice but a number.
+    """
+    if alone:
+        return label == chr(ord("A") + len(known))
+    return all(other.isdigit() == label.isdigit() for other in known)
 
 
 def _plain(cell: str) -> str:

@@ -8,8 +8,9 @@ _HIDES = re.compile(
     rf"""(?:^|[;{{\s])(?:
     display\s*:\s*none | visibility\s*:\s*(?:hidden|collapse)
     | content-visibility\s*:\s*hidden
-    | (?:opacity|font-size)\s*:\s*{_ZERO}
-    | (?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:\s*-\d{{3,}}
+    | (?:opacity|font-size)\s*:\s*{_ZERO} | font-size\s*:\s*1p[xt]
+    | (?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:
+      \s*-(?:\d{{3,}}|\d\d(?:\.\d+)?r?em)
     | clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?
     | clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|circle\(\s*0)
     | transform\s*:[^;]*(?:scale[xy]?\(\s*0\s*[,)]|translate[xy]?\(\s*-\d{{4,}})

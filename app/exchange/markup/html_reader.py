@@ -1,6 +1,5 @@
 """Cleaned HTML read into blocks of Markdown."""
 
-import dataclasses
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -15,13 +14,14 @@ from app.exchange.markup.inline_text import (
     STRESSED,
     code_in_line,
     escape_words,
+    squeeze,
     stress,
     tidy,
     within_line,
     write_line,
     write_table,
 )
-from app.exchange.markup.list_labels import label_of, style_of
+from app.exchange.markup.list_labels import OpenList, open_list
 
 _KEPT = frozenset({"sub", "sup", "kbd"})
 _CODE = frozenset({"code", "tt", "samp", "var"})
@@ -61,19 +61,8 @@ _VOID = frozenset(
 )
 _MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "select", "video"})
 _UNMARKED = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
-_AFTER = re.compile(r"(?<!\\)\$$")
+_JOINS = re.compile(r"[\d\\$]")  # before a formula it would make words of it
 _SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
-
-
-@dataclasses.dataclass(slots=True)
-class _List:
-    """A list that is open: how it is counted, and the number of its last item."""
-
-    ordered: bool
-    style: str
-    number: int
-    step: int = 1
-    plain: bool = True  # whether Markdown counts it alike
 
 
 class HtmlReader(HTMLParser):
@@ -90,7 +79,7 @@ class HtmlReader(HTMLParser):
         self.line = ""
         self.label = ""
         self.prefix: list[str] = []
-        self.lists: list[_List] = []
+        self.lists: list[OpenList] = []
         self.links: list[str] = []
         self.code: list[str] | None = None
         self.in_code = 0
@@ -152,12 +141,12 @@ class HtmlReader(HTMLParser):
         elif self.code is not None:
             self.code.append(self._code_of(data))
         elif self.open and self.open[-1][0]:
-            words = (re.sub(r"[ \t\r\xa0]+", " ", line) for line in data.split("\n"))
-            self.line += BREAK.join(map(escape_words, words))
+            self.line += BREAK.join(escape_words(squeeze(x)) for x in data.split("\n"))
         else:
             # A digit right behind a formula would make words of it.
-            apart = " " if data[:1].isdigit() and _AFTER.search(self.line) else ""
-            self.line += apart + escape_words(re.sub(r"[ \t\r\n\xa0]+", " ", data))
+            behind = self.line[-1:] == "$" and self.line[-2:] != "\\$"
+            apart = " " if behind and data[:1].isdigit() else ""
+            self.line += apart + escape_words(squeeze(data))
 
     def _code_of(self, data: str) -> str:
         """Words within code, with the lines and spaces that count there."""
@@ -230,7 +219,7 @@ class HtmlReader(HTMLParser):
         elif tag == "img" and (formula := given.get(EQUATION)) is not None:
             if not formula.strip():
                 raise NotCarried("its formulas are in MathML without TeX")
-            apart = " " if re.search(r"[\d\\$]$", self.line) else ""
+            apart = " " if _JOINS.fullmatch(self.line[-1:]) else ""
             self.line += apart + escape_words(f"\\({formula}\\)")
         elif tag == "img":
             alt = " ".join((given.get("alt") or "").split())
@@ -270,7 +259,9 @@ class HtmlReader(HTMLParser):
             self.pre = ""
         elif tag in _LISTS:
             self._place_label()
-            self.lists.append(_list(tag, given))
+            self.lists.append(open_list(tag, given))
+            if self.lists[-1].is_bare:
+                self._lose("a list that counts down has no numbers here: add them")
         elif tag == "li" and self.lists:
             self.prefix.append(self._next_mark(given))
         elif tag == "blockquote":
@@ -278,20 +269,9 @@ class HtmlReader(HTMLParser):
 
     def _next_mark(self, given: dict[str, str | None]) -> str:
         """What stands before the next item: a mark of Markdown, or a label in words."""
-        found = self.lists[-1]
-        style = style_of(given.get("type") or "", given.get("style") or "")
-        style = style or found.style
-        value = given.get("value") or ""
-        told = int(value) if re.fullmatch(r"-?\d{1,9}", value) else None
-        number = found.number + found.step if told is None else told
-        found.plain &= style in {"", "decimal"} and number == found.number + 1 >= 0
-        found.number = number
-        if not found.ordered and style in {"", "disc", "circle", "square", "none"}:
-            return "- "
-        if found.ordered and found.plain:
-            return f"{number}. "
-        self.label = line_escaped(label_of(number, style))
-        return ""
+        mark, label = self.lists[-1].next_item(given)
+        self.label = line_escaped(label)
+        return mark
 
     def _close_block(self, tag: str) -> None:
         if self.rows is not None:
@@ -369,20 +349,6 @@ class HtmlReader(HTMLParser):
             if any(any(row) for row in rows):
                 self._place_label()
                 self._add(write_table(rows))
-
-
-def _list(tag: str, given: dict[str, str | None]) -> _List:
-    """A list as its tag describes it."""
-    style = style_of(given.get("type") or "", given.get("style") or "")
-    start = given.get("start") or ""
-    first = int(start) if re.fullmatch(r"-?\d{1,9}", start) else 1
-    backwards = "reversed" in given
-    return _List(
-        tag == "ol",
-        style,
-        first + 1 if backwards else first - 1,
-        -1 if backwards else 1,
-    )
 
 
 def _joined(blocks: list[str]) -> list[str]:

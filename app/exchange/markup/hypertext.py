@@ -12,8 +12,7 @@ from app.exchange.markup.escaping import fenced
 from app.exchange.markup.hiding import MAY_HIDE, hiding_names
 from app.exchange.markup.html_reader import HtmlReader
 from app.exchange.markup.inline_text import (
-    BREAK,
-    code_in_line,
+    code_lines,
     escape_words,
     formulas_in,
     is_set_off,
@@ -57,7 +56,8 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Turne
         )
     reader.feed(readable(html))
     reader.close()
-    return Turned("\n\n".join(reader.finish()), tuple(dict.fromkeys(reader.lost)))
+    text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish()))
+    return Turned(text, tuple(dict.fromkeys(reader.lost)))
 
 
 def from_plain(words: str, *, wrapped: bool = False) -> str:
@@ -110,7 +110,7 @@ def one_line(markdown: str) -> str:
     """
     text = re.sub(
         r"^(`{3,})[^\n]*\n(.*?)\n\1$",
-        lambda m: code_in_line(m[2].replace("\n", BREAK)).replace(BREAK, "\n"),
+        lambda m: code_lines(m[2]),
         markdown,
         flags=re.DOTALL | re.MULTILINE,
     )

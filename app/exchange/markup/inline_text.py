@@ -11,7 +11,9 @@ BREAK = "\ue0fa"
 """Stands for a line break until the line is written."""
 LINK = "\ue0fb"
 """Stands where the words of a link begin."""
+_HARD = "\ue0fc"  # a space of code that no program takes away
 _MARKS = list(dict.fromkeys(STRESSED.values()))
+_SPACES = re.compile(r"[ \t\r\n\xa0]+")
 _MATH = re.compile(r"\\[(\[]|\$\$")
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _SET = "\ue0f9"  # around a formula that stood on a line of its own
@@ -76,12 +78,21 @@ def code_in_line(code: str) -> str:
     return BREAK.join(code_span(_indented(line)) for line in lines if line.strip())
 
 
+def code_lines(code: str) -> str:
+    """The same for lines that stand below each other."""
+    return (
+        code_in_line(code.replace("\n", BREAK))
+        .replace(BREAK, "\n")
+        .replace(_HARD, "\xa0")
+    )
+
+
 def _indented(line: str) -> str:
     """A line whose indent is of spaces that no program takes away."""
     words = line.lstrip(" \xa0")
     indent = len(line) - len(words)
     words = words.replace("\xa0", " ")
-    return "\xa0" * indent + words if indent > 1 else words
+    return _HARD * indent + words if indent > 1 else words
 
 
 def stress(tag: str, *, opening: bool) -> str:
@@ -90,16 +101,34 @@ def stress(tag: str, *, opening: bool) -> str:
     return chr((0xE0F0 if opening else 0xE0F4) + code)
 
 
+def squeeze(words: str) -> str:
+    """Words with one space wherever browsers show one, and indents by hard spaces."""
+    return _SPACES.sub(_squeezed, words)
+
+
+def _squeezed(found: re.Match[str]) -> str:
+    shown = re.sub("[ \t\r\n]+", " ", found[0]).lstrip(" ")
+    return "\xa0" * len(shown) if shown.count("\xa0") > 1 else " "
+
+
 def tidy(line: str) -> str:
     """One line without stray space, its marks written and dangling ones dropped."""
-    text = re.sub(f" *{BREAK} *", BREAK, line.replace(LINK, "")).strip(f" {BREAK}")
+    lines = map(_indent, line.replace(LINK, "").split(BREAK))
+    text = BREAK.join(lines).strip(f" {BREAK}")
     text = re.sub(f"{BREAK}{{2,}}", BREAK, re.sub(" {2,}", " ", text))
     for code, mark in enumerate(_MARKS):
         opening, closing = chr(0xE0F0 + code), chr(0xE0F4 + code)
         pattern = re.compile(f"{opening}( *)([^{opening}{closing}]*?)( *){closing}")
         text = pattern.sub(functools.partial(_marked, mark), text)
         text = text.replace(opening, "").replace(closing, "")
-    return text.strip()
+    return text.strip(" ").replace("\xa0", "&nbsp;").replace(_HARD, "\xa0")
+
+
+def _indent(line: str) -> str:
+    """A line whose first hard spaces are an indent, and all others are spaces."""
+    words = line.strip(" \xa0").replace("\xa0", " ")
+    indent = line[: len(line) - len(line.lstrip(" \xa0"))].count("\xa0")
+    return "\xa0" * indent * (indent > 1) + words
 
 
 def _marked(mark: str, found: re.Match[str]) -> str:
