@@ -321,11 +321,14 @@ def test_the_letters_of_another_encoding_are_not_guessed(encoding: str) -> None:
 
 
 def test_an_error_of_a_spreadsheet_is_no_choice() -> None:
-    found = read("question,A,B,answer\nQ?,#N/A,y,B\nR?,x,y,########\n")
+    found = read(
+        "question,A,B,answer\nQ?,#N/A,y,B\nR?,x,y,########\nS?,,,1.23457E+16\n"
+    )
 
     assert [r.reason.partition(":")[0] for r in found.refused] == [
         "its cell under “A” shows the error #N/A",
         "its cell under “answer” shows the error ########",
+        "its cell under “answer” is “1.23457E+16”, which a spreadsheet shortened",
     ]
 
 

@@ -42,9 +42,11 @@ _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _ERROR = re.compile(
     r"#(?:N/A|NV|REF!|BEZUG!|DIV/0!|NAME\?|VALUE!|WERT!|NUM!|ZAHL!|NULL!|SPILL!|#{3,})"
 )
+_SHORTENED = re.compile(r"-?\d\.\d{5}E[+-]\d\d")  # a number with more digits
 _SEVERAL = re.compile(r"check ?box|multiple (?:answers?|response|select)|select all")
 _CHOSEN = re.compile(
-    rf"{_SEVERAL.pattern}|choice|choose|select|single|multi|quiz|bool|true|\b(?:mcq?|tf)\b"
+    rf"{_SEVERAL.pattern}|choice|choose|select|single|multi|quiz|bool|true|drop|radio"
+    r"|\b(?:mcq?|tf)\b"
 )
 Row = tuple[int, Sequence[str]]
 
@@ -84,6 +86,8 @@ def _cut(text: str, sign: str) -> Iterator[Row]:
 
 
 def _unless_error(cell: str) -> str:
+    if _SHORTENED.fullmatch(cell):
+        return f"{FAULT}is “{cell}”, which a spreadsheet shortened"
     return f"{FAULT}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
 
 

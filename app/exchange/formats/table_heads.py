@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 _LABEL = r"(?P<label>(?<= )[a-z]|\d{1,2})"
 _CHOICE = re.compile(
     rf"(?:(?:possible|answer|response) )?"
-    rf"(?:option|opt\.?|choice|answer|ans\.?|response|alternative|alt\.?) ?{_LABEL}"
+    rf"(?:option|opt|choice|answer|ans|response|alternative|alt) ?{_LABEL}"
     r"|(?P<letter>[a-z])"
 )
 _WRONG = re.compile(
@@ -125,9 +125,10 @@ def _plain(cell: str) -> str:
     ('answer 1', 'correct answer')
     """
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cell)  # “OptionA”
-    bare = re.sub(r"\([^)]*\)|[*:?\"]", " ", parted.lower())
+    parted = re.sub(r"\(([a-rA-R]|\d{1,2})\)", r" \1", parted)  # “Option (A)”
+    bare = re.sub(r"\([^)]*\)|[*:?\"]|\.(?=\s)", " ", parted.lower())
     bare = re.split(r"\s[-\u2013\u2014]\s", f"{bare} ")[0]
-    return " ".join(re.sub("[_-]", " ", bare).split())
+    return " ".join(re.sub("[_-]", " ", bare).split()).rstrip(").")
 
 
 def _letters(place: int) -> str:

@@ -6,6 +6,7 @@ of cells; how a number is shown stands in the files of the workbook.
 """
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -36,6 +37,7 @@ _MEMORY = 1 << 30
 _SECONDS = 60
 _MOST_CELLS = 2_000_000
 _TYPED = frozenset({"float", "percentage", "currency", "date", "time"})
+_POWER = re.compile(r"[\d.]+E[+-]?\d+")
 Shown = Mapping[tuple[int, int], str]
 Rows = list[list[str]]
 
@@ -187,12 +189,18 @@ def _shown(cell: ET.Element, codes: list[str | None], since_1904: bool) -> str |
         return None
     style = int(cell.get("s", "0"))
     code = codes[style] if style < len(codes) else "General"
-    shown = (
-        None if code is None else show_number(float(text), code, since_1904=since_1904)
-    )
+    return _shown_by(code, float(text), since_1904)
+
+
+def _shown_by(code: str | None, value: float, since_1904: bool) -> str:
+    """A number by a format, or why it cannot be told how it is shown."""
+    shown = None if code is None else show_number(value, code, since_1904=since_1904)
     if shown is None:
         named = f" “{code[:30]}”" if code else ""
         return f"{FAULT}is shown by a format{named} that is not read"
+    power = _POWER.search(shown)
+    if power and float(power[0]) != abs(value):
+        return f"{FAULT}shows {shown[:20]}, which is not all of {value:.15g}"
     return shown
 
 
