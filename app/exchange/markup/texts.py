@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Iterable
 
 from markdown_it import MarkdownIt
 
@@ -111,6 +112,14 @@ def any_other(item: Item, said: str, losses: Losses) -> Item:
     if said:
         losses.add("what is said to any other answer is left out")
     return item
+
+
+def tell_unsaid(item: Item, notes: Iterable[str], losses: Losses) -> None:
+    """Note the feedback of a file that stands nowhere in its item."""
+    said = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
+    said += [option.feedback for option in (*item.options, *item.steps)]
+    if any(note and not any(note in words for words in said) for note in notes):
+        losses.add("feedback that belongs to no choice is left out: explain it below")
 
 
 def has_decimal_comma(text: str) -> bool:

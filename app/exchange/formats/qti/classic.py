@@ -21,6 +21,7 @@ from app.exchange.markup.texts import (
     read_number,
     span_around,
     span_between,
+    tell_unsaid,
 )
 
 ROOT = "questestinterop"
@@ -95,7 +96,9 @@ class _Reader:
         if not made.stem:
             raise NotCarried("it has no text")
         missed = next((self.notes[n] for n in self.notes if n in _MISSED), "")
-        return any_other(made, missed, self.losses)
+        made = any_other(made, missed, self.losses)
+        tell_unsaid(made, self.notes.values(), self.losses)
+        return made
 
     def _kind(self) -> Callable[[Item], Item]:
         named, first = self._type(), name_of(self.responses[0])

@@ -42,7 +42,7 @@ from app.exchange.items import (
     Unusable,
 )
 from app.exchange.markup.pictures import Album
-from app.exchange.markup.texts import Losses, read_html, without_unit
+from app.exchange.markup.texts import Losses, read_html, tell_unsaid, without_unit
 
 _ITEM = "assessment-item"
 _ITEMS = ("item", "assessmentItem", "qti-assessment-item")
@@ -168,6 +168,7 @@ class _Reader:
         made = read(item, body, found)
         if not made.stem:
             raise NotCarried("it has no text")
+        tell_unsaid(made, self.notes.values(), self.losses)
         tags = given(self.root, "label").split("; ")
         return with_tags(made, tuple(t for t in tags if t))
 
@@ -218,6 +219,8 @@ class _Reader:
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
             self.losses.add("a picture or recording is left out: say what it holds")
             return ""
+        if name == "rubric-block" and "candidate" in given(node, "view"):
+            self.losses.add("a note beside the question is left out: add it if needed")
         return "" if name.endswith("-interaction") else None
 
     def _stem(self, body: ET.Element, asked: ET.Element) -> str:
@@ -332,6 +335,8 @@ class _Reader:
         stem, unit = without_unit(self._text(body))
         options = typed(self.root, response, self.notes, unit)
         kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
+        if first(self.root, "gt", "gte", "lte", "equal-rounded") is not None:
+            self.losses.add("its range is not read: widen the declared number by hand")
         if kind == "short":
             stem = self._text(body)
         case = response.case
