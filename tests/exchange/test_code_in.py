@@ -78,6 +78,10 @@ def test_items_of_lists_keep_their_labels(subtests: pytest.Subtests) -> None:
         ('<ol type="I"><li>x<ol type="a"><li>y</ol></ol>', "I. x\n\na. y"),
         ('<ol type="A"><li><pre>x = 1</pre></li></ol>', "A.\n\n```\nx = 1\n```"),
         ("<ol><li>x</li><li>y</li></ol>", "1. x\n2. y"),
+        (
+            "<table><tr><th>a<tr><td><ol type=A><li>x<li>y</ol><ul><li>z</ul></table>",
+            "| a |\n|---|\n| A. x<br>B. y<br>• z |",
+        ),
         ("<ul><li>x</li><li>y</li></ul>", "- x\n- y"),
     ]:
         with subtests.test(html=html):

@@ -163,7 +163,12 @@ class _Table:
     def __init__(
         self, heads: Heads, rows: Iterable[Row], *, comma: bool = False
     ) -> None:
-        self.rows = [_Row(heads, cells, line) for line, cells in rows if any(cells)]
+        # Tables that were put together have the names of their columns again.
+        self.rows = [
+            _Row(heads, cells, line)
+            for line, cells in rows
+            if any(cells) and tuple(cells) != heads.cells
+        ]
         if self.rows and self.rows[-1].line > _MOST_ROWS:
             raise Unusable(f"The table has more than {_MOST_ROWS:,} rows.")
         typed = (row.raw("answer") for row in self.rows if not row.has_choices())

@@ -77,9 +77,13 @@ class Heads:
         return not word or bool(twice or _ANSWERING.search(word))
 
     def is_aside(self, place: int) -> bool:
-        """Whether a column tells something else: a source, a number, a topic."""
-        head = self.cells[place] if place < len(self.cells) else ""
-        return _ASIDE.search(_plain(head)) is not None
+        """Whether a column tells something else: a source, a number, a topic.
+
+        One of a series, as “Image 1”, may be a choice.
+        """
+        word = _plain(self.cells[place]) if place < len(self.cells) else ""
+        series = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", word)
+        return _ASIDE.search(word) is not None and not series
 
 
 def heads_of(cells: Sequence[str]) -> Heads | None:

@@ -125,6 +125,8 @@ class HtmlReader(HTMLParser):
             return
         if self.code is not None and tag not in _CODE and not self._ends_code(tag):
             self._within_code(tag)
+        elif tag in _BLOCKS and self.rows is not None:
+            self._close_in_cell(tag)
         elif tag in _BLOCKS:
             self._close_block(tag)
         elif tag in _TABLE:
@@ -249,10 +251,7 @@ class HtmlReader(HTMLParser):
 
     def _open_block(self, tag: str, given: dict[str, str | None]) -> None:
         if self.rows is not None:
-            self.line += BREAK
-            if tag == "pre":
-                self.open[-1] = (True, self.open[-1][1])
-                self.code, self.in_code = [], 1
+            self._open_in_cell(tag, given)
             return
         self._flush()
         if tag == "pre":
@@ -267,6 +266,23 @@ class HtmlReader(HTMLParser):
         elif tag == "blockquote":
             self.prefix.append("> ")
 
+    def _open_in_cell(self, tag: str, given: dict[str, str | None]) -> None:
+        """A block in a cell is a line of it, code is a span, items have their marks."""
+        self.line += BREAK
+        if tag == "pre":
+            self.open[-1] = (True, self.open[-1][1])
+            self.code, self.in_code = [], 1
+        elif tag in _LISTS:
+            self.lists.append(open_list(tag, given))
+        elif tag == "li" and self.lists:
+            mark, label = self.lists[-1].next_item(given)
+            self.line += f"{mark.replace('-', '•') or f'{label} '}"
+
+    def _close_in_cell(self, tag: str) -> None:
+        self.line += BREAK
+        if tag in _LISTS and self.lists:
+            self.lists.pop()
+
     def _next_mark(self, given: dict[str, str | None]) -> str:
         """What stands before the next item: a mark of Markdown, or a label in words."""
         mark, label = self.lists[-1].next_item(given)
@@ -274,9 +290,6 @@ class HtmlReader(HTMLParser):
         return mark
 
     def _close_block(self, tag: str) -> None:
-        if self.rows is not None:
-            self.line += BREAK
-            return
         if tag == "pre" and self.pre is not None:
             text, self.pre = self.pre.strip("\n"), None
             if text.strip():
