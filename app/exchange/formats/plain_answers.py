@@ -33,7 +33,7 @@ def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozens
     >>> sorted(named_in("B) 443", {"A": "80", "B": "443"}))
     ['B']
     """
-    by_label, by_words = readings_of(answer, choices)
+    by_label, by_words = find_readings(answer, choices)
     if by_label and letters:
         return by_label
     if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
@@ -49,7 +49,9 @@ def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozens
     return by_label or by_words
 
 
-def readings_of(answer: str, choices: Choices) -> tuple[frozenset[str], frozenset[str]]:
+def find_readings(
+    answer: str, choices: Choices
+) -> tuple[frozenset[str], frozenset[str]]:
     """The labels that an answer names as labels, and those that its words name."""
     by_label = _listed(answer, lambda part: _by_label(part, choices))
     by_words = _listed(answer, lambda part: _by_words(part, choices))

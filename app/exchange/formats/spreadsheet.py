@@ -15,12 +15,12 @@ from app.exchange.formats.archive import unpacking
 from app.exchange.formats.decoding import MOST_BYTES, decode_or_guess
 from app.exchange.formats.plain_answers import (
     bare,
+    find_readings,
     kind_of,
     named_in,
-    readings_of,
 )
-from app.exchange.formats.table_heads import Heads, heads_of
-from app.exchange.formats.workbook import FAULT, read_workbook
+from app.exchange.formats.table_header import Header, parse_header
+from app.exchange.formats.workbook import UNREADABLE, read_workbook
 from app.exchange.items import (
     Item,
     Kind,
@@ -87,18 +87,20 @@ def _cut(text: str, sign: str) -> Iterator[Row]:
 
 def _unless_error(cell: str) -> str:
     if _SHORTENED.fullmatch(cell):
-        return f"{FAULT}is “{cell}”, which a spreadsheet shortened"
-    return f"{FAULT}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
+        return f"{UNREADABLE}is “{cell}”, which a spreadsheet shortened"
+    return (
+        f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
+    )
 
 
-def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Heads, Iterator[Row], int]:
+def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Header, Iterator[Row], int]:
     """The first table that names its columns, the rows below, and which it is."""
     best: Sequence[str] = ()
     broken: Unusable | None = None
     for place, rows in enumerate(tables):
         try:
             for _, cells in itertools.islice(rows, _ABOVE):
-                if heads := heads_of(cells):
+                if heads := parse_header(cells):
                     return heads, rows, place
                 best = cells if len(cells) > len(best) and any(cells) else best
         except Unusable as error:
@@ -161,7 +163,7 @@ class _Table:
     """
 
     def __init__(
-        self, heads: Heads, rows: Iterable[Row], *, comma: bool = False
+        self, heads: Header, rows: Iterable[Row], *, comma: bool = False
     ) -> None:
         # Tables that were put together have the names of their columns again.
         self.rows = [
@@ -196,7 +198,7 @@ class _Table:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Row:
-    heads: Heads
+    heads: Header
     cells: Sequence[str]
     line: int
 
@@ -206,7 +208,7 @@ class _Row:
 
     def _raw(self, place: int) -> str:
         cell = self.cells[place] if 0 <= place < len(self.cells) else ""
-        return "" if cell.startswith(FAULT) else cell
+        return "" if cell.startswith(UNREADABLE) else cell
 
     def cell(self, name: str) -> str:
         """The same; raises NotCarried where it has a fault."""
@@ -214,8 +216,11 @@ class _Row:
 
     def _at(self, place: int) -> str:
         cell = self.cells[place] if 0 <= place < len(self.cells) else ""
-        if cell.startswith(FAULT):
-            name, fault = self.heads.name_of(place), cell.removeprefix(FAULT)
+        if cell.startswith(UNREADABLE):
+            name, fault = (
+                self.heads.describe_column(place),
+                cell.removeprefix(UNREADABLE),
+            )
             raise NotCarried(f"its cell under {name} {fault}: write its words instead")
         return cell
 
@@ -237,7 +242,7 @@ class _Row:
         answer = self.raw("answer")
         try:
             if answer.casefold() not in {"true", "false"}:
-                return readings_of(answer, filled)
+                return find_readings(answer, filled)
         except NotCarried:
             pass
         return frozenset(), frozenset()
@@ -281,9 +286,9 @@ class _Row:
                     "it has more cells than the table has columns: write words with "
                     "a comma between quotation marks"
                 )
-            name = self.heads.name_of(place)
-            known = chosen or self.heads.is_aside(place)
-            if (self.heads.may_answer(place) or not known) and not numbered:
+            name = self.heads.describe_column(place)
+            known = chosen or self.heads.is_metadata(place)
+            if (self.heads.may_hold_answer(place) or not known) and not numbered:
                 raise NotCarried(
                     f"the column {name} is not read and may hold a choice or an answer:"
                     " name the choices A, B, C … or Option 1, Option 2 …, or take the "

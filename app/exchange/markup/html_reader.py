@@ -7,21 +7,21 @@ from html.parser import HTMLParser
 from app.exchange.items import NotCarried
 from app.exchange.markup.cleaning import EQUATION
 from app.exchange.markup.escaping import escaped, fenced, line_escaped
-from app.exchange.markup.hiding import is_dark, is_hidden
 from app.exchange.markup.inline_text import (
     BREAK,
+    EMPHASIS,
     LINK,
-    STRESSED,
-    code_in_line,
+    clean_line,
+    collapse_spaces,
     escape_words,
-    squeeze,
-    stress,
-    tidy,
-    within_line,
+    inline_formulas,
+    mark_emphasis,
+    render_code_spans,
     write_line,
     write_table,
 )
-from app.exchange.markup.list_labels import OpenList, open_list
+from app.exchange.markup.list_labels import OpenList, start_list
+from app.exchange.markup.visibility import has_dark_background, is_hidden
 
 _KEPT = frozenset({"sub", "sup", "kbd"})
 _CODE = frozenset({"code", "tt", "samp", "var"})
@@ -101,12 +101,12 @@ class HtmlReader(HTMLParser):
             return
         if tag not in _VOID:
             spaced = _SPACED.search(given.get("style") or "") is not None
-            self.open.append((lines or spaced, dark or is_dark(given)))
+            self.open.append((lines or spaced, dark or has_dark_background(given)))
         if self.pre is not None:
             self.pre += "\n" if tag == "br" else ""
         elif self.code is not None:
             self._within_code(tag)
-        elif tag in STRESSED or tag in _KEPT or tag in _CODE:
+        elif tag in EMPHASIS or tag in _KEPT or tag in _CODE:
             self._open_inline(tag)
         elif tag in _TABLE:
             self._open_table(tag, given)
@@ -143,12 +143,14 @@ class HtmlReader(HTMLParser):
         elif self.code is not None:
             self.code.append(self._code_of(data))
         elif self.open and self.open[-1][0]:
-            self.line += BREAK.join(escape_words(squeeze(x)) for x in data.split("\n"))
+            self.line += BREAK.join(
+                escape_words(collapse_spaces(x)) for x in data.split("\n")
+            )
         else:
             # A digit right behind a formula would make words of it.
             behind = self.line[-1:] == "$" and self.line[-2:] != "\\$"
             apart = " " if behind and data[:1].isdigit() else ""
-            self.line += apart + escape_words(squeeze(data))
+            self.line += apart + escape_words(collapse_spaces(data))
 
     def _code_of(self, data: str) -> str:
         """Words within code, with the lines and spaces that count there."""
@@ -179,15 +181,17 @@ class HtmlReader(HTMLParser):
         if tag in _CODE:
             self.code, self.in_code = [], 1
         else:
-            self.line += f"<{tag}>" if tag in _KEPT else stress(tag, opening=True)
+            self.line += (
+                f"<{tag}>" if tag in _KEPT else mark_emphasis(tag, opening=True)
+            )
 
     def _close_inline(self, tag: str) -> None:
         if tag in _CODE:
             self._close_code()
         elif tag in _KEPT:
             self.line += f"</{tag}>"
-        elif tag in STRESSED:
-            self.line += stress(tag, opening=False)
+        elif tag in EMPHASIS:
+            self.line += mark_emphasis(tag, opening=False)
         elif tag == "a" and self.links:
             self._close_link(self.links.pop())
         elif tag == "q":
@@ -197,7 +201,7 @@ class HtmlReader(HTMLParser):
         self.in_code -= 1
         if self.code is not None and self.in_code <= 0:
             code, self.code = "".join(self.code), None
-            self.line += code_in_line(code.strip(BREAK))
+            self.line += render_code_spans(code.strip(BREAK))
 
     def _ends_code(self, tag: str) -> bool:
         """Whether an element ends that is code as a whole: `pre` in a cell."""
@@ -258,7 +262,7 @@ class HtmlReader(HTMLParser):
             self.pre = ""
         elif tag in _LISTS:
             self._place_label()
-            self.lists.append(open_list(tag, given))
+            self.lists.append(start_list(tag, given))
             if self.lists[-1].is_bare:
                 self._lose("a list that counts down has no numbers here: add them")
         elif tag == "li" and self.lists:
@@ -273,7 +277,7 @@ class HtmlReader(HTMLParser):
             self.open[-1] = (True, self.open[-1][1])
             self.code, self.in_code = [], 1
         elif tag in _LISTS:
-            self.lists.append(open_list(tag, given))
+            self.lists.append(start_list(tag, given))
         elif tag == "li" and self.lists:
             mark, label = self.lists[-1].next_item(given)
             self.line += f"{mark.replace('-', '•') or f'{label} '}"
@@ -309,12 +313,12 @@ class HtmlReader(HTMLParser):
             self.prefix.pop()
 
     def _flush(self) -> None:
-        text = tidy(self.line)
+        text = clean_line(self.line)
         self.line = ""
         if text:
             first, *others = text.split(BREAK)
             label, self.label = self.label, ""
-            begin = f"{label} {within_line(first)}" if label else write_line(first)
+            begin = f"{label} {inline_formulas(first)}" if label else write_line(first)
             self._add("\\\n".join([begin, *map(write_line, others)]))
 
     def _place_label(self) -> None:
@@ -354,7 +358,7 @@ class HtmlReader(HTMLParser):
             self._flush()
             self.rows = rows
         elif tag in {"td", "th"} and self.rows:
-            cell = within_line(tidy(self.line))
+            cell = inline_formulas(clean_line(self.line))
             self.rows[-1].append(cell.replace(BREAK, "<br>"))
             self.line = ""
         elif tag == "table":

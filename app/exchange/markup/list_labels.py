@@ -24,10 +24,10 @@ _MOST_ROMAN = 3999
 _BULLETS = frozenset({"", "circle", "disc", "none", "square"})
 
 
-def style_of(kind: str, style: str) -> str:
+def parse_list_style(kind: str, style: str) -> str:
     """How items are counted, by the `type` and the CSS of a list; "" if it is not told.
 
-    >>> style_of("A", ""), style_of("", "color: red; list-style-type: lower-roman")
+    >>> parse_list_style("A", ""), parse_list_style("", "list-style-type: lower-roman")
     ('upper-alpha', 'lower-roman')
     """
     found = _STYLE.search(style)
@@ -35,11 +35,11 @@ def style_of(kind: str, style: str) -> str:
     return named or _TYPES.get(kind, "")
 
 
-def label_of(number: int, style: str) -> str:
+def format_label(number: int, style: str) -> str:
     """The label of an item, as browsers show it.
 
-    >>> label_of(28, "lower-alpha"), label_of(4, "upper-roman"), label_of(2, "")
-    ('ab.', 'IV.', '2.')
+    >>> format_label(28, "lower-alpha"), format_label(4, "upper-roman")
+    ('ab.', 'IV.')
     """
     case, _, kind = style.partition("-")
     text = str(number)
@@ -87,7 +87,7 @@ class OpenList:
 
     def next_item(self, given: Mapping[str, str | None]) -> tuple[str, str]:
         """The mark of Markdown before the next item, or else the label in words."""
-        style = style_of(given.get("type") or "", given.get("style") or "")
+        style = parse_list_style(given.get("type") or "", given.get("style") or "")
         style = style or self.style
         told = _whole(given.get("value"))
         number = self.number + self.step if told is None else told
@@ -97,7 +97,7 @@ class OpenList:
             return "- ", ""
         if self.ordered and self.plain:
             return f"{number}. ", ""
-        return "", label_of(number, style)
+        return "", format_label(number, style)
 
     @property
     def is_bare(self) -> bool:
@@ -105,9 +105,9 @@ class OpenList:
         return self.step < 0 and self.style == "none"
 
 
-def open_list(tag: str, given: Mapping[str, str | None]) -> OpenList:
+def start_list(tag: str, given: Mapping[str, str | None]) -> OpenList:
     """A list as its tag describes it, bare if it is counted down from no number."""
-    style = style_of(given.get("type") or "", given.get("style") or "")
+    style = parse_list_style(given.get("type") or "", given.get("style") or "")
     first = _whole(given.get("start"))
     step = -1 if "reversed" in given else 1
     style = "none" if step < 0 and first is None else style

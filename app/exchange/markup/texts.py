@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 
 from app.content.numbers.quantities import known_unit
 from app.exchange.items import Item, NotCarried, Span
-from app.exchange.markup.hypertext import from_plain, to_markdown, with_whole_formulas
+from app.exchange.markup.hypertext import from_plain, join_formula_lines, to_markdown
 from app.exchange.markup.pictures import Album
 from app.exchange.markup.rendering import to_html
 from app.questions.kinds.numeric import numbers
@@ -63,7 +63,7 @@ def read_text(text: str, form: str, losses: Losses) -> str:
 
 def _with_breaks(text: str) -> str:
     """Words with tags among them, in which Moodle shows a new line as one."""
-    joined = re.sub(r">[ \t]*\n\s*<", "><", with_whole_formulas(text.strip()))
+    joined = re.sub(r">[ \t]*\n\s*<", "><", join_formula_lines(text.strip()))
     parts = _PRE.split(joined)
     return "".join(
         part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts)
@@ -114,7 +114,7 @@ def any_other(item: Item, said: str, losses: Losses) -> Item:
     return item
 
 
-def tell_unsaid(item: Item, notes: Iterable[str], losses: Losses) -> None:
+def report_unused_feedback(item: Item, notes: Iterable[str], losses: Losses) -> None:
     """Note the feedback of a file that stands nowhere in its item."""
     said = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
     said += [option.feedback for option in (*item.options, *item.steps)]

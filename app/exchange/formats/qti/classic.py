@@ -19,9 +19,9 @@ from app.exchange.markup.texts import (
     any_other,
     read_html,
     read_number,
+    report_unused_feedback,
     span_around,
     span_between,
-    tell_unsaid,
 )
 
 ROOT = "questestinterop"
@@ -97,7 +97,7 @@ class _Reader:
             raise NotCarried("it has no text")
         missed = next((self.notes[n] for n in self.notes if n in _MISSED), "")
         made = any_other(made, missed, self.losses)
-        tell_unsaid(made, self.notes.values(), self.losses)
+        report_unused_feedback(made, self.notes.values(), self.losses)
         return made
 
     def _kind(self) -> Callable[[Item], Item]:

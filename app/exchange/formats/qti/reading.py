@@ -23,9 +23,9 @@ from app.exchange.formats.qti.names import (
 )
 from app.exchange.formats.qti.responses import (
     Response,
-    choice_weights,
     responses,
     typed,
+    weigh_choices,
 )
 from app.exchange.formats.tagged import with_tags
 from app.exchange.formats.weights import Weighted, weighted_choices
@@ -42,7 +42,12 @@ from app.exchange.items import (
     Unusable,
 )
 from app.exchange.markup.pictures import Album
-from app.exchange.markup.texts import Losses, read_html, tell_unsaid, without_unit
+from app.exchange.markup.texts import (
+    Losses,
+    read_html,
+    report_unused_feedback,
+    without_unit,
+)
 
 _ITEM = "assessment-item"
 _ITEMS = ("item", "assessmentItem", "qti-assessment-item")
@@ -168,7 +173,7 @@ class _Reader:
         made = read(item, body, found)
         if not made.stem:
             raise NotCarried("it has no text")
-        tell_unsaid(made, self.notes.values(), self.losses)
+        report_unused_feedback(made, self.notes.values(), self.losses)
         tags = given(self.root, "label").split("; ")
         return with_tags(made, tuple(t for t in tags if t))
 
@@ -240,7 +245,7 @@ class _Reader:
         asked = found[0]
         response = self._response(asked)
         single = given(asked, "max-choices") == "1"
-        weights = choice_weights(self.root, response, single=single)
+        weights = weigh_choices(self.root, response, single=single)
         choices = [
             Weighted(
                 self._text(n), weights.get(given(n, "identifier"), 0.0), self._note(n)

@@ -46,7 +46,7 @@ _ANSWERING = re.compile(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Heads:
+class Header:
     """Where each column stands: by name, by the label of a choice, and of a reason.
 
     `wrong` are columns of wrong answers, `cells` all names as they are written.
@@ -63,20 +63,20 @@ class Heads:
         known = (self.named, self.choices, self.reasons)
         return place in self.wrong or any(place in k.values() for k in known)
 
-    def name_of(self, place: int) -> str:
+    def describe_column(self, place: int) -> str:
         """A column in a sentence."""
         head = self.cells[place] if place < len(self.cells) else ""
         words = " ".join(head.split())[:40]
         return f"“{words}”" if words else f"{_letters(place)}, which has no name,"
 
-    def may_answer(self, place: int) -> bool:
+    def may_hold_answer(self, place: int) -> bool:
         """Whether a column that is not read may hold a choice or an answer."""
         head = self.cells[place] if place < len(self.cells) else ""
         word = _plain(head)
         twice = _COLUMN.fullmatch(word) or _CHOICE.fullmatch(word)
         return not word or bool(twice or _ANSWERING.search(word))
 
-    def is_aside(self, place: int) -> bool:
+    def is_metadata(self, place: int) -> bool:
         """Whether a column tells something else: a source, a number, a topic.
 
         One of a series, as “Image 1”, may be a choice.
@@ -86,7 +86,7 @@ class Heads:
         return _ASIDE.search(word) is not None and not series
 
 
-def heads_of(cells: Sequence[str]) -> Heads | None:
+def parse_header(cells: Sequence[str]) -> Header | None:
     """What a row names, if it names a question and an answer."""
     named: dict[str, int] = {}
     choices: dict[str, int] = {}
@@ -109,7 +109,7 @@ def heads_of(cells: Sequence[str]) -> Heads | None:
             reasons.setdefault(reason["label"].upper(), place)
     if not {"question", "answer"} <= named.keys():
         return None
-    return Heads(named, choices, reasons, tuple(wrong), tuple(cells))
+    return Header(named, choices, reasons, tuple(wrong), tuple(cells))
 
 
 def _is_next(label: str, known: Mapping[str, int], *, alone: bool) -> bool:

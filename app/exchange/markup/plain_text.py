@@ -30,7 +30,7 @@ class Part(NamedTuple):
     lines: tuple[str, ...]
 
 
-def parts_of(text: str) -> Iterator[Part]:
+def split_parts(text: str) -> Iterator[Part]:
     """A text cut into paragraphs of words, blocks of code and tables.
 
     Code is what stands between fences, what is indented and looks like code with the
