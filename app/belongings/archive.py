@@ -24,8 +24,8 @@ _NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
 _ABOUT = """Everything that Headroom keeps about you, of {day}.
 
 Each table is here twice with the same rows: NAME.json as a list of objects,
-one a line; NAME.csv for a spreadsheet (UTF-8, a line of column names first). about.json
-counts the rows.
+one a line; NAME.csv for a spreadsheet (UTF-8 with a byte order mark, a line of column
+names first). about.json counts the rows.
 
 learner          your settings; one row for each course that you study
 attempt          every answer to a question; score 0 to 1, certainty 1 to 3
@@ -99,6 +99,7 @@ def _add_table(
             objects.write("\n]\n" if count else "[]\n")
         lines.seek(0)
         with _new_file(archive, f"{table.name}.csv") as copied:
+            copied.write("\ufeff")  # or Excel takes it for something else
             shutil.copyfileobj(lines, copied)
     return count
 

@@ -64,12 +64,15 @@ def as_csv(estimate: Estimate) -> str:
 
 
 def csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    """Rows under their columns; words that a spreadsheet would run are held back."""
+    """Rows under their columns; words that a spreadsheet would run are held back.
+
+    A byte order mark stands first: without it Excel takes UTF-8 for something else.
+    """
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([_harmless(cell) for cell in row] for row in rows)
-    return out.getvalue()
+    return "\ufeff" + out.getvalue()
 
 
 def as_markdown(entry: Entry, inputs: Any, estimate: Estimate, link: str = "") -> str:

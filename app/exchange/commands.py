@@ -27,7 +27,7 @@ from app.exchange.formats.registry import (
     WRITERS,
 )
 from app.exchange.formats.tables import table
-from app.exchange.items import Item, Remark, Unusable, losses_of
+from app.exchange.items import Item, Remark, Unusable, list_losses
 from app.exchange.markup.braces import with_plain_braces
 from app.exchange.store import COLUMNS, attempts
 
@@ -131,7 +131,7 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> st
     written = WRITERS[form](wanted, about(folder))
     _write(path, written.content)
     refused = (*(reading.refused if form not in CARDS else ()), *written.refused)
-    lost = (*(r for item in wanted for r in losses_of(item)), *written.lost)
+    lost = (*(r for item in wanted for r in list_losses(item)), *written.lost)
     left = len(reading.items) - len(wanted)
     head = f"{_count(written.carried, 'item')} written."
     if left and form not in CARDS:

@@ -159,7 +159,7 @@ class Reading:
     @property
     def lost(self) -> tuple[Remark, ...]:
         """What the items lost on the way."""
-        return tuple(remark for item in self.items for remark in losses_of(item))
+        return tuple(remark for item in self.items for remark in list_losses(item))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -204,6 +204,6 @@ def label(item: Item) -> str:
     return item.name or " ".join(words)[:50] or "(nameless)"
 
 
-def losses_of(item: Item) -> tuple[Remark, ...]:
+def list_losses(item: Item) -> tuple[Remark, ...]:
     """What an item lost on the way, each with the words that name it."""
     return tuple(Remark(label(item), item.line, what) for what in item.lost)

@@ -141,7 +141,9 @@ def test_json_and_csv_have_the_same_rows(client: TestClient):
         names = {n.split(".")[0] for n in archive.namelist() if n.endswith(".csv")}
         for name in names:
             objects = json.loads(archive.read(f"{name}.json"))
-            lines = csv.DictReader(io.StringIO(archive.read(f"{name}.csv").decode()))
+            lines = csv.DictReader(
+                io.StringIO(archive.read(f"{name}.csv").decode("utf-8-sig"))
+            )
             assert [str(o["id"]) for o in objects] == [row["id"] for row in lines]
     tables = {table.name for table in owned_tables()}
     assert names == tables - {"device_code"}

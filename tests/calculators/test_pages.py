@@ -1,5 +1,6 @@
 """/calculators: the list, one calculator, its fragments, and what is taken along."""
 
+import codecs
 import csv
 import io
 import json
@@ -122,7 +123,8 @@ def test_a_fragment_is_the_same_for_everybody_and_unchanged_is_not_sent_again(cl
 def test_figures_are_taken_along_as_csv(client):
     answer = client.get(f"{PATH}/result.csv?concurrent=8")
     assert answer.headers["content-type"].startswith("text/csv")
-    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert answer.content.startswith(codecs.BOM_UTF8)  # or Excel shows × as two signs
+    rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
     estimate = registry.estimate("inference-memory", {"concurrent": "8"})
     assert {r["name"] for r in rows} == {f.name for f in estimate.figures}
     weights = next(r for r in rows if r["name"] == "weights")
@@ -245,7 +247,8 @@ def test_a_comparison_is_taken_along_in_three_forms(client):
     assert text.startswith("## Inference memory, side by side\n\n**B has more room")
     assert "| Figure | A | B | B against A |" in text
     assert f"http://testserver{PATH}/compare?b.weights=fp8" in text
-    rows = list(csv.DictReader(io.StringIO(client.get(f"{path}.csv{query}").text)))
+    table = client.get(f"{path}.csv{query}").content.decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(table)))
     weights = next(r for r in rows if r["name"] == "weights")
     assert float(weights["a"]) > float(weights["b"])
     both = client.get(f"{path}.json{query}").json()

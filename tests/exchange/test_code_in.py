@@ -52,6 +52,8 @@ def test_lines_of_html_code_stay_lines(subtests: pytest.Subtests) -> None:
         ("<code><div>a</div><div>b</div></code>", "`a`\\\n`b`"),
         ("<code>ls <var>file</var> here</code>", "`ls file here`"),
         ("<div style='white-space: pre'>a\nb</div>", "a\\\nb"),
+        ("if x:<br>&nbsp; &nbsp; y<br>z", "if x:\\\n" + "&nbsp;" * 4 + "y\\\nz"),
+        ("<p>&nbsp;</p><p>a&nbsp;&nbsp;b&nbsp;</p>", "a b"),
         (
             "<table><tr><th>a</th></tr><tr><td><pre>x\n  y</pre></td></tr></table>",
             "| a |\n|---|\n| `x`<br>`\xa0\xa0y` |",
@@ -71,10 +73,15 @@ def test_items_of_lists_keep_their_labels(subtests: pytest.Subtests) -> None:
         ('<ol type="a" start="27"><li>x</li></ol>', "aa. x"),
         ('<ol><li>x</li><li value="5">y</li></ol>', "1. x\n\n5\\. y"),
         ("<ol reversed start=2><li>x</li><li>y</li></ol>", "2\\. x\n\n1\\. y"),
+        ("<ol reversed><li>x</li><li>y</li></ol>", "x\n\ny"),
         ('<ol type="A"><li><p>x</p><p>y</p></li></ol>', "A. x\n\ny"),
         ('<ol type="I"><li>x<ol type="a"><li>y</ol></ol>', "I. x\n\na. y"),
         ('<ol type="A"><li><pre>x = 1</pre></li></ol>', "A.\n\n```\nx = 1\n```"),
         ("<ol><li>x</li><li>y</li></ol>", "1. x\n2. y"),
+        (
+            "<table><tr><th>a<tr><td><ol type=A><li>x<li>y</ol><ul><li>z</ul></table>",
+            "| a |\n|---|\n| A. x<br>B. y<br>• z |",
+        ),
         ("<ul><li>x</li><li>y</li></ul>", "- x\n- y"),
     ]:
         with subtests.test(html=html):

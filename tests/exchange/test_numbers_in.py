@@ -113,3 +113,14 @@ def test_a_tolerance_of_qti_is_read_in_its_own_way(
 
     assert span is not None
     assert (span.low, span.high) == (low, high)
+
+
+def test_a_comma_that_may_be_decimal_is_not_taken_for_a_group() -> None:
+    clear = read_gift("How many?{#1,024}\n\nHow much?{#2,048:16}")
+    mixed = read_gift("How many?{#1,024}\n\nHow much?{#1,5:0,1}\n\nAnd?{#2048}")
+    beside = moodle("1,024</text></answer><answer fraction='0'><text>1,5")
+
+    assert [center(item) for item in clear.items] == [1024, 2048]
+    assert [center(item) for item in mixed.items] == [1.5, 2048]
+    assert "can be 1024 or 1.024" in mixed.refused[0].reason
+    assert "can be 1024 or 1.024" in beside.lost[0].reason

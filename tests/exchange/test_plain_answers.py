@@ -2,8 +2,9 @@
 
 import pytest
 
-from app.exchange.formats.plain_answers import bare, has_decimal_comma, named_in
+from app.exchange.formats.plain_answers import bare, named_in
 from app.exchange.items import NotCarried
+from app.exchange.markup.texts import has_decimal_comma
 
 PORTS = {"A": "80", "B": "443", "C": "22"}
 BLOOD = {"A": "AB", "B": "O", "C": "B", "D": "A"}

@@ -122,3 +122,25 @@ def test_a_mapping_says_what_each_tick_brings() -> None:
 
     assert [o.right for o in weighed.options] == [True, True, False]
     assert (weighed.partial, whole.partial) == ("net", "off")
+
+
+def test_feedback_that_follows_no_choice_and_ranges_are_told() -> None:
+    text = (
+        '<assessmentItem identifier="i" title="t"><responseDeclaration identifier="R"'
+        ' cardinality="single" baseType="float"><correctResponse><value>5</value>'
+        "</correctResponse></responseDeclaration><itemBody><p>How many?</p><p>"
+        '<textEntryInteraction responseIdentifier="R"/></p></itemBody>'
+        "<responseProcessing><responseCondition><responseIf><and>"
+        '<gte><variable identifier="R"/><baseValue baseType="float">4</baseValue></gte>'
+        '<lte><variable identifier="R"/><baseValue baseType="float">6</baseValue></lte>'
+        '</and><setOutcomeValue identifier="SCORE"><baseValue>1</baseValue>'
+        "</setOutcomeValue></responseIf></responseCondition></responseProcessing>"
+        '<modalFeedback identifier="x" outcomeIdentifier="F">Near.</modalFeedback>'
+        "</assessmentItem>"
+    )
+    lost = [remark.reason.partition(":")[0] for remark in read_qti(text.encode()).lost]
+
+    assert lost == [
+        "its range is not read",
+        "feedback that belongs to no choice is left out",
+    ]

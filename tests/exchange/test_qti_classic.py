@@ -257,6 +257,15 @@ def test_a_list_to_choose_from_alone_is_a_gap() -> None:
     assert one.blanks == (Blank(("red",), wrong=("<b>blue</b>",)),)
 
 
+def test_blanks_to_type_into_are_gaps() -> None:
+    asked = '<response_str ident="response_organ"><render_fib/></response_str>'
+    rules = earns(equal("HBM", "response_organ") + equal("stacks", "response_organ"))
+    kind = "fill_in_multiple_blanks_question"
+    (one,) = read(item(kind, "The [organ] holds it.", asked, rules)).items
+
+    assert (one.kind, one.blanks) == ("cloze", (Blank(("HBM", "stacks")),))
+
+
 def test_a_gap_without_a_place_is_refused() -> None:
     found = blank("multiple_dropdowns_question", "It is so.", ("1", "red"), ("2", "b"))
 

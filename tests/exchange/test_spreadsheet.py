@@ -238,6 +238,7 @@ def test_a_column_that_is_not_read_changes_no_question(
         ("question,A,B,answer,correct answer\nQ?,x,y,A,B\n", "“correct answer”"),
         ("question,A,B,Option 3,answer\nQ?,x,y,z,A\n", "“Option 3”"),
         ("question,A,B,answer\nWhich, then?,x,y,A\n", "between quotation marks"),
+        ("question,Image 1,Image 2,answer\nQ?,a.png,b.png,2\n", "“Image 1”"),
         ("question,type,answer\nQ?,Multiple Choice,2\n", "“Multiple Choice”"),
         ("question,type,A,B,answer\nQ?,Fill-in,x,y,A\n", "“Fill-in”"),
     ]:
@@ -246,6 +247,16 @@ def test_a_column_that_is_not_read_changes_no_question(
 
             assert found.items == ()
             assert why in found.refused[0].reason
+
+
+def test_a_column_of_numbers_is_no_choice() -> None:
+    for head in ("N", "", "#", "Nr"):
+        found = read(f"{head},question,A,B,answer\n1,Q?,x,y,A\n2,R?,x,y,B\n")
+
+        assert [said(item) for item in found.items] == [
+            [("x", True), ("y", False)],
+            [("x", False), ("y", True)],
+        ]
 
 
 def test_each_cell_that_is_not_read_is_told_of_its_item() -> None:
@@ -311,12 +322,22 @@ def test_the_letters_of_another_encoding_are_not_guessed(encoding: str) -> None:
 
 
 def test_an_error_of_a_spreadsheet_is_no_choice() -> None:
-    found = read("question,A,B,answer\nQ?,#N/A,y,B\nR?,x,y,########\n")
+    found = read(
+        "question,A,B,answer\nQ?,#N/A,y,B\nR?,x,y,########\nS?,,,1.23457E+16\n"
+    )
 
     assert [r.reason.partition(":")[0] for r in found.refused] == [
         "its cell under “A” shows the error #N/A",
         "its cell under “answer” shows the error ########",
+        "its cell under “answer” is “1.23457E+16”, which a spreadsheet shortened",
     ]
+
+
+def test_names_of_columns_that_stand_again_are_no_question() -> None:
+    found = read("question,answer\nQ?,5\nquestion,answer\nR?,6\n")
+
+    assert [item.stem for item in found.items] == ["Q?", "R?"]
+    assert found.refused == ()
 
 
 def test_a_quotation_mark_that_is_not_closed_takes_no_rows_along() -> None:

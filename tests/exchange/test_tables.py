@@ -1,5 +1,8 @@
 """Questions and attempts as JSON and CSV."""
 
+import codecs
+import csv
+import io
 import json
 from pathlib import Path
 
@@ -23,7 +26,7 @@ def test_json_keeps_everything(item: Item) -> None:
 
 @given(items(*FIELDS))
 def test_csv_keeps_everything(item: Item) -> None:
-    again = read_csv(write_csv((item,)).content.decode())
+    again = read_csv(write_csv((item,)).content.decode("utf-8-sig"))
 
     assert [bare(i) for i in again.items] == [bare(item)]
 
@@ -79,3 +82,49 @@ def test_attempts_leave_as_rows(
 
     assert status == 0
     assert json.loads(target.read_text()) == []
+
+
+def test_a_word_is_never_taken_for_true(subtests: pytest.Subtests) -> None:
+    whole = {"kind": "single", "stem": "Which?"}
+    wrong = {"text": "a", "right": "false"}
+    for row, reason in [
+        ({**whole, "options": [wrong]}, "“right” is “false”, not true or false"),
+        ({**whole, "shuffle": "no"}, "“shuffle” is “no”, not true or false"),
+        ({**whole, "hints": "one"}, "“hints” is no list"),
+        ({**whole, "options": [{**wrong, "right": True, "credit": 50}]}, "not 0 to 1"),
+    ]:
+        with subtests.test(row=row):
+            reading = read_json(json.dumps({"items": [row]}))
+
+            assert reading.items == ()
+            assert reason in reading.refused[0].reason
+
+
+def test_a_field_that_is_not_known_is_told_and_null_is_nothing() -> None:
+    row = {"kind": "card", "stem": "?", "explanation": None, "level": 3}
+    reading = read_json(json.dumps({"items": [row]}))
+
+    assert reading.items[0].explanation == ""
+    assert [r.reason for r in reading.lost] == ["the field “level” is not read"]
+
+
+def test_a_table_that_a_spreadsheet_saved_again_is_read() -> None:
+    item = Item("x", "card", "What; so?", text="Yes, “so”.")
+    written = write_csv((item,)).content
+    assert written.startswith(codecs.BOM_UTF8)  # or Excel shows “ as three signs
+
+    rows = list(csv.reader(io.StringIO(written.decode("utf-8-sig"))))
+    saved = io.StringIO()
+    csv.writer(saved, delimiter=";").writerows(
+        [cell.upper() if cell in {"true", "false"} else cell for cell in row]
+        for row in rows
+    )
+    for text in (saved.getvalue(), f"sep=;\n{saved.getvalue()}"):
+        assert [bare(i) for i in read_csv(text.replace("\r\n", "\n")).items] == [item]
+
+
+def test_a_row_with_more_cells_than_columns_is_refused() -> None:
+    reading = read_csv("name,kind,stem\nx,card,What, then?\ny,card,So?\n")
+
+    assert [i.name for i in reading.items] == ["y"]
+    assert reading.refused[0].reason == "it has more cells than the table has columns"

@@ -14,7 +14,7 @@ MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 OPEN = "urn:oasis:names:tc:opendocument:xmlns"
-CODES = ["General", "0%", '"$"#,##0.00', "[h]:mm", "#,##0", "# ?/?"]
+CODES = ["General", "0%", '"$"#,##0.00', "[h]:mm", "#,##0", "# ?/?", "0.0E+00"]
 Cell = str | tuple[float, int]
 """Words, a number with the place of its format, or a cell as XML."""
 
@@ -134,6 +134,7 @@ def test_cells_are_read_as_they_are_shown() -> None:
         ('<c t="e"><v>#N/A</v></c>', "shows the error #N/A"),
         ("<c><f>1+1</f><v/></c>", "holds a formula whose value is not in the file"),
         ((0.5, 5), "is shown by a format “# ?/?” that is not read"),
+        ((12345, 6), "shows 1.2E+04, which is not all of 12345"),
     ],
 )
 def test_a_cell_without_words_is_no_choice_that_is_missing(

@@ -275,7 +275,7 @@ def _parts(
 
 def _csv(text: str, name: str) -> Response:
     return Response(
-        text,
+        "\ufeff" + text,  # Excel takes UTF-8 without it for something else
         media_type="text/csv; charset=utf-8",
         headers={"content-disposition": f'attachment; filename="{name}"'},
     )

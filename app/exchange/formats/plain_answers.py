@@ -16,10 +16,8 @@ _BOTH = re.compile(
     rf"{_LABEL}(?:[)\].:]\s*|\s*[-–—=]\s+|\s+)(?P<words>\S.*)",
     re.IGNORECASE | re.DOTALL,
 )
-# A number that is a thousand or a decimal: who writes commas for decimals knows which.
-_EITHER = re.compile(r"[-+]?[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
-_DECIMAL_COMMA = re.compile(r"[-+]?(?:0|[\d.]+),(?:\d{1,2}|\d{4,})(?![\d.,])|0,\d+")
 _DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
+_MOST_PARTS = 100
 Choices = Mapping[str, str]
 
 
@@ -35,7 +33,7 @@ def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozens
     >>> sorted(named_in("B) 443", {"A": "80", "B": "443"}))
     ['B']
     """
-    by_label, by_words = readings_of(answer, choices)
+    by_label, by_words = find_readings(answer, choices)
     if by_label and letters:
         return by_label
     if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
@@ -51,7 +49,9 @@ def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozens
     return by_label or by_words
 
 
-def readings_of(answer: str, choices: Choices) -> tuple[frozenset[str], frozenset[str]]:
+def find_readings(
+    answer: str, choices: Choices
+) -> tuple[frozenset[str], frozenset[str]]:
     """The labels that an answer names as labels, and those that its words name."""
     by_label = _listed(answer, lambda part: _by_label(part, choices))
     by_words = _listed(answer, lambda part: _by_words(part, choices))
@@ -79,8 +79,8 @@ def _listed(answer: str, read: Callable[[str], str]) -> frozenset[str]:
     if whole:
         return frozenset({whole})
     for parting in _PARTS:
-        named = [read(part) for part in parting.split(answer) if part]
-        if named and all(named):
+        named = list(map(read, parting.split(answer)[:_MOST_PARTS]))
+        if all(named):
             return frozenset(named)
     return frozenset()
 
@@ -140,11 +140,6 @@ def kind_of(options: Iterable[Option]) -> Kind:
     return "true-false" if said == {"true", "false"} else "single"
 
 
-def has_decimal_comma(answer: str) -> bool:
-    """Whether an answer is a number with a comma that can only be decimal."""
-    return bool(_DECIMAL_COMMA.match(answer.strip()))
-
-
 def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[Option, ...]]:
     """An answer without choices: a number, true or false, or words between “|”.
 
@@ -152,14 +147,7 @@ def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[Option, ...]]
     read in two ways. Raises NotCarried.
     """
     word = answer.strip()
-    if comma and (found := _EITHER.match(word)):
-        plain = re.sub("[.,]", "", found[0])
-        either = found[0].replace(",", ".")
-        raise NotCarried(
-            f"its answer “{word[:40]}” can be {plain} or {either}: "
-            f"write {plain}, or {either}0 with one more digit"
-        )
-    if span := read_span(word):
+    if span := read_span(word, comma=comma):
         return "numeric", (Option("", True, span=span),)
     if word[:1] in set("~≈") and read_span(word[1:]):
         raise NotCarried(f"its answer “{word[:40]}” is about a number: write 5 ± 0.5")

@@ -15,13 +15,12 @@ from app.exchange.formats.archive import unpacking
 from app.exchange.formats.decoding import MOST_BYTES, decode_or_guess
 from app.exchange.formats.plain_answers import (
     bare,
-    has_decimal_comma,
+    find_readings,
     kind_of,
     named_in,
-    readings_of,
 )
-from app.exchange.formats.table_heads import Heads, heads_of
-from app.exchange.formats.workbook import FAULT, read_workbook
+from app.exchange.formats.table_header import Header, parse_header
+from app.exchange.formats.workbook import UNREADABLE, read_workbook
 from app.exchange.items import (
     Item,
     Kind,
@@ -32,6 +31,7 @@ from app.exchange.items import (
     Unusable,
 )
 from app.exchange.markup.hypertext import from_plain
+from app.exchange.markup.texts import has_decimal_comma
 
 _MOST_ROWS = 20_000
 _ABOVE = 20  # rows among which the names of the columns stand, below a title
@@ -42,9 +42,11 @@ _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _ERROR = re.compile(
     r"#(?:N/A|NV|REF!|BEZUG!|DIV/0!|NAME\?|VALUE!|WERT!|NUM!|ZAHL!|NULL!|SPILL!|#{3,})"
 )
+_SHORTENED = re.compile(r"-?\d\.\d{5}E[+-]\d\d")  # a number with more digits
 _SEVERAL = re.compile(r"check ?box|multiple (?:answers?|response|select)|select all")
 _CHOSEN = re.compile(
-    rf"{_SEVERAL.pattern}|choice|choose|select|single|multi|quiz|bool|true|\b(?:mcq?|tf)\b"
+    rf"{_SEVERAL.pattern}|choice|choose|select|single|multi|quiz|bool|true|drop|radio"
+    r"|\b(?:mcq?|tf)\b"
 )
 Row = tuple[int, Sequence[str]]
 
@@ -53,8 +55,8 @@ def read_spreadsheet(data: bytes) -> Reading:
     """The questions of a table; raises Unusable."""
     if data[:4] == _OLD_EXCEL:
         raise Unusable(
-            "The spreadsheet cannot be read: an .xls of older programs does not tell "
-            "how its numbers are shown. Save it as .xlsx."
+            "The spreadsheet cannot be read: it is locked, or an .xls of older "
+            "programs, which does not tell how numbers are shown. Save it as .xlsx."
         )
     if data[:2] == b"PK":
         return _reading_of_book(data)
@@ -84,17 +86,21 @@ def _cut(text: str, sign: str) -> Iterator[Row]:
 
 
 def _unless_error(cell: str) -> str:
-    return f"{FAULT}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
+    if _SHORTENED.fullmatch(cell):
+        return f"{UNREADABLE}is “{cell}”, which a spreadsheet shortened"
+    return (
+        f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
+    )
 
 
-def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Heads, Iterator[Row], int]:
+def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Header, Iterator[Row], int]:
     """The first table that names its columns, the rows below, and which it is."""
     best: Sequence[str] = ()
     broken: Unusable | None = None
     for place, rows in enumerate(tables):
         try:
             for _, cells in itertools.islice(rows, _ABOVE):
-                if heads := heads_of(cells):
+                if heads := parse_header(cells):
                     return heads, rows, place
                 best = cells if len(cells) > len(best) and any(cells) else best
         except Unusable as error:
@@ -157,9 +163,14 @@ class _Table:
     """
 
     def __init__(
-        self, heads: Heads, rows: Iterable[Row], *, comma: bool = False
+        self, heads: Header, rows: Iterable[Row], *, comma: bool = False
     ) -> None:
-        self.rows = [_Row(heads, cells, line) for line, cells in rows if any(cells)]
+        # Tables that were put together have the names of their columns again.
+        self.rows = [
+            _Row(heads, cells, line)
+            for line, cells in rows
+            if any(cells) and tuple(cells) != heads.cells
+        ]
         if self.rows and self.rows[-1].line > _MOST_ROWS:
             raise Unusable(f"The table has more than {_MOST_ROWS:,} rows.")
         typed = (row.raw("answer") for row in self.rows if not row.has_choices())
@@ -187,7 +198,7 @@ class _Table:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Row:
-    heads: Heads
+    heads: Header
     cells: Sequence[str]
     line: int
 
@@ -197,7 +208,7 @@ class _Row:
 
     def _raw(self, place: int) -> str:
         cell = self.cells[place] if 0 <= place < len(self.cells) else ""
-        return "" if cell.startswith(FAULT) else cell
+        return "" if cell.startswith(UNREADABLE) else cell
 
     def cell(self, name: str) -> str:
         """The same; raises NotCarried where it has a fault."""
@@ -205,8 +216,11 @@ class _Row:
 
     def _at(self, place: int) -> str:
         cell = self.cells[place] if 0 <= place < len(self.cells) else ""
-        if cell.startswith(FAULT):
-            name, fault = self.heads.name_of(place), cell.removeprefix(FAULT)
+        if cell.startswith(UNREADABLE):
+            name, fault = (
+                self.heads.describe_column(place),
+                cell.removeprefix(UNREADABLE),
+            )
             raise NotCarried(f"its cell under {name} {fault}: write its words instead")
         return cell
 
@@ -228,7 +242,7 @@ class _Row:
         answer = self.raw("answer")
         try:
             if answer.casefold() not in {"true", "false"}:
-                return readings_of(answer, filled)
+                return find_readings(answer, filled)
         except NotCarried:
             pass
         return frozenset(), frozenset()
@@ -272,9 +286,9 @@ class _Row:
                     "it has more cells than the table has columns: write words with "
                     "a comma between quotation marks"
                 )
-            name = self.heads.name_of(place)
-            known = chosen or self.heads.is_aside(place)
-            if (self.heads.may_answer(place) or not known) and not numbered:
+            name = self.heads.describe_column(place)
+            known = chosen or self.heads.is_metadata(place)
+            if (self.heads.may_hold_answer(place) or not known) and not numbered:
                 raise NotCarried(
                     f"the column {name} is not read and may hold a choice or an answer:"
                     " name the choices A, B, C … or Option 1, Option 2 …, or take the "

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
@@ -34,7 +35,10 @@ _WORDS = {
     "partial",
     "topic",
 }
+_LISTS = {"hints", "objectives", "sources", "tags", "titles"}
+_TRUTHS = {"shuffle", "case", "reverse"}
 _MOST = 100_000
+_TOLD_SIGN = re.compile(r"sep=(.)\n", re.IGNORECASE)
 
 
 def write_json(items: tuple[Item, ...], language: str = "") -> Writing:
@@ -79,9 +83,14 @@ def write_csv(items: tuple[Item, ...]) -> Writing:
 def read_csv(text: str) -> Reading:
     """The items of a file of `write_csv`; raises Unusable."""
     rows: list[tuple[int, Any]] = []
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    told = _TOLD_SIGN.match(text)
+    text = text[told.end() :] if told else text
+    head = text.partition("\n")[0]
+    sign = told[1] if told else max(",;\t", key=head.count)  # a spreadsheet chooses
+    lines = io.StringIO(text, newline="")
+    reader = csv.DictReader(lines, delimiter=sign, strict=True)
     try:
-        rows.extend((reader.line_num, _cells(row)) for row in reader)
+        rows.extend((reader.line_num + bool(told), _cells(row)) for row in reader)
     except csv.Error:
         why = f"its line {reader.line_num} cannot be parted into cells"
         raise Unusable(f"The file is no CSV: {why}.") from None
@@ -92,28 +101,32 @@ def read_csv(text: str) -> Reading:
     return _reading(rows)
 
 
-def _cells(row: Mapping[str, Any]) -> Any:
+def _cells(row: Mapping[str | None, Any]) -> Any:
+    """The fields of a row, or why it cannot be read."""
     out: dict[str, Any] = {}
+    if None in row:
+        return "it has more cells than the table has columns"
     for name, cell in row.items():
-        if name not in _FIELDS or not isinstance(cell, str) or not cell:
+        if not isinstance(cell, str) or not cell or name is None:
             continue
-        if name in _WORDS:
+        if name in _WORDS or name not in _FIELDS:
             out[name] = cell
             continue
         try:
-            out[name] = json.loads(cell)
+            # A spreadsheet writes TRUE for true.
+            out[name] = json.loads(cell.lower() if name in _TRUTHS else cell)
         except (ValueError, RecursionError):
             return f"the cell “{name}” is no JSON"
     return out
 
 
 def table(columns: list[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """A CSV file with a line of column names."""
+    """A CSV file with a line of column names, marked as UTF-8 for spreadsheets."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, columns, lineterminator="\r\n")
     writer.writeheader()
     writer.writerows(rows)
-    return out.getvalue().encode()
+    return out.getvalue().encode("utf-8-sig")
 
 
 def _row(item: Item) -> dict[str, Any]:
@@ -145,11 +158,18 @@ def _item(row: Any, line: int) -> Item:
         raise TypeError("it is no object")
     if row.get("kind") not in get_args(Kind):
         raise ValueError(f"“{row.get('kind')}” is no type of question")
-    fields: dict[str, Any] = {k: _value(k, v) for k, v in row.items() if k in _FIELDS}
-    return Item(**{"name": "", "stem": "", **fields, "line": line})
+    given = {name: value for name, value in row.items() if value is not None}
+    fields: dict[str, Any] = {k: _value(k, v) for k, v in given.items() if k in _FIELDS}
+    unread = [
+        f"the field “{name}” is not read" for name in given if name not in _FIELDS
+    ]
+    told: dict[str, Any] = {"line": line, "lost": tuple(unread)}
+    return Item(**{"name": "", "stem": "", **fields, **told})
 
 
 def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one way out per kind of field
+    if name not in _WORDS | _TRUTHS | {"difficulty"} and not isinstance(value, list):
+        raise TypeError(f"“{name}” is no list")
     if name in {"options", "steps"}:
         return tuple(map(_option, value))
     if name == "pairs":
@@ -165,11 +185,18 @@ def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one way out per kin
         )
     if name == "pictures":
         return tuple(Picture(str(p["name"]), str(p["data"])) for p in value)
-    if name in {"hints", "objectives", "sources", "tags", "titles"}:
+    if name in _LISTS:
         return tuple(map(str, value))
-    if name in {"shuffle", "case", "reverse"}:
-        return bool(value)
+    if name in _TRUTHS:
+        return _truth(name, value)
     return int(value) if name == "difficulty" else str(value)
+
+
+def _truth(name: str, value: Any) -> bool:
+    """True or false; the words “false” and “no” would be true for Python."""
+    if not isinstance(value, bool):
+        raise TypeError(f"“{name}” is “{value}”, not true or false")
+    return value
 
 
 def _option(value: Any) -> Option:
@@ -179,5 +206,7 @@ def _option(value: Any) -> Option:
         center, low, high = (float(given[k]) for k in ("centre", "low", "high"))
         span = Span(center, low, high, str(given.get("unit", "")))
     text, note = str(value.get("text", "")), str(value.get("feedback", ""))
-    credit = min(1.0, max(0.0, float(value.get("credit", 0))))
-    return Option(text, bool(value["right"]), note, span, credit)
+    credit = float(value.get("credit", 0))
+    if not 0 <= credit <= 1:
+        raise ValueError(f"“credit” is {credit:g}, not 0 to 1")
+    return Option(text, _truth("right", value["right"]), note, span, credit)

@@ -6,6 +6,7 @@ of cells; how a number is shown stands in the files of the workbook.
 """
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -25,17 +26,18 @@ from python_calamine import (
     SheetVisibleEnum,
 )
 
-from app.exchange.formats.cell_formats import BUILTIN, show_number
 from app.exchange.formats.decoding import read_xml
+from app.exchange.formats.number_formats import BUILTIN_FORMATS, format_number
 from app.exchange.items import Unusable
 
-FAULT = "\ue0f6"
+UNREADABLE = "\ue0f6"
 """Stands before the reason why a cell has no words."""
 _ROOT = Path(__file__).resolve().parents[3]
 _MEMORY = 1 << 30
 _SECONDS = 60
 _MOST_CELLS = 2_000_000
 _TYPED = frozenset({"float", "percentage", "currency", "date", "time"})
+_POWER = re.compile(r"[\d.]+E[+-]?\d+")
 Shown = Mapping[tuple[int, int], str]
 Rows = list[list[str]]
 
@@ -148,7 +150,7 @@ def _codes(archive: zipfile.ZipFile) -> list[str | None]:
         int(node.get("numFmtId", "0")): node.get("formatCode", "")
         for node in _within(root, "numFmt")
     }
-    known: dict[int, str] = {**BUILTIN, **own}
+    known: dict[int, str] = {**BUILTIN_FORMATS, **own}
     styles = next(_within(root, "cellXfs"), None)
     if styles is None:
         return []
@@ -180,19 +182,25 @@ def _shown(cell: ET.Element, codes: list[str | None], since_1904: bool) -> str |
     value = next(iter(_within(cell, "v")), None)
     text = "" if value is None else (value.text or "").strip()
     if kind == "e":
-        return f"{FAULT}shows the error {text[:20]}"
+        return f"{UNREADABLE}shows the error {text[:20]}"
     if not text and kind == "n" and next(_within(cell, "f"), None) is not None:
-        return f"{FAULT}holds a formula whose value is not in the file"
+        return f"{UNREADABLE}holds a formula whose value is not in the file"
     if kind != "n" or not text:
         return None
     style = int(cell.get("s", "0"))
     code = codes[style] if style < len(codes) else "General"
-    shown = (
-        None if code is None else show_number(float(text), code, since_1904=since_1904)
-    )
+    return _shown_by(code, float(text), since_1904)
+
+
+def _shown_by(code: str | None, value: float, since_1904: bool) -> str:
+    """A number by a format, or why it cannot be told how it is shown."""
+    shown = None if code is None else format_number(value, code, since_1904=since_1904)
     if shown is None:
         named = f" “{code[:30]}”" if code else ""
-        return f"{FAULT}is shown by a format{named} that is not read"
+        return f"{UNREADABLE}is shown by a format{named} that is not read"
+    power = _POWER.search(shown)
+    if power and float(power[0]) != abs(value):
+        return f"{UNREADABLE}shows {shown[:20]}, which is not all of {value:.15g}"
     return shown
 
 
@@ -229,9 +237,9 @@ def _text(cell: ET.Element) -> str | None:
     said = "\n".join("".join(p.itertext()) for p in cell if _name(p) == "p").strip()
     kinds = [v for k, v in cell.items() if k.endswith("}value-type")]
     if "error" in kinds:
-        return f"{FAULT}shows the error {said[:20]}"
+        return f"{UNREADABLE}shows the error {said[:20]}"
     if not kinds and _given(cell, "formula") and not said:
-        return f"{FAULT}holds a formula whose value is not in the file"
+        return f"{UNREADABLE}holds a formula whose value is not in the file"
     return said if _TYPED.intersection(kinds) else None
 
 

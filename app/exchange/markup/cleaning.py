@@ -90,7 +90,7 @@ def portable(text: str) -> str:
     return _PORTABLE.clean(text).strip()
 
 
-def readable(text: str) -> str:
+def clean_for_reading(text: str) -> str:
     """Well-formed HTML with all that tells how its words are shown, without scripts.
 
     A formula in MathML becomes a picture with its TeX as `EQUATION`, as Canvas has it.

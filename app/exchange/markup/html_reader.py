@@ -1,6 +1,5 @@
 """Cleaned HTML read into blocks of Markdown."""
 
-import dataclasses
 import re
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -8,20 +7,21 @@ from html.parser import HTMLParser
 from app.exchange.items import NotCarried
 from app.exchange.markup.cleaning import EQUATION
 from app.exchange.markup.escaping import escaped, fenced, line_escaped
-from app.exchange.markup.hiding import is_dark, is_hidden
 from app.exchange.markup.inline_text import (
     BREAK,
+    EMPHASIS,
     LINK,
-    STRESSED,
-    code_in_line,
+    clean_line,
+    collapse_spaces,
     escape_words,
-    stress,
-    tidy,
-    within_line,
+    inline_formulas,
+    mark_emphasis,
+    render_code_spans,
     write_line,
     write_table,
 )
-from app.exchange.markup.list_labels import label_of, style_of
+from app.exchange.markup.list_labels import OpenList, start_list
+from app.exchange.markup.visibility import has_dark_background, is_hidden
 
 _KEPT = frozenset({"sub", "sup", "kbd"})
 _CODE = frozenset({"code", "tt", "samp", "var"})
@@ -61,19 +61,8 @@ _VOID = frozenset(
 )
 _MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "select", "video"})
 _UNMARKED = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
-_AFTER = re.compile(r"(?<!\\)\$$")
+_JOINS = re.compile(r"[\d\\$]")  # before a formula it would make words of it
 _SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
-
-
-@dataclasses.dataclass(slots=True)
-class _List:
-    """A list that is open: how it is counted, and the number of its last item."""
-
-    ordered: bool
-    style: str
-    number: int
-    step: int = 1
-    plain: bool = True  # whether Markdown counts it alike
 
 
 class HtmlReader(HTMLParser):
@@ -90,7 +79,7 @@ class HtmlReader(HTMLParser):
         self.line = ""
         self.label = ""
         self.prefix: list[str] = []
-        self.lists: list[_List] = []
+        self.lists: list[OpenList] = []
         self.links: list[str] = []
         self.code: list[str] | None = None
         self.in_code = 0
@@ -112,12 +101,12 @@ class HtmlReader(HTMLParser):
             return
         if tag not in _VOID:
             spaced = _SPACED.search(given.get("style") or "") is not None
-            self.open.append((lines or spaced, dark or is_dark(given)))
+            self.open.append((lines or spaced, dark or has_dark_background(given)))
         if self.pre is not None:
             self.pre += "\n" if tag == "br" else ""
         elif self.code is not None:
             self._within_code(tag)
-        elif tag in STRESSED or tag in _KEPT or tag in _CODE:
+        elif tag in EMPHASIS or tag in _KEPT or tag in _CODE:
             self._open_inline(tag)
         elif tag in _TABLE:
             self._open_table(tag, given)
@@ -136,6 +125,8 @@ class HtmlReader(HTMLParser):
             return
         if self.code is not None and tag not in _CODE and not self._ends_code(tag):
             self._within_code(tag)
+        elif tag in _BLOCKS and self.rows is not None:
+            self._close_in_cell(tag)
         elif tag in _BLOCKS:
             self._close_block(tag)
         elif tag in _TABLE:
@@ -152,12 +143,14 @@ class HtmlReader(HTMLParser):
         elif self.code is not None:
             self.code.append(self._code_of(data))
         elif self.open and self.open[-1][0]:
-            words = (re.sub(r"[ \t\r\xa0]+", " ", line) for line in data.split("\n"))
-            self.line += BREAK.join(map(escape_words, words))
+            self.line += BREAK.join(
+                escape_words(collapse_spaces(x)) for x in data.split("\n")
+            )
         else:
             # A digit right behind a formula would make words of it.
-            apart = " " if data[:1].isdigit() and _AFTER.search(self.line) else ""
-            self.line += apart + escape_words(re.sub(r"[ \t\r\n\xa0]+", " ", data))
+            behind = self.line[-1:] == "$" and self.line[-2:] != "\\$"
+            apart = " " if behind and data[:1].isdigit() else ""
+            self.line += apart + escape_words(collapse_spaces(data))
 
     def _code_of(self, data: str) -> str:
         """Words within code, with the lines and spaces that count there."""
@@ -188,15 +181,17 @@ class HtmlReader(HTMLParser):
         if tag in _CODE:
             self.code, self.in_code = [], 1
         else:
-            self.line += f"<{tag}>" if tag in _KEPT else stress(tag, opening=True)
+            self.line += (
+                f"<{tag}>" if tag in _KEPT else mark_emphasis(tag, opening=True)
+            )
 
     def _close_inline(self, tag: str) -> None:
         if tag in _CODE:
             self._close_code()
         elif tag in _KEPT:
             self.line += f"</{tag}>"
-        elif tag in STRESSED:
-            self.line += stress(tag, opening=False)
+        elif tag in EMPHASIS:
+            self.line += mark_emphasis(tag, opening=False)
         elif tag == "a" and self.links:
             self._close_link(self.links.pop())
         elif tag == "q":
@@ -206,7 +201,7 @@ class HtmlReader(HTMLParser):
         self.in_code -= 1
         if self.code is not None and self.in_code <= 0:
             code, self.code = "".join(self.code), None
-            self.line += code_in_line(code.strip(BREAK))
+            self.line += render_code_spans(code.strip(BREAK))
 
     def _ends_code(self, tag: str) -> bool:
         """Whether an element ends that is code as a whole: `pre` in a cell."""
@@ -230,7 +225,7 @@ class HtmlReader(HTMLParser):
         elif tag == "img" and (formula := given.get(EQUATION)) is not None:
             if not formula.strip():
                 raise NotCarried("its formulas are in MathML without TeX")
-            apart = " " if re.search(r"[\d\\$]$", self.line) else ""
+            apart = " " if _JOINS.fullmatch(self.line[-1:]) else ""
             self.line += apart + escape_words(f"\\({formula}\\)")
         elif tag == "img":
             alt = " ".join((given.get("alt") or "").split())
@@ -260,43 +255,45 @@ class HtmlReader(HTMLParser):
 
     def _open_block(self, tag: str, given: dict[str, str | None]) -> None:
         if self.rows is not None:
-            self.line += BREAK
-            if tag == "pre":
-                self.open[-1] = (True, self.open[-1][1])
-                self.code, self.in_code = [], 1
+            self._open_in_cell(tag, given)
             return
         self._flush()
         if tag == "pre":
             self.pre = ""
         elif tag in _LISTS:
             self._place_label()
-            self.lists.append(_list(tag, given))
+            self.lists.append(start_list(tag, given))
+            if self.lists[-1].is_bare:
+                self._lose("a list that counts down has no numbers here: add them")
         elif tag == "li" and self.lists:
             self.prefix.append(self._next_mark(given))
         elif tag == "blockquote":
             self.prefix.append("> ")
 
+    def _open_in_cell(self, tag: str, given: dict[str, str | None]) -> None:
+        """A block in a cell is a line of it, code is a span, items have their marks."""
+        self.line += BREAK
+        if tag == "pre":
+            self.open[-1] = (True, self.open[-1][1])
+            self.code, self.in_code = [], 1
+        elif tag in _LISTS:
+            self.lists.append(start_list(tag, given))
+        elif tag == "li" and self.lists:
+            mark, label = self.lists[-1].next_item(given)
+            self.line += f"{mark.replace('-', '•') or f'{label} '}"
+
+    def _close_in_cell(self, tag: str) -> None:
+        self.line += BREAK
+        if tag in _LISTS and self.lists:
+            self.lists.pop()
+
     def _next_mark(self, given: dict[str, str | None]) -> str:
         """What stands before the next item: a mark of Markdown, or a label in words."""
-        found = self.lists[-1]
-        style = style_of(given.get("type") or "", given.get("style") or "")
-        style = style or found.style
-        value = given.get("value") or ""
-        told = int(value) if re.fullmatch(r"-?\d{1,9}", value) else None
-        number = found.number + found.step if told is None else told
-        found.plain &= style in {"", "decimal"} and number == found.number + 1 >= 0
-        found.number = number
-        if not found.ordered and style in {"", "disc", "circle", "square", "none"}:
-            return "- "
-        if found.ordered and found.plain:
-            return f"{number}. "
-        self.label = line_escaped(label_of(number, style))
-        return ""
+        mark, label = self.lists[-1].next_item(given)
+        self.label = line_escaped(label)
+        return mark
 
     def _close_block(self, tag: str) -> None:
-        if self.rows is not None:
-            self.line += BREAK
-            return
         if tag == "pre" and self.pre is not None:
             text, self.pre = self.pre.strip("\n"), None
             if text.strip():
@@ -316,12 +313,12 @@ class HtmlReader(HTMLParser):
             self.prefix.pop()
 
     def _flush(self) -> None:
-        text = tidy(self.line)
+        text = clean_line(self.line)
         self.line = ""
         if text:
             first, *others = text.split(BREAK)
             label, self.label = self.label, ""
-            begin = f"{label} {within_line(first)}" if label else write_line(first)
+            begin = f"{label} {inline_formulas(first)}" if label else write_line(first)
             self._add("\\\n".join([begin, *map(write_line, others)]))
 
     def _place_label(self) -> None:
@@ -361,7 +358,7 @@ class HtmlReader(HTMLParser):
             self._flush()
             self.rows = rows
         elif tag in {"td", "th"} and self.rows:
-            cell = within_line(tidy(self.line))
+            cell = inline_formulas(clean_line(self.line))
             self.rows[-1].append(cell.replace(BREAK, "<br>"))
             self.line = ""
         elif tag == "table":
@@ -369,20 +366,6 @@ class HtmlReader(HTMLParser):
             if any(any(row) for row in rows):
                 self._place_label()
                 self._add(write_table(rows))
-
-
-def _list(tag: str, given: dict[str, str | None]) -> _List:
-    """A list as its tag describes it."""
-    style = style_of(given.get("type") or "", given.get("style") or "")
-    start = given.get("start") or ""
-    first = int(start) if re.fullmatch(r"-?\d{1,9}", start) else 1
-    backwards = "reversed" in given
-    return _List(
-        tag == "ol",
-        style,
-        first + 1 if backwards else first - 1,
-        -1 if backwards else 1,
-    )
 
 
 def _joined(blocks: list[str]) -> list[str]:

@@ -6,22 +6,21 @@ from collections.abc import Callable, Sequence
 from html import unescape
 
 from app.exchange.items import NotCarried
-from app.exchange.markup.cleaning import readable
-from app.exchange.markup.code_lines import parts_of
+from app.exchange.markup.cleaning import clean_for_reading
 from app.exchange.markup.escaping import fenced
-from app.exchange.markup.hiding import MAY_HIDE, hiding_names
 from app.exchange.markup.html_reader import HtmlReader
 from app.exchange.markup.inline_text import (
-    BREAK,
-    code_in_line,
     escape_words,
-    formulas_in,
-    is_set_off,
-    within_line,
+    find_formulas,
+    inline_formulas,
+    is_display_formula,
+    render_code_lines,
     write_line,
     write_table,
 )
 from app.exchange.markup.nesting import DEEPEST, is_deep
+from app.exchange.markup.plain_text import split_parts
+from app.exchange.markup.visibility import HIDING_MARKUP, find_hiding_selectors
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
 _DRAWN = re.compile(r"<(?:svg|iframe)\b", re.IGNORECASE)
@@ -43,21 +42,22 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Turne
     """
     if is_deep(html):
         seen = _COMMENT.sub("", html)
-        if MAY_HIDE.search(seen):
+        if HIDING_MARKUP.search(seen):
             raise NotCarried(f"more than {DEEPEST} of its tags stand in each other")
         words = from_plain(unescape(re.sub(r"<[^<>]*>", " ", seen)))
         return Turned(
             words,
             (f"its tags are left out: more than {DEEPEST} stand in each other",),
         )
-    reader = HtmlReader(picture or (lambda _address: ""), hiding_names(html))
+    reader = HtmlReader(picture or (lambda _address: ""), find_hiding_selectors(html))
     if _DRAWN.search(html):
         reader.lost.append(
             "a drawing or a frame is left out: say in words what it shows"
         )
-    reader.feed(readable(html))
+    reader.feed(clean_for_reading(html))
     reader.close()
-    return Turned("\n\n".join(reader.finish()), tuple(dict.fromkeys(reader.lost)))
+    text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish()))
+    return Turned(text, tuple(dict.fromkeys(reader.lost)))
 
 
 def from_plain(words: str, *, wrapped: bool = False) -> str:
@@ -66,7 +66,7 @@ def from_plain(words: str, *, wrapped: bool = False) -> str:
     The lines of words are joined in a text that is `wrapped`.
     """
     blocks: list[str] = []
-    for part in parts_of(with_whole_formulas(words)):
+    for part in split_parts(join_formula_lines(words)):
         if part.kind == "code":
             blocks.append(fenced("\n".join(part.lines)))
         elif part.kind == "table":
@@ -77,10 +77,10 @@ def from_plain(words: str, *, wrapped: bool = False) -> str:
     return "\n\n".join(blocks)
 
 
-def with_whole_formulas(words: str) -> str:
+def join_formula_lines(words: str) -> str:
     """The same words with each formula in one line."""
     done, at = [], 0
-    for start, end in formulas_in(words):
+    for start, end in find_formulas(words):
         done += [words[at:start], " ".join(words[start:end].split())]
         at = end
     return "".join([*done, words[at:]])
@@ -91,7 +91,7 @@ def _paragraphs(lines: Sequence[str]) -> list[str]:
     blocks: list[list[str]] = [[]]
     for line in escape_words("\n".join(lines)).split("\n"):
         words = " ".join(line.split())
-        if is_set_off(words):
+        if is_display_formula(words):
             blocks += [[write_line(words)], []]
         elif words:
             blocks[-1].append(write_line(words))
@@ -100,7 +100,7 @@ def _paragraphs(lines: Sequence[str]) -> list[str]:
 
 def _cells(line: str) -> list[str]:
     cells = line.strip().strip("|").split("|")
-    return [within_line(" ".join(escape_words(c).split())) for c in cells]
+    return [inline_formulas(" ".join(escape_words(c).split())) for c in cells]
 
 
 def one_line(markdown: str) -> str:
@@ -110,7 +110,7 @@ def one_line(markdown: str) -> str:
     """
     text = re.sub(
         r"^(`{3,})[^\n]*\n(.*?)\n\1$",
-        lambda m: code_in_line(m[2].replace("\n", BREAK)).replace(BREAK, "\n"),
+        lambda m: render_code_lines(m[2]),
         markdown,
         flags=re.DOTALL | re.MULTILINE,
     )

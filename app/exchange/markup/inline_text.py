@@ -6,12 +6,14 @@ from collections.abc import Iterator
 
 from app.exchange.markup.escaping import code_span, escaped, line_escaped
 
-STRESSED = {"b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~"}
+EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~"}
 BREAK = "\ue0fa"
 """Stands for a line break until the line is written."""
 LINK = "\ue0fb"
 """Stands where the words of a link begin."""
-_MARKS = list(dict.fromkeys(STRESSED.values()))
+_HARD = "\ue0fc"  # a space of code that no program takes away
+_MARKS = list(dict.fromkeys(EMPHASIS.values()))
+_SPACES = re.compile(r"[ \t\r\n\xa0]+")
 _MATH = re.compile(r"\\[(\[]|\$\$")
 _CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
 _SET = "\ue0f9"  # around a formula that stood on a line of its own
@@ -21,7 +23,7 @@ _SET_OFF = re.compile(f"{_SET}(\\$[^$]+\\$){_SET}")
 def escape_words(words: str) -> str:
     """Escape words, and keep formulas in TeX as formulas."""
     done, at = [], 0
-    for start, end in formulas_in(words):
+    for start, end in find_formulas(words):
         tex = " ".join(words[start + 2 : end - 2].split())
         beside = words[max(0, start - 1) : start] + words[end : end + 1]
         if "$" in tex or not tex or tex.endswith("\\") or re.search(r"[\d\\$]", beside):
@@ -33,7 +35,7 @@ def escape_words(words: str) -> str:
     return "".join([*done, escaped(words[at:])])
 
 
-def formulas_in(words: str) -> Iterator[tuple[int, int]]:
+def find_formulas(words: str) -> Iterator[tuple[int, int]]:
     """Where formulas begin and end, each with its marks; none within another.
 
     What was not closed once is not looked for again, so that no words are read twice.
@@ -57,23 +59,32 @@ def write_line(line: str) -> str:
     alone = _SET_OFF.fullmatch(line)
     if alone:
         return f"${alone[1]}$"
-    return line_escaped(within_line(line))
+    return line_escaped(inline_formulas(line))
 
 
-def is_set_off(line: str) -> bool:
+def is_display_formula(line: str) -> bool:
     """Whether a line is a formula alone."""
     return _SET_OFF.fullmatch(line) is not None
 
 
-def within_line(line: str) -> str:
+def inline_formulas(line: str) -> str:
     """The same where a formula cannot be set off, as in a cell."""
     return _SET_OFF.sub(r"\1", line)
 
 
-def code_in_line(code: str) -> str:
+def render_code_spans(code: str) -> str:
     """Code in one line of Markdown: a span for each of its lines, indents kept."""
     lines = (line.rstrip(" \xa0") for line in code.split(BREAK))
     return BREAK.join(code_span(_indented(line)) for line in lines if line.strip())
+
+
+def render_code_lines(code: str) -> str:
+    """The same for lines that stand below each other."""
+    return (
+        render_code_spans(code.replace("\n", BREAK))
+        .replace(BREAK, "\n")
+        .replace(_HARD, "\xa0")
+    )
 
 
 def _indented(line: str) -> str:
@@ -81,25 +92,43 @@ def _indented(line: str) -> str:
     words = line.lstrip(" \xa0")
     indent = len(line) - len(words)
     words = words.replace("\xa0", " ")
-    return "\xa0" * indent + words if indent > 1 else words
+    return _HARD * indent + words if indent > 1 else words
 
 
-def stress(tag: str, *, opening: bool) -> str:
+def mark_emphasis(tag: str, *, opening: bool) -> str:
     """A mark still to be placed: white space must move out of it."""
-    code = _MARKS.index(STRESSED[tag])
+    code = _MARKS.index(EMPHASIS[tag])
     return chr((0xE0F0 if opening else 0xE0F4) + code)
 
 
-def tidy(line: str) -> str:
+def collapse_spaces(words: str) -> str:
+    """Words with one space wherever browsers show one, and indents by hard spaces."""
+    return _SPACES.sub(_squeezed, words)
+
+
+def _squeezed(found: re.Match[str]) -> str:
+    shown = re.sub("[ \t\r\n]+", " ", found[0]).lstrip(" ")
+    return "\xa0" * len(shown) if shown.count("\xa0") > 1 else " "
+
+
+def clean_line(line: str) -> str:
     """One line without stray space, its marks written and dangling ones dropped."""
-    text = re.sub(f" *{BREAK} *", BREAK, line.replace(LINK, "")).strip(f" {BREAK}")
+    lines = map(_indent, line.replace(LINK, "").split(BREAK))
+    text = BREAK.join(lines).strip(f" {BREAK}")
     text = re.sub(f"{BREAK}{{2,}}", BREAK, re.sub(" {2,}", " ", text))
     for code, mark in enumerate(_MARKS):
         opening, closing = chr(0xE0F0 + code), chr(0xE0F4 + code)
         pattern = re.compile(f"{opening}( *)([^{opening}{closing}]*?)( *){closing}")
         text = pattern.sub(functools.partial(_marked, mark), text)
         text = text.replace(opening, "").replace(closing, "")
-    return text.strip()
+    return text.strip(" ").replace("\xa0", "&nbsp;").replace(_HARD, "\xa0")
+
+
+def _indent(line: str) -> str:
+    """A line whose first hard spaces are an indent, and all others are spaces."""
+    words = line.strip(" \xa0").replace("\xa0", " ")
+    indent = line[: len(line) - len(line.lstrip(" \xa0"))].count("\xa0")
+    return "\xa0" * indent * (indent > 1) + words
 
 
 def _marked(mark: str, found: re.Match[str]) -> str:

@@ -1,6 +1,8 @@
 """What stands before an item of a list: numbers, letters, Roman numbers."""
 
+import dataclasses
 import re
+from collections.abc import Mapping
 
 _STYLE = re.compile(
     r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+(?:-[a-z]+)*)", re.IGNORECASE
@@ -19,12 +21,13 @@ _ROMAN = (
 _GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MOST_ROMAN = 3999
+_BULLETS = frozenset({"", "circle", "disc", "none", "square"})
 
 
-def style_of(kind: str, style: str) -> str:
+def parse_list_style(kind: str, style: str) -> str:
     """How items are counted, by the `type` and the CSS of a list; "" if it is not told.
 
-    >>> style_of("A", ""), style_of("", "color: red; list-style-type: lower-roman")
+    >>> parse_list_style("A", ""), parse_list_style("", "list-style-type: lower-roman")
     ('upper-alpha', 'lower-roman')
     """
     found = _STYLE.search(style)
@@ -32,11 +35,11 @@ def style_of(kind: str, style: str) -> str:
     return named or _TYPES.get(kind, "")
 
 
-def label_of(number: int, style: str) -> str:
+def format_label(number: int, style: str) -> str:
     """The label of an item, as browsers show it.
 
-    >>> label_of(28, "lower-alpha"), label_of(4, "upper-roman"), label_of(2, "")
-    ('ab.', 'IV.', '2.')
+    >>> format_label(28, "lower-alpha"), format_label(4, "upper-roman")
+    ('ab.', 'IV.')
     """
     case, _, kind = style.partition("-")
     text = str(number)
@@ -67,3 +70,49 @@ def _roman(number: int) -> str:
         count, number = divmod(number, value)
         text += letters * count
     return text
+
+
+@dataclasses.dataclass(slots=True)
+class OpenList:
+    """A list that is read: how it is counted, and the number of its last item.
+
+    It is `plain` as long as Markdown counts it alike.
+    """
+
+    ordered: bool
+    style: str
+    number: int
+    step: int = 1
+    plain: bool = True
+
+    def next_item(self, given: Mapping[str, str | None]) -> tuple[str, str]:
+        """The mark of Markdown before the next item, or else the label in words."""
+        style = parse_list_style(given.get("type") or "", given.get("style") or "")
+        style = style or self.style
+        told = _whole(given.get("value"))
+        number = self.number + self.step if told is None else told
+        self.plain &= style in {"", "decimal"} and number == self.number + 1 >= 0
+        self.number = number
+        if not self.ordered and style in _BULLETS:
+            return "- ", ""
+        if self.ordered and self.plain:
+            return f"{number}. ", ""
+        return "", format_label(number, style)
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether its items have numbers that do not come along."""
+        return self.step < 0 and self.style == "none"
+
+
+def start_list(tag: str, given: Mapping[str, str | None]) -> OpenList:
+    """A list as its tag describes it, bare if it is counted down from no number."""
+    style = parse_list_style(given.get("type") or "", given.get("style") or "")
+    first = _whole(given.get("start"))
+    step = -1 if "reversed" in given else 1
+    style = "none" if step < 0 and first is None else style
+    return OpenList(tag == "ol", style, (1 if first is None else first) - step, step)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"-?\d{1,9}", text) else None

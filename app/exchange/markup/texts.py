@@ -2,12 +2,13 @@
 
 import dataclasses
 import re
+from collections.abc import Iterable
 
 from markdown_it import MarkdownIt
 
 from app.content.numbers.quantities import known_unit
 from app.exchange.items import Item, NotCarried, Span
-from app.exchange.markup.hypertext import from_plain, to_markdown, with_whole_formulas
+from app.exchange.markup.hypertext import from_plain, join_formula_lines, to_markdown
 from app.exchange.markup.pictures import Album
 from app.exchange.markup.rendering import to_html
 from app.questions.kinds.numeric import numbers
@@ -21,6 +22,9 @@ _TAG = re.compile(
 )
 _PRE = re.compile(r"(<pre\b[^<]*(?:<(?!/?pre\b)[^<]*)*</pre\s*>)", re.IGNORECASE)
 _MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+# A number that is a thousand or has decimals, and one whose comma must be decimal.
+_EITHER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
+_DECIMAL_COMMA = re.compile(r"(?<![\d,])(?:[\d.]+,(?:\d{1,2}|\d{4,})(?![\d.,])|0,\d+)")
 _ABOUT = frozenset("~≈=")  # learners may write these; a key may not
 _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
@@ -59,7 +63,7 @@ def read_text(text: str, form: str, losses: Losses) -> str:
 
 def _with_breaks(text: str) -> str:
     """Words with tags among them, in which Moodle shows a new line as one."""
-    joined = re.sub(r">[ \t]*\n\s*<", "><", with_whole_formulas(text.strip()))
+    joined = re.sub(r">[ \t]*\n\s*<", "><", join_formula_lines(text.strip()))
     parts = _PRE.split(joined)
     return "".join(
         part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts)
@@ -110,8 +114,35 @@ def any_other(item: Item, said: str, losses: Losses) -> Item:
     return item
 
 
-def read_number(text: str) -> float:
+def report_unused_feedback(item: Item, notes: Iterable[str], losses: Losses) -> None:
+    """Note the feedback of a file that stands nowhere in its item."""
+    said = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
+    said += [option.feedback for option in (*item.options, *item.steps)]
+    if any(note and not any(note in words for words in said) for note in notes):
+        losses.add("feedback that belongs to no choice is left out: explain it below")
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Whether a text is a number with a comma that can only be decimal."""
+    return bool(_DECIMAL_COMMA.search(text) and read_span(text))
+
+
+def _expect_one_reading(text: str) -> None:
+    """Raise NotCarried for a number that is a thousand, or that has decimals."""
+    if found := _EITHER.search(text):
+        plain = re.sub("[.,]", "", found[0])
+        either = found[0].replace(",", ".")
+        raise NotCarried(
+            f"its number “{text.strip()[:40]}” can be {plain} or {either}: "
+            f"write {plain}, or {either}0 with one more digit"
+        )
+
+
+def read_number(text: str, *, comma: bool = False) -> float:
     """A number as learners may type it, without a unit; raises NotCarried.
+
+    `comma`: whoever wrote it may write decimals with a comma, so that “1,024” can be
+    read in two ways.
 
     >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
     (1024.0, 1.5, 12500000.0)
@@ -119,11 +150,16 @@ def read_number(text: str) -> float:
     found = numbers.read_number(text)
     if found is None or found.unit or text.strip()[:1] in _ABOUT:
         raise NotCarried(f"“{text.strip()[:30]}” is not a number")
+    if comma:
+        _expect_one_reading(text)
     return found.value
 
 
-def read_span(text: str) -> Span | None:
-    """The number that a text is, as “140 GB ± 4” with unit and tolerance, or None."""
+def read_span(text: str, *, comma: bool = False) -> Span | None:
+    """The number that a text is, as “140 GB ± 4” with unit and tolerance, or None.
+
+    Raises NotCarried as `read_number` does.
+    """
     center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
     found = numbers.read_number(center)
     if found is None or text.strip()[:1] in _ABOUT:
@@ -132,6 +168,8 @@ def read_span(text: str) -> Span | None:
     half = numbers.read_number(tolerance) if sign else numbers.Written(0.0, "")
     if unit is None or half is None or half.unit not in {"", "%", found.unit}:
         return None
+    if comma:
+        _expect_one_reading(text)
     percent = half.unit == "%" != unit
     width = abs(found.value) * half.value / 100 if percent else half.value
     return span_around(found.value, width, unit)

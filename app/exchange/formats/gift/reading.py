@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Iterable, Iterator
 
 from app.exchange.formats.afterwords import unexplained
 from app.exchange.formats.gift.blocks import Block, blocks_of, parts_of, unescaped
@@ -20,6 +21,7 @@ from app.exchange.items import (
 from app.exchange.markup.texts import (
     Losses,
     any_other,
+    has_decimal_comma,
     read_number,
     read_text,
     read_weight,
@@ -38,11 +40,13 @@ def read_gift(text: str) -> Reading:
     """Every question of a GIFT file; essays and descriptions are refused."""
     items: list[Item] = []
     refused: list[Remark] = []
-    for block in blocks_of(text):
+    blocks = blocks_of(text)
+    comma = any(map(has_decimal_comma, _numbers_in(blocks)))
+    for block in blocks:
         losses = Losses()
         name = block.title or " ".join(unescaped(block.before).split())[:50]
         try:
-            item = _Reader(block, losses).item()
+            item = _Reader(block, losses, comma).item()
         except NotCarried as error:
             refused.append(Remark(name or "(nameless)", block.line, str(error)))
             continue
@@ -56,6 +60,7 @@ class _Reader:
 
     block: Block
     losses: Losses
+    comma: bool  # whether the file has decimals with a comma
 
     def item(self) -> Item:
         """The question; raises NotCarried."""
@@ -187,7 +192,7 @@ class _Reader:
                 item = any_other(item, feedback, self.losses)
                 continue
             credit = 0.0 if weight is None else worth(weight, 100)[1]
-            span = _span(unescaped(text), unit)
+            span = _span(unescaped(text), unit, comma=self.comma)
             options.append(Option("", full, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(
@@ -212,11 +217,18 @@ def _arrow(body: str) -> tuple[str, str] | None:
     return (left, right) if arrow and right.strip() else None
 
 
-def _span(text: str, unit: str) -> Span:
+def _numbers_in(blocks: Iterable[Block]) -> Iterator[str]:
+    """The numbers of all numeric answers of a file."""
+    for block in blocks:
+        inside = (block.inside or "").strip()
+        if inside.startswith("#"):
+            yield from re.findall(r"[\d.,]*,\d+", inside)
+
+
+def _span(text: str, unit: str, *, comma: bool) -> Span:
     if ".." in text:
-        low, _, high = text.partition("..")
-        return span_between(read_number(low), read_number(high), unit)
+        low, high = (read_number(p, comma=comma) for p in text.split("..", 1))
+        return span_between(low, high, unit)
     center, _, tolerance = text.partition(":")
-    return span_around(
-        read_number(center), read_number(tolerance) if tolerance.strip() else 0.0, unit
-    )
+    half = read_number(tolerance, comma=comma) if tolerance.strip() else 0.0
+    return span_around(read_number(center, comma=comma), half, unit)

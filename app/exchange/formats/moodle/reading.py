@@ -29,6 +29,7 @@ from app.exchange.markup.pictures import Album, content_of
 from app.exchange.markup.texts import (
     Losses,
     any_other,
+    has_decimal_comma,
     read_html,
     read_number,
     read_text,
@@ -203,6 +204,8 @@ def _short(node: ET.Element, item: Item, losses: Losses) -> Item:
 def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
     stem, unit = without_unit(item.stem)
     unit = unit or _unit(node, losses)
+    texts = [n.text or "" for n in node.iter() if n.tag in {"text", "tolerance"}]
+    comma = any(map(has_decimal_comma, texts))
     options = []
     for answer in node.findall("answer"):
         text = answer.findtext("text", "").strip()
@@ -212,7 +215,8 @@ def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
             continue
         tolerance = answer.findtext("tolerance", "").strip() or "0"
         try:
-            span = span_around(read_number(text), read_number(tolerance), unit)
+            center, half = (read_number(t, comma=comma) for t in (text, tolerance))
+            span = span_around(center, half, unit)
         except NotCarried as error:
             losses.add(
                 f"an answer is left out: {error}; add it as a number if it is one"

@@ -19,6 +19,7 @@ from app.exchange.markup.texts import (
     any_other,
     read_html,
     read_number,
+    report_unused_feedback,
     span_around,
     span_between,
 )
@@ -95,7 +96,9 @@ class _Reader:
         if not made.stem:
             raise NotCarried("it has no text")
         missed = next((self.notes[n] for n in self.notes if n in _MISSED), "")
-        return any_other(made, missed, self.losses)
+        made = any_other(made, missed, self.losses)
+        report_unused_feedback(made, self.notes.values(), self.losses)
+        return made
 
     def _kind(self) -> Callable[[Item], Item]:
         named, first = self._type(), name_of(self.responses[0])
@@ -103,7 +106,8 @@ class _Reader:
             raise NotCarried("it is an essay or an upload, which no rule can judge")
         if "calculated" in named:
             raise NotCarried("its numbers are drawn and computed by another program")
-        if first == "response_lid" and ("blank" in named or "drop" in named):
+        chosen = first == "response_lid" and ("blank" in named or "drop" in named)
+        if chosen or (first == "response_str" and "multiple_blanks" in named):
             return self._gaps
         if "matching" in named or (len(self.responses) > 1 and self._are_rows()):
             return self._match
@@ -278,6 +282,8 @@ class _Reader:
     def _blank(self, response: ET.Element, *, chosen: bool) -> Blank:
         right = self._right(response)
         labels = {n: self._words(label) for n, label in _labels(response)}
+        if name_of(response) != "response_lid":
+            labels = {word: word for word in right}
         answers = [word for n, word in labels.items() if word and n in right]
         others = [word for n, word in labels.items() if word and n not in right]
         if not chosen:

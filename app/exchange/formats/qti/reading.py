@@ -23,9 +23,9 @@ from app.exchange.formats.qti.names import (
 )
 from app.exchange.formats.qti.responses import (
     Response,
-    choice_weights,
     responses,
     typed,
+    weigh_choices,
 )
 from app.exchange.formats.tagged import with_tags
 from app.exchange.formats.weights import Weighted, weighted_choices
@@ -42,7 +42,12 @@ from app.exchange.items import (
     Unusable,
 )
 from app.exchange.markup.pictures import Album
-from app.exchange.markup.texts import Losses, read_html, without_unit
+from app.exchange.markup.texts import (
+    Losses,
+    read_html,
+    report_unused_feedback,
+    without_unit,
+)
 
 _ITEM = "assessment-item"
 _ITEMS = ("item", "assessmentItem", "qti-assessment-item")
@@ -168,6 +173,7 @@ class _Reader:
         made = read(item, body, found)
         if not made.stem:
             raise NotCarried("it has no text")
+        report_unused_feedback(made, self.notes.values(), self.losses)
         tags = given(self.root, "label").split("; ")
         return with_tags(made, tuple(t for t in tags if t))
 
@@ -218,6 +224,8 @@ class _Reader:
         if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
             self.losses.add("a picture or recording is left out: say what it holds")
             return ""
+        if name == "rubric-block" and "candidate" in given(node, "view"):
+            self.losses.add("a note beside the question is left out: add it if needed")
         return "" if name.endswith("-interaction") else None
 
     def _stem(self, body: ET.Element, asked: ET.Element) -> str:
@@ -237,7 +245,7 @@ class _Reader:
         asked = found[0]
         response = self._response(asked)
         single = given(asked, "max-choices") == "1"
-        weights = choice_weights(self.root, response, single=single)
+        weights = weigh_choices(self.root, response, single=single)
         choices = [
             Weighted(
                 self._text(n), weights.get(given(n, "identifier"), 0.0), self._note(n)
@@ -332,6 +340,8 @@ class _Reader:
         stem, unit = without_unit(self._text(body))
         options = typed(self.root, response, self.notes, unit)
         kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
+        if first(self.root, "gt", "gte", "lte", "equal-rounded") is not None:
+            self.losses.add("its range is not read: widen the declared number by hand")
         if kind == "short":
             stem = self._text(body)
         case = response.case

@@ -54,7 +54,7 @@ def _response(node: ET.Element) -> Response:
     return Response(base, tuple(c for c in correct if c), worth, case)
 
 
-def choice_weights(
+def weigh_choices(
     root: ET.Element, response: Response, *, single: bool
 ) -> dict[str, float]:
     """What each choice brings or costs, in percent of the mark.

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 _LABEL = r"(?P<label>(?<= )[a-z]|\d{1,2})"
 _CHOICE = re.compile(
     rf"(?:(?:possible|answer|response) )?"
-    rf"(?:option|opt\.?|choice|answer|ans\.?|response|alternative|alt\.?) ?{_LABEL}"
+    rf"(?:option|opt|choice|answer|ans|response|alternative|alt) ?{_LABEL}"
     r"|(?P<letter>[a-z])"
 )
 _WRONG = re.compile(
-    rf"(?:incorrect|wrong|false)(?: (?:answer|option|choice|response))? ?{_LABEL}?"
-    r"|distractors?(?: ?(?:[a-z]|\d{1,2}))?"
+    rf"(?:incorrect|wrong|false) (?:answer|option|choice|response)(?: ?{_LABEL})?"
+    r"|(?:incorrect|wrong|distractor)(?: [a-z]| ?\d{1,2})"
 )
 _NOTE = r"(?:feedback|reason|comment|explanation|rationale)"
 _REASON = re.compile(
@@ -46,7 +46,7 @@ _ANSWERING = re.compile(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Heads:
+class Header:
     """Where each column stands: by name, by the label of a choice, and of a reason.
 
     `wrong` are columns of wrong answers, `cells` all names as they are written.
@@ -63,26 +63,30 @@ class Heads:
         known = (self.named, self.choices, self.reasons)
         return place in self.wrong or any(place in k.values() for k in known)
 
-    def name_of(self, place: int) -> str:
+    def describe_column(self, place: int) -> str:
         """A column in a sentence."""
         head = self.cells[place] if place < len(self.cells) else ""
         words = " ".join(head.split())[:40]
         return f"“{words}”" if words else f"{_letters(place)}, which has no name,"
 
-    def may_answer(self, place: int) -> bool:
+    def may_hold_answer(self, place: int) -> bool:
         """Whether a column that is not read may hold a choice or an answer."""
         head = self.cells[place] if place < len(self.cells) else ""
         word = _plain(head)
         twice = _COLUMN.fullmatch(word) or _CHOICE.fullmatch(word)
         return not word or bool(twice or _ANSWERING.search(word))
 
-    def is_aside(self, place: int) -> bool:
-        """Whether a column tells something else: a source, a number, a topic."""
-        head = self.cells[place] if place < len(self.cells) else ""
-        return _ASIDE.search(_plain(head)) is not None
+    def is_metadata(self, place: int) -> bool:
+        """Whether a column tells something else: a source, a number, a topic.
+
+        One of a series, as “Image 1”, may be a choice.
+        """
+        word = _plain(self.cells[place]) if place < len(self.cells) else ""
+        series = re.search(r"(?:^| )(?:[a-z]|\d{1,2})$|\d$", word)
+        return _ASIDE.search(word) is not None and not series
 
 
-def heads_of(cells: Sequence[str]) -> Heads | None:
+def parse_header(cells: Sequence[str]) -> Header | None:
     """What a row names, if it names a question and an answer."""
     named: dict[str, int] = {}
     choices: dict[str, int] = {}
@@ -99,13 +103,23 @@ def heads_of(cells: Sequence[str]) -> Heads | None:
             wrong.append(place)
         elif choice:
             label = (choice["label"] or choice["letter"]).upper()
-            if all(known.isdigit() == label.isdigit() for known in choices):
+            if _is_next(label, choices, alone=len(word) == 1):
                 choices.setdefault(label, place)
         elif reason:
             reasons.setdefault(reason["label"].upper(), place)
     if not {"question", "answer"} <= named.keys():
         return None
-    return Heads(named, choices, reasons, tuple(wrong), tuple(cells))
+    return Header(named, choices, reasons, tuple(wrong), tuple(cells))
+
+
+def _is_next(label: str, known: Mapping[str, int], *, alone: bool) -> bool:
+    """Whether a label goes with those before it: all letters, or all numbers.
+
+    A letter `alone` has to be the next one: “N” is no choice but a number.
+    """
+    if alone:
+        return label == chr(ord("A") + len(known))
+    return all(other.isdigit() == label.isdigit() for other in known)
 
 
 def _plain(cell: str) -> str:
@@ -115,9 +129,10 @@ def _plain(cell: str) -> str:
     ('answer 1', 'correct answer')
     """
     parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", cell)  # “OptionA”
-    bare = re.sub(r"\([^)]*\)|[*:?\"]", " ", parted.lower())
+    parted = re.sub(r"\(([a-rA-R]|\d{1,2})\)", r" \1", parted)  # “Option (A)”
+    bare = re.sub(r"\([^)]*\)|[*:?\"]|\.(?=\s)", " ", parted.lower())
     bare = re.split(r"\s[-\u2013\u2014]\s", f"{bare} ")[0]
-    return " ".join(re.sub("[_-]", " ", bare).split())
+    return " ".join(re.sub("[_-]", " ", bare).split()).rstrip(").")
 
 
 def _letters(place: int) -> str:

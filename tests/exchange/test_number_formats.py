@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.exchange.formats.cell_formats import show_number
+from app.exchange.formats.number_formats import format_number
 
 MONEY = '_("$"* #,##0.00_);_("$"* \\(#,##0.00\\);_("$"* "-"??_);_(@_)'
 
@@ -37,7 +37,7 @@ def test_a_number_is_shown_by_its_format(subtests: pytest.Subtests) -> None:
         (3, '"Yes";"Yes";"No"', "Yes"),
     ]:
         with subtests.test(value=value, code=code):
-            assert show_number(value, code) == shown
+            assert format_number(value, code) == shown
 
 
 def test_a_format_that_is_not_known_for_sure_shows_nothing(
@@ -53,8 +53,8 @@ def test_a_format_that_is_not_known_for_sure_shows_nothing(
         (1e300, "0.00"),
     ]:
         with subtests.test(value=value, code=code):
-            assert show_number(value, code) is None
+            assert format_number(value, code) is None
 
 
 def test_days_are_counted_from_1904_where_a_workbook_says_so() -> None:
-    assert show_number(0, "yyyy-mm-dd", since_1904=True) == "1904-01-01"
+    assert format_number(0, "yyyy-mm-dd", since_1904=True) == "1904-01-01"

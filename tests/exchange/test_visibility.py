@@ -25,6 +25,7 @@ HIDDEN = [
     '<span style="color: transparent">42</span>',
     '<font color="white">42</font>',
     '<span class="sr-only">42</span>',
+    '<span class="hidden-readable">42</span>',
     '<span class="answer hidden">42</span>',
     '<span style="display:none">4<b>2</b><i style="color:red">!</i></span>',
     '<label style="display:none">42</label>',

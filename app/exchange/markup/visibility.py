@@ -8,8 +8,9 @@ _HIDES = re.compile(
     rf"""(?:^|[;{{\s])(?:
     display\s*:\s*none | visibility\s*:\s*(?:hidden|collapse)
     | content-visibility\s*:\s*hidden
-    | (?:opacity|font-size)\s*:\s*{_ZERO}
-    | (?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:\s*-\d{{3,}}
+    | (?:opacity|font-size)\s*:\s*{_ZERO} | font-size\s*:\s*1p[xt]
+    | (?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:
+      \s*-(?:\d{{3,}}|\d\d(?:\.\d+)?r?em)
     | clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?
     | clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|circle\(\s*0)
     | transform\s*:[^;]*(?:scale[xy]?\(\s*0\s*[,)]|translate[xy]?\(\s*-\d{{4,}})
@@ -52,7 +53,7 @@ _SHEET = re.compile(r"<style\b[^<>]*>([^<]*)", re.IGNORECASE)
 _AT_RULE = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})")
 _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _SELECTOR = re.compile(r"[a-z0-9]*(?:[.#][\w-]+)+", re.IGNORECASE)
-MAY_HIDE = re.compile(
+HIDING_MARKUP = re.compile(
     r"<(?:style|script|template|details|dialog|datalist)\b|\bhidden\b"
     r"|display\s*:|visibility\s*:|opacity\s*:|-\d{3,}",
     re.IGNORECASE,
@@ -60,13 +61,13 @@ MAY_HIDE = re.compile(
 """What HTML holds that may hide a part of it."""
 
 
-def hiding_names(html: str) -> frozenset[str]:
+def find_hiding_selectors(html: str) -> frozenset[str]:
     """The classes (`.x`) and ids (`#x`) that the style sheets of some HTML hide."""
     found: set[str] = set()
     for sheet in _SHEET.findall(html):
         plain = _AT_RULE.sub(" ", _COMMENT.sub(" ", sheet))
         for selectors, style in _RULE.findall(plain):
-            if hides(style):
+            if is_hiding_style(style):
                 named = (s.split()[-1:] for s in selectors.split(","))
                 found |= {
                     s[0].lower() for s in named if s and _SELECTOR.fullmatch(s[0])
@@ -78,7 +79,7 @@ def _parts(selector: str) -> list[tuple[str, str]]:
     return re.findall(r"([.#])([\w-]+)", selector)
 
 
-def hides(style: str, *, dark: bool = False) -> bool:
+def is_hiding_style(style: str, *, dark: bool = False) -> bool:
     """Whether a style makes words unseen, on a white page unless it is `dark`."""
     plain = _COMMENT.sub("", style)
     white = _WHITE_WORDS.search(plain) and not dark and not _BACKGROUND.search(plain)
@@ -86,7 +87,7 @@ def hides(style: str, *, dark: bool = False) -> bool:
     return bool(white or tiny or _HIDES.search(plain))
 
 
-def is_dark(given: Mapping[str, str | None]) -> bool:
+def has_dark_background(given: Mapping[str, str | None]) -> bool:
     """Whether an element has a background on which white words may be seen."""
     named = f"background:{given['bgcolor']};" if given.get("bgcolor") else ""
     return _BACKGROUND.search(named + (given.get("style") or "")) is not None
@@ -112,5 +113,7 @@ def is_hidden(
         or (tag in _SHUT and "open" not in given)
         or classes & _CLASSES
         or styled & names
-        or hides(color + (given.get("style") or ""), dark=dark or is_dark(given))
+        or is_hiding_style(
+            color + (given.get("style") or ""), dark=dark or has_dark_background(given)
+        )
     )

@@ -1,11 +1,14 @@
 """Lines of plain text told apart: words, tables, and code, whose indents count."""
 
+import bisect
 import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,}) *[\w+#.-]* *")
+_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
+_NEAR = 20  # fences that are looked at for the one that closes another
 _ITEM = re.compile(r"\s*(?:[-*•–]|\w{1,3}[.)]|\(\w{1,3}\))\s")
 _SIGN = re.compile(r"[{}()\[\];=<>]|->|\+\+|^\s*(?:#|//|--)\s*\w|\w:$")
 _WORD = re.compile(
@@ -27,17 +30,18 @@ class Part(NamedTuple):
     lines: tuple[str, ...]
 
 
-def parts_of(text: str) -> Iterator[Part]:
+def split_parts(text: str) -> Iterator[Part]:
     """A text cut into paragraphs of words, blocks of code and tables.
 
     Code is what stands between fences, what is indented and looks like code with the
     lines around it, and what is set in columns by spaces.
     """
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    ends = [n for n, line in enumerate(lines) if _END.fullmatch(line)]
     free: list[str] = []
     at = 0
     while at < len(lines):
-        end = _end_of_fence(lines, at)
+        end = _end_of_fence(lines, at, ends)
         if end:
             yield from _free(free)
             free = []
@@ -50,17 +54,14 @@ def parts_of(text: str) -> Iterator[Part]:
     yield from _free(free)
 
 
-def _end_of_fence(lines: Sequence[str], at: int) -> int:
-    """The line that closes the fence which a line opens; 0 where none does."""
+def _end_of_fence(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
+    """The line among `ends` that closes the fence which a line opens; 0 for none."""
     opened = _FENCE.fullmatch(lines[at])
     if not opened:
         return 0
-    mark = opened["mark"]
-    for end in range(at + 1, len(lines)):
-        line = lines[end].strip()
-        if len(line) >= len(mark) and set(line) == {mark[0]}:
-            return end
-    return 0
+    following = ends[bisect.bisect_right(ends, at) :][:_NEAR]
+    closes = (n for n in following if lines[n].strip().startswith(opened["mark"]))
+    return next(closes, 0)
 
 
 def _free(lines: Sequence[str]) -> Iterator[Part]:
@@ -105,10 +106,13 @@ def _code_in(lines: Sequence[str]) -> list[bool]:
         for n in _of_paragraph(lines, own, deep):
             found[n] = True
         begin = at + 1
-    for at in range(1, len(lines) - 1):
-        following = next((n for n in range(at, len(lines)) if lines[n]), 0)
-        if not lines[at] and found[at - 1] and found[following]:
-            found[at] = True
+    following = False
+    ahead = [False] * len(lines)  # whether the next line that is not empty is code
+    for at in range(len(lines) - 1, -1, -1):
+        following = found[at] if lines[at] else following
+        ahead[at] = following
+    for at in range(1, len(lines)):
+        found[at] |= not lines[at] and found[at - 1] and ahead[at]
     return found
 
 
