@@ -3,10 +3,6 @@
   "use strict";
   if (!document.querySelector("[data-left]")) return;
   const age = Number(document.getElementById("kept").dataset.age || 0); // of a kept copy
-  // A page of the history is as it was then: what was saved since is on the server.
-  const [visit] = performance.getEntriesByType("navigation");
-  addEventListener("pageshow", ({ persisted }) =>
-    (persisted || visit?.type === "back_forward") && location.reload());
   const local = () => document.querySelectorAll("time[data-clock]").forEach((time) => {
     time.textContent = new Date(time.dateTime).toTimeString().slice(0, 8);
   });

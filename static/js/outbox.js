@@ -12,12 +12,12 @@
   let sent = []; // of what had to wait
   let lost = false;
 
-  const random = (size) => crypto.getRandomValues(new BigUint64Array(size)).join("");
   const read = (key) => JSON.parse(localStorage.getItem(key));
   const keys = () => Object.keys(localStorage).filter((k) => k.startsWith(PREFIX)).sort();
   const waiting = () => keys().filter((key) => !read(key)?.refusal);
   const graded = () => read("graded") || {};
-  const note = (grades) => localStorage.setItem("graded", JSON.stringify(grades));
+  const note = (grades) => // the newest of them
+    localStorage.setItem("graded", JSON.stringify(Object.fromEntries(Object.entries(grades).slice(-500))));
 
   const some = (items) =>
     ["grade", "answer"]
@@ -27,9 +27,13 @@
       .join(" and ");
   const paint = () => {
     const wait = waiting().map(read).filter(Boolean);
-    const said = keys().filter((key) => read(key)?.refusal).map((key) =>
-      notice(...(read(key).saved ? ["warn", "tight", "Saved."] : ["bad", "alert", "Not counted:"]),
-        read(key).refusal, "Put away", () => { localStorage.removeItem(key); paint(); }));
+    const told = keys().filter((key) => read(key)?.refusal);
+    const said = [...new Set(told.map((key) => read(key).refusal))].map((refusal) => {
+      const same = told.filter((key) => read(key).refusal === refusal);
+      const kind = read(same[0]).saved ? ["warn", "tight", "Saved."] : ["bad", "alert", "Not counted:"];
+      const away = () => { same.forEach((key) => localStorage.removeItem(key)); paint(); };
+      return notice(...kind, same.length > 1 ? `${refusal} (${same.length} times)` : refusal, "Put away", away);
+    });
     if (wait.length)
       said.push(notice("warn", "off", why || "No answer from the server.",
         `${some(wait)} ${wait.length === 1 ? "waits" : "wait"} in this browser to be sent.` +
@@ -112,8 +116,8 @@
     // each says what was changed on it.
     keep(item) {
       const answer = item.what === "answer";
-      const name = answer ? own(item.to) : `${PREFIX}${Date.now()}.${random(1)}`;
-      const body = answer ? item.body : Object.entries({ token: random(2), ...item.body });
+      const name = answer ? own(item.to) : `${PREFIX}${Date.now()}.${Math.random()}`;
+      const body = answer ? item.body : Object.entries(item.body);
       localStorage.setItem(name, JSON.stringify({ ...item, body, at: Date.now() }));
       if (item.showing) note({ ...graded(), [item.showing]: item.body.rating });
       sent = [];
@@ -136,6 +140,12 @@
       elt.replaceWith(instead);
     },
   };
+  // Cards that were graded with a network are not shown once more without one.
+  document.addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig } }) => {
+    if (requestConfig.elt.dataset.later !== "grade" || !successful) return;
+    const { who, token, rating } = Object.fromEntries(requestConfig.formData);
+    note({ ...graded(), [`${who}/${token}`]: Number(rating) });
+  });
   addEventListener("online", () => { tries = 0; send(); });
   addEventListener("storage", ({ key, oldValue, newValue }) => {
     if (!key?.startsWith(PREFIX)) return;

@@ -18,7 +18,7 @@ from app.flashcards.forms import (
     WishForm,
 )
 from app.flashcards.late_grades import late, refuse_others
-from app.flashcards.onward import later, onward, undoable, wish_of
+from app.flashcards.onward import grade_words, later, onward, undoable, wish_of
 from app.flashcards.review_table import Table, Wish, find_card, known, lay, turn_of
 from app.learners.current import writing
 from app.learners.desk import Desk, Reader, Writer, desk_of
@@ -35,40 +35,61 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
     """The desk: the card that is most urgent now, or the one asked for."""
     if wished.card:
         find_card(desk, wished.card)
-    wish = wish_of(desk, wished.topic, wished.more, wished.card)
-    table = lay(desk, wish, show=wished.show, since=wished.since)
+    graded = _rating_of(desk, wished.card, wished.token)
+    wish = wish_of(desk, wished.topic, wished.more, "" if graded else wished.card)
+    show = wished.show and not graded
+    token = wished.token if wish.card else ""
+    table = lay(desk, wish, show=show, since=wished.since, token=token)
     leech = known(desk, [wished.leech]).get(wished.leech)
+    already = grade_words(graded or wished.graded)
     return desk.page(
         "flashcards/index.html",
-        table=dataclasses.replace(table, undo=undoable(desk), leech=leech),
+        table=dataclasses.replace(
+            table, undo=undoable(desk), leech=leech, already=already
+        ),
         wish=wish,
         empty=not desk.library.cards and _is_bare(table),
     )
 
 
 @router.get("/{card}/answer")
-async def answer(desk: Reader, card: str, wished: Wished) -> HTMLResponse:
+async def answer(desk: Reader, card: str, wished: Wished) -> Response:
     """The card with its answer and the four grades, as a fragment."""
     return await aside(desk.db, lambda: _answer(desk, card, wished))
 
 
-def _answer(desk: Desk, card: str, wished: WishForm) -> HTMLResponse:
-    held = store.find(desk.db, desk.learner.id, find_card(desk, card).card.id)
+def _answer(desk: Desk, card: str, wished: WishForm) -> Response:
+    name = find_card(desk, card).card.id
+    if graded := _rating_of(desk, name, wished.token):
+        return onward(desk, wish_of(desk, wished.topic, wished.more), graded=graded)
+    held = store.find(desk.db, desk.learner.id, name)
+    token, since = wished.token, wished.since
     return page(
         desk.request,
         "flashcards/_turn.html",
-        turn=turn_of(desk, held, show=True, since=wished.since),
+        turn=turn_of(desk, held, show=True, since=since, token=token),
         wish=Wish(wished.topic, wished.more),
     )
 
 
+def _rating_of(desk: Desk, card: str, token: str) -> int:
+    """The grade that a showing of a card has already; 0 for none."""
+    if not token or not desk.learner.id:
+        return 0
+    return store.find_rating(desk.db, desk.learner.id, card, token)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Graded:
-    """What the desk says after a grade: the number to undo, a card that fails often."""
+    """What the desk says after a grade: the number to undo, a card that fails often.
+
+    `graded` is the grade that this showing had already.
+    """
 
     wish: Wish
     undo: int = 0
     leech: Found | None = None
+    graded: int = 0
 
 
 async def review(request: Request) -> Response:
@@ -87,7 +108,10 @@ async def review(request: Request) -> Response:
     async with reading_session(request) as db:
         after = await desk_of(request, learner, db)
         return await aside(
-            db, lambda: onward(after, done.wish, undo=done.undo, leech=done.leech)
+            db,
+            lambda: onward(
+                after, done.wish, undo=done.undo, leech=done.leech, graded=done.graded
+            ),
         )
 
 
@@ -104,8 +128,10 @@ def _grade(desk: Desk, card: str, graded: GradeForm) -> _Graded:
     grade = Grade(graded.rating, desk.now, desk.day, desk.learner.retention)
     sent = store.Sent(graded.token, _looked(desk, graded.since))
     done = store.record(desk.db, desk.learner.id, found.card, grade, sent)
-    leech = done is not None and done.lapsed and is_leech(done.standing.lapses)
-    return _Graded(wish, done.number if done else 0, found if leech else None)
+    if done is None:
+        return _Graded(wish, graded=_rating_of(desk, found.card.id, graded.token))
+    leech = done.lapsed and is_leech(done.standing.lapses)
+    return _Graded(wish, done.number, found if leech else None)
 
 
 @router.post("/undo")
