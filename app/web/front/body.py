@@ -8,6 +8,7 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import io
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import IO
@@ -107,6 +108,16 @@ class Intake:
                     return
                 earned = taken / patience.bytes_a_second
                 clock.reschedule(begun + patience.seconds + earned)
+
+
+async def read_form(receive: Receive) -> tuple[bytes, Receive]:
+    """The body of a form, and a `receive` that gives it once more."""
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            return body, _replayed(io.BytesIO(body), receive)
 
 
 def _replayed(kept: IO[bytes], receive: Receive) -> Receive:
