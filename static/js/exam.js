@@ -89,14 +89,15 @@
     const page = new DOMParser().parseFromString(html, "text/html");
     const fresh = page.getElementById("saved"); // its parts alone: htmx may hold the mark itself
     if (fresh) document.getElementById("saved").replaceChildren(...fresh.childNodes);
-    const at = (of) => of.querySelector("#palette nav").dataset.at;
-    if (fresh && at(page) >= at(document)) // or this page was told newer things meanwhile
+    const at = (of) => of.querySelector("#palette nav")?.dataset.at; // none where the exam is over
+    if (at(page) >= at(document)) // or this page was told newer things meanwhile
       for (const id of to === path ? ["palette", "since"] : ["palette"])
         document.getElementById(id).replaceWith(page.getElementById(id));
     if (own && to === path) {
       remember(own);
       stay = !!page.querySelector("#told [data-stay]");
-      if (fresh) document.getElementById("told").replaceWith(page.getElementById("told"));
+      const told = page.getElementById("told");
+      if (told) document.getElementById("told").replaceWith(told);
     }
     palette();
   });
