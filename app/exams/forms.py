@@ -3,14 +3,17 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Request
 
+from app.exams.merging import AnswerState, entered
 from app.quiz.forms import read_sent
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)
 EVERY_KIND = "all"
 _MOST_STRUCK = 40  # options of one question
+_MOST_FIELDS = 500  # of a form that was shown
 _ALLOWED = {f"{f:g}": f for f in FACTORS}
 
 
@@ -70,7 +73,8 @@ class AnswerForm:
     of the showing in milliseconds, 0 where it is not known. `age` is how long the
     change waited in the browser, in milliseconds, 0 where it was sent at once.
     `settled` says whether the steps of an order question stand as the learner wants
-    them: yes, no, or empty where only their places can tell.
+    them: yes, no, or empty where only their places can tell. `shown` is the form as it
+    was shown, or last saved; None where it does not say.
     """
 
     raw: Mapping[str, Sequence[str]]
@@ -81,6 +85,7 @@ class AnswerForm:
     since: int
     age: int = 0
     settled: str = ""
+    shown: "AnswerForm | None" = None
 
 
 async def _begin(request: Request) -> BeginTyped:
@@ -99,7 +104,7 @@ async def _answer(request: Request) -> AnswerForm:
 
 def read_answer(pairs: Sequence[tuple[str, Any]]) -> AnswerForm:
     """Part the fields of one question from the answer to it."""
-    own = {"flag", "strike", "go", "since", "move", "age", "settled"}
+    own = {"flag", "strike", "go", "since", "move", "age", "settled", "shown"}
     raw = read_sent((k, v) for k, v in pairs if k not in own).raw
     fields = {k: v for k, v in pairs if isinstance(v, str)}
     struck = [v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)]
@@ -112,7 +117,25 @@ def read_answer(pairs: Sequence[tuple[str, Any]]) -> AnswerForm:
         since=_count(fields.get("since", "")),
         age=_count(fields.get("age", "")),
         settled=_settled([str(v) for k, v in pairs if k == "settled"]),
+        shown=_shown(fields["shown"]) if "shown" in fields else None,
     )
+
+
+def write_shown(state: AnswerState) -> str:
+    """A form as it is shown, for its field `shown`: what it would send untouched."""
+    pairs = [(name, value) for name, values in state.raw.items() for value in values]
+    pairs += [("strike", key) for key in state.struck]
+    pairs += [("flag", "yes")] * state.flagged
+    pairs += [("settled", "yes")] * entered(state.raw)
+    return urlencode(pairs)
+
+
+def _shown(words: str) -> AnswerForm | None:
+    try:
+        pairs = parse_qsl(words, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:  # no form of ours has so many
+        return None
+    return read_answer([(k, v) for k, v in pairs if k != "shown"])
 
 
 def _settled(sent: Sequence[str]) -> str:

@@ -15,6 +15,7 @@ class Marked:
 
     `before` is what the first answer would have scored, where another was given later;
     `old_key` what the answer scored before it was graded again by a mended key.
+    `unreadable` is an answer that could not be read, and is worth nothing.
     """
 
     number: int
@@ -26,6 +27,18 @@ class Marked:
     seconds: float
     before: float | None = None
     old_key: float | None = None
+    unreadable: bool = False
+
+    @property
+    def result(self) -> str:
+        """What came of it, in words."""
+        if self.unreadable:
+            return "could not be read"
+        if not self.answered:
+            return "left open"
+        if self.score >= 1:
+            return "right"
+        return "partly right" if self.score > 0 else "not right"
 
     @property
     def was_mended(self) -> bool:

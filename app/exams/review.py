@@ -7,24 +7,55 @@ from typing import Literal
 
 from app.exams.paper import Slot
 from app.exams.store import Kept, Sat
+from app.questions.verdict import Unreadable
 
 Filter = Literal["all", "incomplete", "flagged"]
+Told = Literal["", "replaced", "refused", "stale"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Note:
+    """What became of a form where another page had changed the same question.
+
+    `told` is one of Merge.told; the other change was saved `at`, where that is known.
+    """
+
+    told: Told = ""
+    at: dt.datetime | None = None
+
+    @property
+    def when(self) -> str:
+        """When the other change was saved, in words."""
+        return f"at {self.at:%H:%M} UTC" if self.at else "meanwhile"
+
+
+NOTHING = Note()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PaperRow:
-    """One question of the palette and the review screen."""
+    """One question of the palette and the review screen.
+
+    `unreadable` says why its answer cannot be read; such a question is not answered.
+    """
 
     number: int
     words: str
     answered: bool
     flagged: bool
+    unreadable: str = ""
 
     @property
     def label(self) -> str:
         """The state in words, for a screen reader."""
-        state = "answered" if self.answered else "open"
-        return f"{self.number}, {state}{', flagged' if self.flagged else ''}"
+        return f"{self.number}, {self.state}{', flagged' if self.flagged else ''}"
+
+    @property
+    def state(self) -> str:
+        """Whether it is answered, in words."""
+        if self.unreadable:
+            return "can\u2019t be read"
+        return "answered" if self.answered else "open"
 
     def matches(self, show: Filter) -> bool:
         """Whether the row belongs to a filter."""
@@ -43,7 +74,10 @@ class Pace:
 
 
 def rows(
-    slots: Sequence[Slot], kept: Mapping[int, Kept], words: Mapping[int, str]
+    slots: Sequence[Slot],
+    kept: Mapping[int, Kept],
+    words: Mapping[int, str],
+    unreadable: Mapping[int, Unreadable],
 ) -> list[PaperRow]:
     """The rows of a paper in its order."""
     nothing = Kept(0, {})
@@ -51,8 +85,9 @@ def rows(
         PaperRow(
             slot.number,
             words.get(slot.number, ""),
-            kept.get(slot.number, nothing).answered,
+            kept.get(slot.number, nothing).answered and slot.number not in unreadable,
             kept.get(slot.number, nothing).flagged,
+            unreadable[slot.number].message if slot.number in unreadable else "",
         )
         for slot in slots
     ]

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from anyio import from_thread
@@ -15,12 +15,21 @@ from app.content.model import ExamBlueprint
 from app.db.engine import write_beside
 from app.errors import Conflict, NotFound
 from app.exams import store
-from app.exams.forms import EVERY_KIND, FACTORS, Answered, AnswerForm, BeginTyped, Begun
+from app.exams.forms import (
+    EVERY_KIND,
+    FACTORS,
+    Answered,
+    AnswerForm,
+    BeginTyped,
+    Begun,
+    write_shown,
+)
 from app.exams.home import Paper, home_of, paper_of, title_of
+from app.exams.merging import AnswerState
 from app.exams.paper import Slot, as_in_exam, drawable
 from app.exams.report import Marked, names_of, summarize, topics_by_objective
 from app.exams.report_drawings import draw_report
-from app.exams.review import Filter, PaperRow, pace, rows
+from app.exams.review import NOTHING, Filter, Note, Told, pace, rows
 from app.exams.shorter_exams import asks_missed
 from app.exams.sitting import (
     Wanted,
@@ -28,8 +37,8 @@ from app.exams.sitting import (
     begin,
     close,
     close_if_over,
-    counts,
     draw_sitting,
+    find_unreadable,
     marked,
     question_of,
 )
@@ -40,7 +49,9 @@ from app.mastery.bank import domain_of
 from app.questions import kinds
 from app.questions.asking import Asked, first_words, new_token
 from app.questions.grading import unanswered
+from app.questions.model import Variant
 from app.questions.variants import draw
+from app.questions.verdict import Unreadable
 from app.quiz.outcomes import Outcome, Way, outcome_of
 from app.quiz.showing import not_in_exam, with_comeback
 from app.quiz.store import Given
@@ -141,35 +152,47 @@ def _first_of(sitting: int) -> RedirectResponse:
 
 @router.get("/sittings/{sitting}/questions/{number}")
 def question(
-    desk: Reader, sitting: RowNumber, number: RowNumber, reported: bool = False
+    desk: Reader,
+    sitting: RowNumber,
+    number: RowNumber,
+    reported: bool = False,
+    told: Told = "",
 ) -> Response:
-    """One question of the paper; with its verdict after the end."""
+    """One question of the paper; with its verdict after the end.
+
+    `told` says what became of an answer that was just sent.
+    """
     sat = _find(desk, sitting)
     slot = _slot(sat, number)
     if sat.closed_at is not None:
         return _solution(desk, sat, slot, reported=reported)
-    kept = store.answers(desk.db, sat.id)
-    mine = kept.get(number) or Kept(number, {})
-    return _question_page(desk, sat, slot, mine)
+    frame = _frame(desk, sat, number, Note(told))
+    return desk.page(
+        "exams/question.html", asked=_asked(desk, sat, slot, frame), **frame
+    )
 
 
 @router.post("/sittings/{sitting}/answers/{number}")
 def keep_answer(
     desk: Writer, sitting: RowNumber, number: RowNumber, form: Answered
 ) -> Response:
-    """Save a question as it stands now; after the end nothing changes any more."""
+    """Save what was changed in a question; after the end nothing changes any more."""
     sat = _find_now(desk, sitting)
     slot = _slot(sat, number)
     if sat.closed_at is not None:
         return _too_late(desk, sat)
-    store.keep(desk.db, sat, _change(desk, slot, form), desk.now)
-    if not is_htmx(desk.request):
-        return RedirectResponse(_onward(sat, number, form.go), 303)
-    return page(
-        desk.request,
-        "exams/_saved.html",
-        **_frame(desk, sat, slot.number),
-    )
+    done = store.keep(desk.db, sat, _change(desk, slot, form), desk.now)
+    frame = _frame(desk, sat, number, Note(done.told, done.saved_at))
+    if is_htmx(desk.request):
+        status = 409 if done.refused else 200
+        return page(desk.request, "exams/_saved.html", status=status, **frame)
+    if done.replaced or done.refused:
+        onward = f"{_onward(sat, number, '')}?told={done.told}"
+    elif done.changed and number in frame["unreadable"]:
+        onward = _onward(sat, number, "")  # which says so, while there is time
+    else:
+        onward = _onward(sat, number, form.go)
+    return RedirectResponse(onward, 303)
 
 
 @router.get("/sittings/{sitting}/review")
@@ -185,12 +208,13 @@ def review(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
         )
         for slot in sat.slots
     }
-    everything = rows(sat.slots, kept, words)
+    frame = _frame(desk, sat, 0)
+    everything = rows(sat.slots, kept, words, frame["unreadable"])
     return desk.page(
         "exams/review.html",
         show=show,
         rows=[row for row in everything if row.matches(show)],
-        **_frame(desk, sat, 0),
+        **frame,
     )
 
 
@@ -286,18 +310,22 @@ def _factor_words(factor: float, exam: ExamBlueprint) -> str:
 
 def _change(desk: Desk, slot: Slot, form: AnswerForm) -> Change:
     variant = draw(question_of(desk.db, desk.library, slot), slot.seed)
+    return Change(
+        number=slot.number,
+        sent=_state(variant, form),
+        shown=_state(variant, form.shown) if form.shown else AnswerState(),
+        independent=kinds.of(variant).independent,
+        since=form.since,
+        age=form.age,
+    )
+
+
+def _state(variant: Variant, form: AnswerForm) -> AnswerState:
     kind = kinds.of(variant)
     raw = kind.moved(form.raw, form.move) if form.move else form.raw
     said = form.settled if raw == form.raw else "yes"
     raw = kind.settled(variant.answer, raw, said)
-    return Change(
-        number=slot.number,
-        raw=raw,
-        flagged=form.flagged,
-        struck=form.struck,
-        since=form.since,
-        age=form.age,
-    )
+    return AnswerState(raw, form.flagged, form.struck)
 
 
 def _onward(sat: Sat, number: int, go: str) -> str:
@@ -317,7 +345,9 @@ def _too_late(desk: Desk, sat: Sat) -> Response:
     return RedirectResponse(f"/exams/sittings/{sat.id}/report?late=1", 303)
 
 
-def _asked(desk: Desk, sat: Sat, slot: Slot, kept: Kept) -> Asked:
+def _asked(desk: Desk, sat: Sat, slot: Slot, frame: Mapping[str, Any]) -> Asked:
+    kept: Kept = frame["kept"]
+    why: Unreadable | None = frame["unreadable"].get(slot.number)
     return Asked(
         variant=draw(question_of(desk.db, desk.library, slot), slot.seed),
         token="",
@@ -325,37 +355,34 @@ def _asked(desk: Desk, sat: Sat, slot: Slot, kept: Kept) -> Asked:
         place=slot.number,
         since=milliseconds(desk.now),
         typed=kept.raw if kept.answered else {},
+        refused=why.message if why else "",
         at=f"/exams/sittings/{sat.id}/answers/{slot.number}",
     )
 
 
-def _frame(desk: Desk, sat: Sat, number: int) -> dict[str, Any]:
-    """What the bar and the palette show."""
+def _frame(desk: Desk, sat: Sat, number: int, note: Note = NOTHING) -> dict[str, Any]:
+    """What the bar and the palette show, and what there is to say of one question."""
     kept = store.answers(desk.db, sat.id)
-    answered, flagged = counts(sat, kept)
-    saved = max((k.at for k in kept.values() if k.at), default=None)
-    palette: list[PaperRow] = rows(sat.slots, kept, {})
+    unreadable = find_unreadable(desk.db, desk.library, sat, kept)
+    palette = rows(sat.slots, kept, {}, unreadable)
+    answered = sum(row.answered for row in palette)
+    mine = kept.get(number) or Kept(number, {})
     return {
         "sat": sat,
         "title": title_of(desk.library, sat.exam),
         "number": number,
         "palette": palette,
         "answered": answered,
-        "flagged": flagged,
-        "saved": saved,
+        "unreadable": unreadable,
+        "flagged": sum(row.flagged for row in palette),
+        "saved": max((k.at for k in kept.values() if k.at), default=None),
         "left": max(0, int((sat.deadline - desk.now).total_seconds())),
         "since": milliseconds(desk.now),
         "pace": pace(sat, answered, desk.now),
+        "kept": mine,
+        "shown": write_shown(mine.state),
+        "note": note,
     }
-
-
-def _question_page(desk: Desk, sat: Sat, slot: Slot, kept: Kept) -> HTMLResponse:
-    return desk.page(
-        "exams/question.html",
-        asked=_asked(desk, sat, slot, kept),
-        kept=kept,
-        **_frame(desk, sat, slot.number),
-    )
 
 
 def _solution(desk: Desk, sat: Sat, slot: Slot, *, reported: bool) -> HTMLResponse:
@@ -368,7 +395,7 @@ def _solution(desk: Desk, sat: Sat, slot: Slot, *, reported: bool) -> HTMLRespon
         sat=sat,
         number=slot.number,
         palette=[paper[s.number] for s in sat.slots],
-        answered=paper[slot.number].answered,
+        result=paper[slot.number].result,
     )
 
 

@@ -144,6 +144,7 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
                 seconds=mine.milliseconds / 1000,
                 before=_before(question, slot, mine),
                 old_key=point.before if point else None,
+                unreadable=_unreadable(question, slot, mine) is not None,
             )
         )
     return rows
@@ -193,6 +194,34 @@ def can_be_asked(question: Question) -> bool:
     return True
 
 
+def find_unreadable(
+    db: Session, library: Library, sat: Sat, kept: Mapping[int, Kept]
+) -> dict[int, Unreadable]:
+    """The answers so far that cannot be read, with the reason, by number."""
+    found = {
+        slot.number: _unreadable(
+            question_of(db, library, slot), slot, kept[slot.number]
+        )
+        for slot in sat.slots
+        if slot.number in kept and kept[slot.number].answered
+    }
+    return {number: why for number, why in found.items() if why}
+
+
+def _unreadable(question: Question, slot: Slot, kept: Kept) -> Unreadable | None:
+    """Why what was entered cannot be read; None where it can, or nothing was.
+
+    What is chosen of a list can always be read.
+    """
+    if not kept.answered or kinds.of(question).chosen:
+        return None
+    try:
+        verdict = grade(draw_variant(question, slot.seed), kept.raw)
+    except BadExpression:
+        return None
+    return verdict if isinstance(verdict, Unreadable) else None
+
+
 def _graded(question: Question, slot: Slot, kept: Kept) -> Graded:
     try:
         verdict = grade(draw_variant(question, slot.seed), kept.raw)
@@ -208,9 +237,3 @@ def _graded(question: Question, slot: Slot, kept: Kept) -> Graded:
         score=verdict.score,
         milliseconds=kept.milliseconds,
     )
-
-
-def counts(sat: Sat, kept: Mapping[int, Kept]) -> tuple[int, int]:
-    """How many questions are answered and how many are flagged."""
-    answered = sum(kept[s.number].answered for s in sat.slots if s.number in kept)
-    return answered, sum(k.flagged for k in kept.values())

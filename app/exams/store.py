@@ -16,7 +16,8 @@ from app.db.counted_scores import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SC
 from app.db.insert_once import insert_once
 from app.db.quotas import SITTINGS, check_quota
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
-from app.errors import Conflict, NotFound
+from app.errors import NotFound
+from app.exams.merging import AnswerState, Merge, entered, merge
 from app.exams.paper import Paper, Slot
 from app.learners.current import CurrentLearnerValue
 from app.web.clock import milliseconds, moment
@@ -73,6 +74,11 @@ class Kept:
         """Whether anything was entered."""
         return entered(self.raw)
 
+    @property
+    def state(self) -> AnswerState:
+        """What of it a form can change."""
+        return AnswerState(self.raw, self.flagged, self.struck)
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Begin:
@@ -89,40 +95,19 @@ class Begin:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Change:
-    """One change to one question of a running sitting.
+    """One change to one question of a running sitting: the form as it was sent.
 
-    `since` is when its sender was shown the question in milliseconds, 0 if unknown;
-    `age` how many milliseconds it waited in the browser, 0 if it was sent at once.
+    `shown` is the form as it was before; `independent` whether its fields are. `since`
+    is when its sender was shown the question in milliseconds, 0 if unknown; `age` how
+    many milliseconds it waited in the browser, 0 if it was sent at once.
     """
 
     number: int
-    raw: Mapping[str, Sequence[str]]
-    flagged: bool
-    struck: tuple[str, ...]
+    sent: AnswerState
+    shown: AnswerState = AnswerState()  # noqa: RUF009 - cannot be changed
+    independent: bool = False
     since: int = 0
     age: int = 0
-
-    def is_overtaken(self, kept: "Kept", now: int) -> bool:
-        """Whether a newer change was saved from elsewhere while this one waited.
-
-        What was saved before its page was shown was known to it; and where both say
-        the same, nothing is lost.
-        """
-        known = max(self.since, now - self.age)
-        newer = kept.at is not None and milliseconds(kept.at) > known
-        raw = {name: list(values) for name, values in self.raw.items()}
-        same = (raw, self.flagged, self.struck) == (kept.raw, kept.flagged, kept.struck)
-        return bool(self.age) and newer and not same
-
-    def answer(self, before: str, at: int) -> str:
-        """The answer from now on, where `before` was kept at `at` (in JSON).
-
-        A tab that was opened before another one answered does not take that answer
-        away by a flag; one that it gives itself counts.
-        """
-        if before and not entered(self.raw) and 0 < self.since < at:
-            return before
-        return json.dumps({key: list(values) for key, values in self.raw.items()})
 
     def spent(self, before: int, now: int) -> int:
         """Milliseconds since the showing, or since the last change at `before`.
@@ -157,13 +142,6 @@ class Point:
     score: float
     revision: str
     before: float | None
-
-
-def entered(raw: Mapping[str, Sequence[str]]) -> bool:
-    """Whether a response holds anything; the unit beside an empty field is nothing."""
-    return any(
-        v.strip() for name, values in raw.items() if name != "unit" for v in values
-    )
 
 
 def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
@@ -278,29 +256,35 @@ def answers(db: Session, sitting_id: int) -> dict[int, Kept]:
     return {row.number: _kept(row) for row in rows}
 
 
-def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Kept:
-    """Save one change of a running sitting; raises Conflict for an overtaken one."""
+def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Merge:
+    """Save what was changed in a form, at the moment at which it was changed.
+
+    An answer that waited in a browser while a newer one was saved is refused.
+    """
     row = db.exec(
         select(SittingAnswer).where(
             SittingAnswer.sitting_id == sat.id, SittingAnswer.number == change.number
         )
     ).first() or SittingAnswer(sitting_id=sat.id, number=change.number, at=0)
-    if change.is_overtaken(_kept(row), milliseconds(now)):
-        raise Conflict(
-            f"Question {change.number}: a newer answer was saved at "
-            f"{moment(row.at):%H:%M} UTC from elsewhere, so the older one that waited "
-            "in this browser was not put over it."
-        )
-    row.raw = change.answer(row.raw, row.at)
-    if not row.first and entered(json.loads(row.raw)):
+    at = milliseconds(now) - change.age
+    merged = merge(
+        _kept(row).state,
+        change.shown,
+        change.sent,
+        newer=at >= row.at,
+        independent=change.independent,
+    )
+    row.raw = json.dumps({name: list(v) for name, v in merged.state.raw.items()})
+    if not row.first and entered(merged.state.raw):
         row.first = row.raw
-    row.flagged = change.flagged
-    row.struck = json.dumps(list(change.struck))
-    row.milliseconds += change.spent(row.at, milliseconds(now) - change.age)
-    row.at = milliseconds(now)
+    row.flagged = merged.state.flagged
+    row.struck = json.dumps(merged.state.struck)
+    row.milliseconds += change.spent(row.at, at)
+    saved_at = moment(row.at) if row.at else None
+    row.at = max(row.at, at)
     db.add(row)
     db.flush()
-    return _kept(row)
+    return dataclasses.replace(merged, saved_at=saved_at)
 
 
 def close(db: Session, sat: Sat, by: str, at: dt.datetime) -> bool:

@@ -14,9 +14,10 @@ More = Annotated[int, Field(ge=0, le=200)]
 class WishForm(BaseModel):
     """Which cards: one topic or all, and how many new ones beyond the day's share.
 
-    `card` asks for one card, `show` for its answer; `leech` names a card that does
-    not stick, to be said before the next one. `own` is a page of the cards added, `q`
-    are words to be looked for on all cards.
+    `card` asks for one card, `show` for its answer, and `token` says which showing of
+    it asks; `graded` is the grade that a showing had when it was graded once more.
+    `leech` names a card that does not stick, to be said before the next one. `own` is
+    a page of the cards added, `q` are words to be looked for on all cards.
     """
 
     topic: Topic = ""
@@ -24,6 +25,8 @@ class WishForm(BaseModel):
     card: str = Field("", max_length=120)
     leech: str = Field("", max_length=120)
     show: bool = False
+    token: str = Field("", max_length=140)
+    graded: int = Field(0, ge=0, le=4)
     own: int = Field(1, ge=1, le=10**6)
     q: str = Field("", max_length=200)
     since: int = Field(0, ge=0, lt=2**53)
@@ -37,7 +40,7 @@ class GradeForm(BaseModel):
     """
 
     rating: int = Field(ge=1, le=4)
-    token: str = Field(min_length=1, max_length=64)
+    token: str = Field(min_length=1, max_length=140)
     topic: Topic = ""
     more: More = 0
     since: int = Field(0, ge=0, lt=2**53)

@@ -6,7 +6,7 @@ from app.content.model import Card
 from app.errors import Conflict, Problem
 from app.flashcards import store
 from app.flashcards.forms import GradeForm
-from app.flashcards.review_table import mark_of
+from app.flashcards.review_table import GRADES, mark_of
 from app.learners.desk import Desk
 from app.scheduling import OLDEST, Grade, is_too_old, settled
 from app.web.clock import moment
@@ -26,7 +26,8 @@ def refuse_others(desk: Desk, who: str) -> None:
 def late(desk: Desk, card: Card, graded: GradeForm) -> Response:
     """Write down a grade that waited in the browser; nobody waits for the next card.
 
-    Raises Problem for one that is too old.
+    Raises Problem for one that is too old, Conflict where the same showing of the card
+    has another grade already.
     """
     given = moment(graded.given)
     if is_too_old(given, desk.now):
@@ -39,7 +40,14 @@ def late(desk: Desk, card: Card, graded: GradeForm) -> Response:
     at = settled(given, desk.now, held.standing.last_at if held.standing else None)
     grade = Grade(graded.rating, at, desk.learner.study_day(at), desk.learner.retention)
     sent = store.Sent(graded.token, _looked(graded))
-    store.record(desk.db, desk.learner.id, card, grade, sent)
+    if store.record(desk.db, desk.learner.id, card, grade, sent) is None:
+        learner = desk.learner.id
+        earlier = store.find_rating(desk.db, learner, card.id, graded.token)
+        if earlier != graded.rating:
+            raise Conflict(
+                f"A card was graded {GRADES[earlier - 1]} on another page already, so "
+                "the later grade was not counted: each showing of a card counts once."
+            )
     return Response(status_code=204)
 
 

@@ -7,7 +7,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.flashcards import store
 from app.flashcards.finding import Found
-from app.flashcards.review_table import Wish, can_be_shown, lay
+from app.flashcards.review_table import GRADES, Wish, can_be_shown, lay
 from app.learners.desk import Desk
 from app.web.course import find_topic
 from app.web.render import is_htmx, page
@@ -21,22 +21,45 @@ def wish_of(desk: Desk, topic: str, more: int, card: str = "") -> Wish:
 
 
 def onward(
-    desk: Desk, wish: Wish, *, undo: int = 0, leech: Found | None = None
+    desk: Desk,
+    wish: Wish,
+    *,
+    undo: int = 0,
+    leech: Found | None = None,
+    graded: int = 0,
 ) -> Response:
-    """The next card: as a fragment, or by going to the page of it."""
+    """The next card: as a fragment, or by going to the page of it.
+
+    `graded` is the grade that the showing had already which was graded once more.
+    """
     if not is_htmx(desk.request):
-        pairs = {"card": wish.card, "leech": leech.card.id if leech else ""}
+        pairs = {
+            "card": wish.card,
+            "leech": leech.card.id if leech else "",
+            "graded": graded or "",
+        }
         more = urlencode({name: value for name, value in pairs.items() if value})
         join = "&" if wish.query else "?"
         address = f"/flashcards{wish.query}{join}{more}" if more else wish.address
         return RedirectResponse(address, 303)
-    table = lay(desk, wish)
-    return page(
-        desk.request,
-        "flashcards/_desk.html",
-        table=dataclasses.replace(table, undo=undo or undoable(desk), leech=leech),
-        wish=wish,
+    table = dataclasses.replace(
+        lay(desk, wish),
+        undo=undo or undoable(desk),
+        leech=leech,
+        already=grade_words(graded),
     )
+    status = 409 if graded else 200
+    response = page(
+        desk.request, "flashcards/_desk.html", status=status, table=table, wish=wish
+    )
+    if graded:  # whatever part of the desk had asked
+        response.headers["HX-Retarget"] = "#desk"
+    return response
+
+
+def grade_words(rating: int) -> str:
+    """The name of a grade; empty for none."""
+    return GRADES[rating - 1] if rating else ""
 
 
 def undoable(desk: Desk) -> int:

@@ -32,7 +32,7 @@ from app.web.clock import milliseconds
 
 # A learning step of some minutes is not waited for when nothing else is due.
 _AHEAD = dt.timedelta(minutes=20)
-_GRADES = ("Again", "Hard", "Good", "Easy")
+GRADES = ("Again", "Hard", "Good", "Easy")
 _OFFER = 5
 
 
@@ -114,6 +114,7 @@ class Table:
     """The whole desk: `turn` or `rest`, and what of the day is done and left.
 
     `graded` counts the grades of the day: it grows with each, whatever comes back.
+    `already` names the grade of a showing that was to be graded once more.
     """
 
     done: int
@@ -125,6 +126,7 @@ class Table:
     rest: Rest | None
     undo: int = 0
     leech: Found | None = None
+    already: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -141,8 +143,13 @@ class Stack:
     left: Left
 
 
-def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
-    """Lay out the desk: the most urgent card, or why there is none."""
+def lay(
+    desk: Desk, wish: Wish, *, show: bool = False, since: int = 0, token: str = ""
+) -> Table:
+    """Lay out the desk: the most urgent card, or why there is none.
+
+    `token` says which showing of the card it is, where that was shown before.
+    """
     stack = stack_of(desk, wish.topic, wish.more)
     done, held = stack.queue.finished, _chosen(desk, wish, stack)
     left = max(stack.left.cards, 1) if held else 0
@@ -152,7 +159,9 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0) -> Table:
         left=left,
         graded=stack.queue.graded,
         counters=counters_of(stack.left, _kind(held, stack) if held else ""),
-        turn=turn_of(desk, held, show=show, since=since) if held else None,
+        turn=(
+            turn_of(desk, held, show=show, since=since, token=token) if held else None
+        ),
         rest=None if held else _rest(desk, stack.queue, stack.limits),
     )
 
@@ -278,14 +287,14 @@ def mark_of(learner: CurrentLearnerValue) -> str:
     return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
 
 
-def turn_of(desk: Desk, held: Held, *, show: bool, since: int) -> Turn:
+def turn_of(desk: Desk, held: Held, *, show: bool, since: int, token: str = "") -> Turn:
     """A card as the desk shows it; with the grades once its answer is shown."""
     found = find_card(desk, held.card)
     card, sources = found.card, desk.library.sources
     return Turn(
         card=card,
         held=held,
-        token=token_of(held.card, held.turns),
+        token=token or token_of(held.card, held.turns),
         who=mark_of(desk.learner),
         since=since or milliseconds(desk.now),
         note=note_of(held, desk.day, found.origin),
@@ -305,9 +314,7 @@ def _buttons(desk: Desk, held: Held) -> tuple[Button, ...]:
     exam = desk.learner.exam_day
     return tuple(
         Button(rating, words, interval_words(before_exam(outcome, exam), asked))
-        for rating, (words, outcome) in enumerate(
-            zip(_GRADES, outcomes, strict=True), 1
-        )
+        for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 
 

@@ -13,6 +13,7 @@ from app.flashcards.review_table import known
 from app.flashcards.store import own
 from app.learners.desk import Desk
 from app.questions.asking import first_words
+from app.questions.phrases import fold_text, split_query
 from app.scheduling import LEECH
 
 MOST = 50
@@ -31,7 +32,7 @@ class Matches:
 
 def search_cards(desk: Desk, query: str) -> Matches:
     """The first cards with every word, in any order: added ones, then the course's."""
-    words = query.casefold().split()[:_MOST_WORDS]
+    words = split_query(query)[:_MOST_WORDS]
     if not words:
         return Matches("", (), more=False)
     names = list(itertools.islice(_names(desk, words), MOST + 1))
@@ -65,7 +66,7 @@ def _text(library: Library, card: str) -> str:
         course = library.cards[card]
         title = library.topics[course.topic].title
         parts = [course.front.plain, course.back.plain, title, *course.tags]
-    return " ".join(parts).casefold()
+    return fold_text(" ".join(parts))
 
 
 def _has(text: str, words: list[str]) -> bool:

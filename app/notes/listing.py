@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from app.content.live.library import Library
 from app.content.model import Topic
+from app.questions.phrases import fold_text, split_query
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def leaves(library: Library, written: Sequence[Written]) -> tuple[Leaf, ...]:
 
 def found_in(listed: Sequence[Leaf], query: str) -> tuple[Leaf, ...]:
     """The notes in which every word of the query stands, titles included."""
-    words = query.casefold().split()
+    words = split_query(query)
     found = []
     for leaf in listed:
         places = tuple(
@@ -72,7 +73,7 @@ def found_in(listed: Sequence[Leaf], query: str) -> tuple[Leaf, ...]:
 
 
 def _holds(text: str, words: Sequence[str]) -> bool:
-    folded = text.casefold()
+    folded = fold_text(text)
     return all(word in folded for word in words)
 
 

@@ -1,8 +1,10 @@
 """From a drawn question and a raw response to a verdict."""
 
+import dataclasses
+
 from app.questions import kinds
 from app.questions.model import Variant
-from app.questions.verdict import Raw, Unreadable, Verdict
+from app.questions.verdict import Mark, Raw, Unreadable, Verdict, only, written
 
 
 def grade(variant: Variant, raw: Raw) -> Verdict | Unreadable:
@@ -19,3 +21,21 @@ def unanswered(variant: Variant) -> Verdict:
     """The solution of a question that was left open, as a verdict without points."""
     verdict = grade(variant, kinds.of(variant).anything(variant.answer))
     return Verdict(0.0, {}) if isinstance(verdict, Unreadable) else verdict.withheld
+
+
+def unread(variant: Variant, raw: Raw, why: Unreadable) -> Verdict:
+    """The solution beside an answer that could not be read, which earns no points."""
+    verdict = unanswered(variant)
+    typed = only(raw, "answer")
+    return dataclasses.replace(
+        verdict,
+        marks=tuple(_as_entered(mark, raw) for mark in verdict.marks),
+        said=f"“{typed}”" if typed else "",
+        unreadable=why.message,
+    )
+
+
+def _as_entered(mark: Mark, raw: Raw) -> Mark:
+    """A part of the solution with what was entered there."""
+    entered = [v for name, v in raw.items() if name.endswith(f".{mark.key}") and v]
+    return dataclasses.replace(mark, given=written(entered[0][0])) if entered else mark

@@ -59,7 +59,8 @@ class Kind(abc.ABC, Generic[A]):
     one there; `fields` are the names that the form sends, or their beginnings up to a
     dot. `listed` is the field of the answer with the options of which each has a key,
     `chosen` whether an answer names some of these, and `least` how many of them a
-    question of a mock exam has. `in_parts` is whether a part of the answer can count,
+    question of a mock exam has. `independent` is whether each field of its form is an
+    answer of its own. `in_parts` is whether a part of the answer can count,
     `credits` by which rules, `weighed` whether an option may be worth a part of the
     mark, `of_exam` whether the real exam has the kind. What cannot
     stand in exams or come back as a card says so.
@@ -77,6 +78,7 @@ class Kind(abc.ABC, Generic[A]):
     least: ClassVar[int] = 0
     several: ClassVar[bool] = False
     boxed: ClassVar[bool] = True
+    independent: ClassVar[bool] = False
     in_parts: ClassVar[bool] = False
     credits: ClassVar[tuple[str, ...]] = ("off", "each")
     weighed: ClassVar[bool] = False

@@ -57,6 +57,25 @@ def remove_invisible(text: str) -> str:
     return "".join(a + b for a, b in zip(bare, [*joiners, ""], strict=True))
 
 
+def fold_text(text: str) -> str:
+    """A text as searches compare it: what is seen of it, in small letters.
+
+    >>> fold_text("«Pre\u00adFILL»")
+    '"prefill"'
+    """
+    return remove_invisible(text).translate(_QUOTES).casefold()
+
+
+def split_query(query: str) -> list[str]:
+    """The words of a search as `fold_text` has them, without quotes around them.
+
+    >>> split_query("„KV cache“")
+    ['kv', 'cache']
+    """
+    words = (word.strip("\"'") for word in fold_text(query).split())
+    return [word for word in words if word]
+
+
 def _plain(words: str, case_sensitive: bool) -> str:
     # The acute accent that stands alone is a quote; NFKC would make a space of it.
     plain = unicodedata.normalize("NFKC", words.translate(_QUOTES))

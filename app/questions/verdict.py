@@ -42,6 +42,7 @@ class Verdict:
     `wanted` put the answer given and the right one in words; `feedback` belongs to
     the whole answer (a foreseen wrong number). `near` is a sentence for an answer
     that deserves another try with the same numbers before the solution is shown.
+    `unreadable` says why an answer that was given in an exam could not be judged.
     """
 
     score: float
@@ -51,6 +52,7 @@ class Verdict:
     wanted: str = ""
     feedback: Text = NO_TEXT
     near: str = ""
+    unreadable: str = ""
 
     @property
     def result(self) -> Result:

@@ -13,7 +13,7 @@ from app.estimator import registry
 from app.instruments.forms import instrument
 from app.instruments.readings import Reading
 from app.questions import kinds
-from app.questions.grading import grade, unanswered
+from app.questions.grading import grade, unanswered, unread
 from app.questions.kind import Kind
 from app.questions.model import Question, Variant
 from app.questions.variants import draw
@@ -139,8 +139,10 @@ def _as_it_was(db: Session, library: Library, given: Given) -> Judged:
     if not given.raw:
         return Judged(variant, unanswered(variant))
     verdict = grade(variant, given.raw)
-    if isinstance(verdict, Unreadable):  # the rules have changed since
+    if isinstance(verdict, Unreadable) and given.score:  # the rules have changed since
         verdict = Verdict(score=given.score, parsed={})
+    elif isinstance(verdict, Unreadable):  # in an exam, where nobody was there to ask
+        verdict = unread(variant, given.raw, verdict)
     return Judged(variant, verdict)
 
 

@@ -1,8 +1,10 @@
 """Refusals and faults as answers: a page, a fragment, or JSON under /api/."""
 
+import dataclasses
 import logging
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -17,6 +19,14 @@ from app.web.render import is_htmx, page
 
 _log = logging.getLogger("headroom")
 _NOWHERE = "There is no page at this address."
+# The same can be sent again in a moment: too often, busy, full.
+_NOT_NOW = {429, 503, 507}
+# What a form says of itself beside what somebody entered.
+_UNSAID = {
+    *("age", "back", "context", "go", "hints", "move", "place", "revision", "run"),
+    *("seed", "settled", "shown", "since", "token", "who"),
+}
+_MOST_FIELDS = 500
 _LONGEST = 80  # characters of an input that an answer repeats
 # What people call the fields in which they choose or write something.
 _LABELS = {
@@ -78,9 +88,11 @@ def answer(
     `onward` is an address and the words of the link to it.
     """
     path: str = request.scope["path"]
-    if path.removeprefix(request.scope.get("root_path", "")).startswith("/api/"):
+    below = path.removeprefix(request.scope.get("root_path", ""))
+    if below.startswith("/api/"):
         return JSONResponse({"problems": problems, "hint": hint}, status)
     fragment = is_htmx(request)
+    again = status in _NOT_NOW and not fragment
     response = page(
         request,
         "shared/_problems.html" if fragment else "shared/error.html",
@@ -89,11 +101,35 @@ def answer(
         hint=hint,
         onward=onward,
         code=status,
+        entered=_entered(request) if again else [],
+        action=f"{below}?{request.url.query}" if request.url.query else below,
     )
     if fragment and status != 422:
         # Said above what is on show, which stays: nothing typed may be lost to it.
         response.headers["HX-Reswap"] = "afterbegin show:top"
     return response
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Entered:
+    """A field of a form that was sent; `label` is empty for what nobody entered."""
+
+    name: str
+    value: str
+    label: str
+
+
+def _entered(request: Request) -> list[_Entered]:
+    """The fields of the form that could not be taken, to be sent once more."""
+    body: bytes = getattr(request.state, "form", b"")
+    try:
+        pairs = parse_qsl(body.decode(), True, max_num_fields=_MOST_FIELDS)
+    except ValueError:  # no form of ours
+        return []
+    return [
+        _Entered(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n))
+        for n, v in pairs
+    ]
 
 
 def _refused(request: Request, error: Exception) -> Response:

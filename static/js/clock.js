@@ -7,11 +7,7 @@
   const said = document.getElementById("clock-said");
   const home = `${new URL("../..", document.currentScript.src).pathname}exams`;
   const age = Number(document.getElementById("kept").dataset.age || 0); // of a kept copy
-  // By the clock on the wall: all others stand still while the machine sleeps. A page of
-  // the history says what was left when it was new, so it asks what the last one knew.
-  const key = `end.${clock.dataset.over}`;
-  const [visit] = performance.getEntriesByType("navigation");
-  const known = visit?.type === "back_forward" && Number(sessionStorage.getItem(key));
+  // By the clock on the wall: all others stand still while the machine sleeps.
   let end, last = Infinity;
   box.addEventListener("toggle", () =>
     (document.cookie = `clock=hidden; path=${home}; max-age=${box.open ? 0 : 86400}; samesite=lax`));
@@ -25,19 +21,17 @@
     if (left === 0 && last > 0) setTimeout(() => location.assign(clock.dataset.over), 1500);
     last = left;
   };
-  const set = (to) => {
-    end = to;
-    sessionStorage.setItem(key, end);
+  const set = (seconds) => {
+    end = Date.now() + seconds * 1000;
     tick();
   };
-  set(known || Date.now() + (Number(clock.dataset.left) - age) * 1000);
+  set(Number(clock.dataset.left) - age);
   setInterval(tick, 1000);
   for (const name of ["visibilitychange", "focus", "pageshow"]) addEventListener(name, tick, true);
   // Each answer of the server says what is left, should the clock on the wall be wrong.
   const learn = (html) => {
-    const left = /data-seconds="(\d+)"/.exec(html);
-    const to = Date.now() + Number(left?.[1]) * 1000;
-    if (Math.abs(to - end) > 2000) set(to);
+    const seconds = Number(/data-seconds="(\d+)"/.exec(html)?.[1]);
+    if (Math.abs(Date.now() + seconds * 1000 - end) > 2000) set(seconds);
   };
   document.addEventListener("htmx:afterRequest", ({ detail }) => learn(detail.xhr.responseText));
   document.addEventListener("sent", ({ detail }) => learn(detail.html));

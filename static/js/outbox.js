@@ -5,16 +5,19 @@
   "use strict";
   const [PREFIX, root] = ["outbox.", new URL("../..", document.currentScript.src).pathname];
   const waits = [5, 10, 20, 40, 60]; // seconds until the next try
+  const page = `${Date.now()}.${Math.random()}`;
+  const own = (to) => `${PREFIX}${to}~${page}`; // of an answer of this page
   let [timer, tries] = [0, 0];
+  let why = ""; // it was not taken, in the words of the server
   let sent = []; // of what had to wait
   let lost = false;
 
-  const random = (size) => crypto.getRandomValues(new BigUint64Array(size)).join("");
   const read = (key) => JSON.parse(localStorage.getItem(key));
   const keys = () => Object.keys(localStorage).filter((k) => k.startsWith(PREFIX)).sort();
   const waiting = () => keys().filter((key) => !read(key)?.refusal);
   const graded = () => read("graded") || {};
-  const note = (grades) => localStorage.setItem("graded", JSON.stringify(grades));
+  const note = (grades) => // the newest of them
+    localStorage.setItem("graded", JSON.stringify(Object.fromEntries(Object.entries(grades).slice(-500))));
 
   const some = (items) =>
     ["grade", "answer"]
@@ -24,11 +27,15 @@
       .join(" and ");
   const paint = () => {
     const wait = waiting().map(read).filter(Boolean);
-    const said = keys().filter((key) => read(key)?.refusal).map((key) =>
-      notice("bad", "alert", "Not counted:", read(key).refusal,
-        "Put away", () => { localStorage.removeItem(key); paint(); }));
+    const told = keys().filter((key) => read(key)?.refusal);
+    const said = [...new Set(told.map((key) => read(key).refusal))].map((refusal) => {
+      const same = told.filter((key) => read(key).refusal === refusal);
+      const kind = read(same[0]).saved ? ["warn", "tight", "Saved."] : ["bad", "alert", "Not counted:"];
+      const away = () => { same.forEach((key) => localStorage.removeItem(key)); paint(); };
+      return notice(...kind, same.length > 1 ? `${refusal} (${same.length} times)` : refusal, "Put away", away);
+    });
     if (wait.length)
-      said.push(notice("warn", "off", "No answer from the server.",
+      said.push(notice("warn", "off", why || "No answer from the server.",
         `${some(wait)} ${wait.length === 1 ? "waits" : "wait"} in this browser to be sent.` +
           (document.querySelector("[data-left]") ? " The clock goes on." : ""), "Try now", () => send()));
     else if (sent.length) said.push(notice("good", "check", "Back.", `${some(sent)} saved.`));
@@ -46,12 +53,16 @@
   const isFinal = (answer) =>
     answer.headers.has("x-request-id") && answer.status < 500 &&
     ![408, 425, 429].includes(answer.status);
+  const words = (html, which) =>
+    new DOMParser().parseFromString(html, "text/html").querySelector(which)?.textContent.replace(/\s+/g, " ").trim();
   const refusal = ({ status }, html) =>
-    new DOMParser().parseFromString(html, "text/html").querySelector("[role=alert] p, [role=alert]")
-      ?.textContent.replace("Not counted:", "").trim() || `${status}`;
-  const settle = (key, text, refused) => {
+    words(html, "[role=alert] p, [role=alert]")?.replace("Not counted:", "").trim() || `${status}`;
+  // What has to be told of an answer that was taken, unless its own page does so.
+  const told = ({ what, to }, html) =>
+    (what === "answer" && !document.querySelector(`form[action="${to}"]`) && words(html, "[data-told]")) || "";
+  const settle = (key, text, { refused, saved }) => {
     if (localStorage.getItem(key) !== text) return false; // changed meanwhile: send that too
-    if (refused) localStorage.setItem(key, JSON.stringify({ ...JSON.parse(text), refusal: refused }));
+    if (refused) localStorage.setItem(key, JSON.stringify({ ...JSON.parse(text), refusal: refused, saved }));
     else localStorage.removeItem(key);
     return true;
   };
@@ -63,22 +74,25 @@
       const text = localStorage.getItem(key);
       const item = JSON.parse(text);
       const name = `/${key}/${item.at}`;
-      const known = await (await ledger?.match(name))?.text();
+      const known = await (await ledger?.match(name))?.json();
       if (known !== undefined) { settle(key, text, known); continue; }
       const answer = await post(item).catch(() => null);
+      const html = (await answer?.text().catch(() => "")) ?? "";
       if (!answer || !isFinal(answer)) {
         lost = true;
-        timer = setTimeout(send, 1000 * waits[Math.min(tries++, waits.length - 1)]);
+        why = answer?.headers.has("x-request-id") ? refusal(answer, html).replace(/^\d+$/, "") : "";
+        const after = Math.min(300, Number(answer?.headers.get("retry-after")) || 0);
+        timer = setTimeout(send, 1000 * Math.max(after, waits[Math.min(tries++, waits.length - 1)]));
         return;
       }
       tries = 0;
-      const html = await answer.text().catch(() => "");
-      const refused = answer.ok ? "" : refusal(answer, html);
-      await ledger?.put(name, new Response(refused)).catch(() => {});
+      const outcome = { refused: answer.ok ? told(item, html) : refusal(answer, html), saved: answer.ok };
+      await ledger?.put(name, Response.json(outcome)).catch(() => {});
       for (const old of (await ledger?.keys())?.slice(0, -50) ?? []) await ledger.delete(old);
-      if (!settle(key, text, refused)) continue;
-      if (answer.ok && lost) sent.push(item);
-      document.dispatchEvent(new CustomEvent("sent", { detail: { to: item.to, html } }));
+      if (!settle(key, text, outcome)) continue;
+      if (answer.ok && lost && !item.quiet) sent.push(item);
+      const detail = { to: item.to, html, own: key === own(item.to) && item.body };
+      document.dispatchEvent(new CustomEvent("sent", { detail }));
     }
   };
   // One tab sends, the others wait and find nothing; without locks a token that comes
@@ -98,19 +112,25 @@
   window.outbox = {
     graded,
     note,
-    keep(item, name = `${Date.now()}.${random(1)}`) {
-      const body = item.what === "answer" ? item.body : Object.entries({ token: random(2), ...item.body });
-      localStorage.setItem(PREFIX + name, JSON.stringify({ ...item, body, at: Date.now() }));
+    // An answer takes the place of what this page kept before, and of no other page's:
+    // each says what was changed on it.
+    keep(item) {
+      const answer = item.what === "answer";
+      const name = answer ? own(item.to) : `${PREFIX}${Date.now()}.${Math.random()}`;
+      const body = answer ? item.body : Object.entries(item.body);
+      localStorage.setItem(name, JSON.stringify({ ...item, body, at: Date.now() }));
       if (item.showing) note({ ...graded(), [item.showing]: item.body.rating });
       sent = [];
       return send();
     },
-    waits: (name) => read(PREFIX + name)?.body,
-    forget: (name) => localStorage.removeItem(PREFIX + name),
+    waits: (to) => waiting().filter((key) => key.startsWith(`${PREFIX}${to}~`)).map(read)
+      .sort((a, b) => a.at - b.at).at(-1)?.body,
+    mine: (to) => read(own(to))?.body,
+    forget: (to, before) => read(own(to))?.at < before && localStorage.removeItem(own(to)),
     // A form whose request got no answer: <form data-later="grade">. What stands in its
     // place meanwhile is the template that the form names.
     take({ elt, requestConfig: { path, formData, triggeringEvent } }) {
-      if (elt.dataset.later === "answer") return this.keep({ what: "answer", to: path, body: [...formData] }, path);
+      if (elt.dataset.later === "answer") return this.keep({ what: "answer", to: path, body: [...formData] });
       const body = Object.fromEntries(formData);
       body.given = Math.round(Date.now() - performance.now() + triggeringEvent.timeStamp);
       delete body.since; // by the clock of the server
@@ -120,8 +140,20 @@
       elt.replaceWith(instead);
     },
   };
+  // Cards that were graded with a network are not shown once more without one.
+  document.addEventListener("htmx:afterRequest", ({ detail: { successful, requestConfig } }) => {
+    if (requestConfig.elt.dataset.later !== "grade" || !successful) return;
+    const { who, token, rating } = Object.fromEntries(requestConfig.formData);
+    note({ ...graded(), [`${who}/${token}`]: Number(rating) });
+  });
   addEventListener("online", () => { tries = 0; send(); });
-  addEventListener("storage", (event) => event.key?.startsWith(PREFIX) && paint());
+  addEventListener("storage", ({ key, oldValue, newValue }) => {
+    if (!key?.startsWith(PREFIX)) return;
+    paint();
+    const { to, body } = JSON.parse(oldValue) ?? {};
+    const done = key === own(to) && (!newValue || JSON.parse(newValue).refusal); // by another tab
+    if (done) document.dispatchEvent(new CustomEvent("sent", { detail: { to, html: "", own: body } }));
+  });
   addEventListener("load", () => {
     navigator.serviceWorker?.register(`${root}sw.js`);
     lost = waiting().length > 0;

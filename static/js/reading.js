@@ -5,6 +5,13 @@
     const field = event.target.id === "found" && document.getElementById("q");
     if (field) history.replaceState(history.state, "", `?q=${encodeURIComponent(field.value)}`);
   });
+  // A page of the history is as it was then. Where what was done since matters, it is
+  // asked for anew.
+  const [visit] = performance.getEntriesByType("navigation");
+  addEventListener("pageshow", ({ persisted }) => {
+    const old = persisted || visit?.type === "back_forward";
+    if (old && document.querySelector("[data-fresh]")) location.reload();
+  });
   // The section that is being read, in the list beside the text.
   const heads = [...document.querySelectorAll(".prose > h2[id]")];
   const locate = () => {

@@ -1,6 +1,10 @@
 // No answer: say so, keep the inputs, gray what is shown, try again.
 {
   const waits = [5, 10, 20, 40, 60];
+  // Not now: the server or its proxy is away, busy or full. What is kept in the browser
+  // waits as well where this browser has sent too much at once, or too slowly.
+  const away = ({ status }) => [502, 503, 504, 507].includes(status);
+  const soon = (elt, xhr) => "later" in elt.dataset && (away(xhr) || [408, 425, 429].includes(xhr.status));
   const lost = new WeakMap();
   const fresh = new WeakMap();
   const forget = (element) => {
@@ -47,16 +51,17 @@
   };
   document.addEventListener("htmx:sendError", lose);
   document.addEventListener("htmx:timeout", lose);
-  // Only this server names its answers. Its own words are shown, where somebody asked.
-  const isOurs = ({ requestConfig: { elt }, xhr }) => xhr.status === 503 &&
-    xhr.getResponseHeader("x-request-id") && !("later" in elt.dataset || "quiet" in elt.dataset);
-  document.addEventListener("htmx:responseError", (event) =>
-    [502, 503, 504].includes(event.detail.xhr.status) && !isOurs(event.detail) && lose(event));
+  document.addEventListener("htmx:responseError", (event) => {
+    const { elt, xhr } = event.detail;
+    if (away(xhr) || soon(elt, xhr)) lose(event);
+  });
   document.addEventListener("htmx:beforeRequest", (event) => clearInterval(lost.get(event.detail.elt)?.timer));
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { target, requestConfig, xhr } = event.detail;
-    if (xhr.status >= 400 && "quiet" in requestConfig.elt.dataset) return (event.detail.shouldSwap = false);
-    if (isOurs(event.detail)) event.detail.shouldSwap = true;
+    if ((xhr.status >= 400 && "quiet" in requestConfig.elt.dataset) || soon(requestConfig.elt, xhr)) {
+      event.detail.shouldSwap = false;
+      return;
+    }
     forget(requestConfig.elt);
     for (const old of target.querySelectorAll(":scope > .problems")) old.remove();
     fresh.set(target, new Date().toTimeString().slice(0, 5));

@@ -82,17 +82,3 @@ def test_the_server_is_right_where_the_clock_on_the_wall_is_not(exam: Page) -> N
 
     expect(exam.locator("#saved")).to_contain_text("Saved")
     assert minutes(exam) in (whole, whole - 1)
-
-
-def test_a_page_of_the_history_shows_the_time_of_now(exam: Page) -> None:
-    whole = minutes(exam)
-    exam.keyboard.press("j")
-    expect(exam).to_have_url(re.compile("/questions/2$"))
-    sleep(exam, 20)
-    exam.evaluate("window.dispatchEvent(new Event('focus'))")
-
-    exam.go_back()
-
-    expect(exam).to_have_url(re.compile("/questions/1$"))
-    exam.evaluate("window.dispatchEvent(new Event('focus'))")
-    assert minutes(exam) in (whole - 20, whole - 21)

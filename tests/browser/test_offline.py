@@ -432,7 +432,7 @@ def entered(page: Page) -> str:
     return str(
         page.evaluate(
             "[...new FormData(document.querySelector('main form'))]"
-            ".filter(([name]) => !['since', 'flag', 'strike', 'go'].includes(name))"
+            ".filter(([name]) => !/^(since|shown|flag|strike|go)$/.test(name))"
             ".map(([name, value]) => `${name}=${value}`).sort().join('&')"
         )
     )

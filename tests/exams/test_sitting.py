@@ -22,14 +22,16 @@ def test_a_paper_is_drawn_by_the_blueprint_and_waits_to_be_answered(rosa) -> Non
     assert "Right" not in page.replace("Right now", "").replace("No right", "")
 
 
-def test_every_change_is_kept_when_it_is_made(htmx) -> None:
+def test_every_change_is_kept_when_it_is_made(htmx, right) -> None:
     sitting = begin(htmx)
+    number, fields = next(iter(right().items()))
 
-    saved = save(htmx, sitting, 2, answer="x", flag="yes")
+    saved = save(htmx, sitting, number, **fields, flag="yes")
 
     assert saved.status_code == 200
     assert "Saved" in saved.text
-    assert "2, answered, flagged" in htmx.get(f"{sitting}/questions/1").text
+    page = htmx.get(f"{sitting}/questions/1").text
+    assert f"{number}, answered, flagged" in page
 
 
 def test_a_unit_beside_an_empty_field_is_no_answer(rosa, session) -> None:
@@ -232,9 +234,10 @@ def test_the_target_of_the_settings_stands_in_the_form(rosa) -> None:
     assert 'name="target" type="text" value="4"' in rosa.get(START).text
 
 
-def test_the_review_lists_what_is_open_and_flagged(rosa) -> None:
+def test_the_review_lists_what_is_open_and_flagged(rosa, right) -> None:
     sitting = begin(rosa)
-    save(rosa, sitting, 3, answer="x", flag="yes")
+    number, fields = next(iter(right().items()))
+    save(rosa, sitting, number, **fields, flag="yes")
 
     every = rosa.get(f"{sitting}/review").text
     open_ones = rosa.get(f"{sitting}/review?show=incomplete").text
@@ -257,12 +260,13 @@ def test_a_question_that_the_paper_lacks_is_404(rosa) -> None:
     assert rosa.get(f"{sitting}/questions/6").status_code == 404
 
 
-def test_the_same_paper_is_found_after_a_restart(app, rosa) -> None:
+def test_the_same_paper_is_found_after_a_restart(app, rosa, right) -> None:
     sitting = begin(rosa)
-    save(rosa, sitting, 1, answer="x")
+    number, fields = next(iter(right().items()))
+    save(rosa, sitting, number, **fields)
     with visit(app) as later:
         later.cookies = rosa.cookies
-        assert "1, answered" in later.get(f"{sitting}/questions/2").text
+        assert f"{number}, answered" in later.get(f"{sitting}/questions/2").text
 
 
 def test_the_counts_beside_the_paper_lead_to_what_they_count(rosa) -> None:

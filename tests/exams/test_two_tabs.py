@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from sqlmodel import Session, select
 
 from app.db.tables import Attempt, Sitting, SittingAnswer, StudyDay
+from app.exams.merging import AnswerState, merge
 from tests.conftest import Clock
 from tests.exams.sitting import answer, begin, finish, kept, save, shown
 from tests.loops import outcome
@@ -43,6 +44,67 @@ def test_an_answer_from_an_older_tab_is_the_answer(
     save(rosa, sitting, 1, **{**older, "answer": "y"})
 
     assert answer(session) == ["y"]
+
+
+def state(*, flagged: bool = False, struck: str = "", **fields: str) -> AnswerState:
+    """A form: each letter of `struck` is an option that was struck out."""
+    return AnswerState({n: [v] for n, v in fields.items()}, flagged, tuple(struck))
+
+
+def test_gaps_that_were_filled_in_two_tabs_are_both_filled() -> None:
+    saved = state(one="x", two="")
+    merged = merge(saved, state(), state(one="", two="y"), newer=True, independent=True)
+
+    assert merged.state.raw == {"one": ["x"], "two": ["y"]}
+    assert merged.told == "stale"
+
+
+@pytest.mark.parametrize("newer", [True, False])
+def test_of_a_gap_that_was_filled_in_two_tabs_one_answer_stays(newer: bool) -> None:
+    saved, shown = state(one="x", two="a"), state(one="", two="a")
+    merged = merge(saved, shown, state(one="y", two="b"), newer=newer, independent=True)
+
+    assert merged.state.raw == {"one": ["y" if newer else "x"], "two": ["b"]}
+    assert merged.told == ("replaced" if newer else "refused")
+
+
+def test_a_unit_that_a_form_proposes_is_no_change() -> None:
+    saved, sent = state(answer="5", unit="MB"), state(answer="", unit="GB")
+
+    assert merge(saved, state(), sent, newer=True, independent=False).state == saved
+    alone = state(answer="5")
+    proposed = state(answer="5", unit="GB")
+    assert not merge(alone, alone, proposed, newer=True, independent=False).changed
+
+
+@pytest.mark.parametrize(
+    ("saved", "shown", "sent", "kept"),
+    [
+        ("ab", "a", "a", "ab"),  # one more elsewhere
+        ("a", "ab", "ab", "a"),  # one less elsewhere
+        ("ab", "a", "ac", "abc"),
+        ("ab", "ab", "b", "b"),
+        ("abc", "ab", "b", "bc"),
+        ("", "", "", ""),
+    ],
+)
+def test_each_strike_is_a_change_of_its_own(
+    saved: str, shown: str, sent: str, kept: str
+) -> None:
+    states = [state(struck=keys) for keys in (saved, shown, sent)]
+
+    merged = merge(*states, newer=False, independent=False)
+
+    assert sorted(merged.state.struck) == sorted(kept)
+
+
+@pytest.mark.parametrize("one", [True, False])
+def test_a_flag_of_another_tab_stays_where_it_was_not_touched(one: bool) -> None:
+    saved, shown = state(flagged=one), state(flagged=not one)
+
+    merged = merge(saved, shown, shown, newer=True, independent=False)
+
+    assert merged.state.flagged is one
 
 
 def test_an_answer_can_be_taken_back_where_it_was_given(

@@ -303,6 +303,14 @@ class TestSearch:
         assert self.found(rosa, "em") == self.found(rosa, "strong") == []
         assert self.found(milo, "leaf") == []
 
+    def test_what_nobody_sees_hides_no_card(self, rosa: TestClient) -> None:
+        data = {"front": "A pre\u00adfill\u200b", "back": "caf\u00e9", "token": "t"}
+        rosa.post("/flashcards/own", data=data)
+
+        for typed in ("prefill", "„prefill“", "pre\u00adfill", "CAFE\u0301", "«café»"):
+            assert len(self.found(rosa, typed)) == 1
+        assert self.found(rosa, "\ufefffront «weights-3»") == ["weights-3"]
+
     def test_questions_that_were_missed_are_found(self, client) -> None:
         assert (
             "No card has all of these words in its text, and nothing else is searched."

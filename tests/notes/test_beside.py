@@ -56,6 +56,7 @@ def test_all_notes_can_be_searched(rosa: TestClient, section: str):
     write(rosa, section, "Sixteen BYTES for the optimizer")
 
     assert "Sixteen" in rosa.get("/notes?q=optimizer+bytes").text
+    assert "Sixteen" in rosa.get("/notes?q=„optim\u00adizer“").text
     nothing = rosa.get("/notes?q=%3Cb%3Ezzz").text
     assert "Sixteen" not in nothing
     assert "No note has “&lt;b&gt;zzz”" in nothing

@@ -106,6 +106,15 @@ def unseen(db: Session, learner_id: int, card: str) -> Held:
     return Held(card, turns=turns)
 
 
+_RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
+
+
+def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
+    """The grade that this showing of a card has already; 0 where it has none."""
+    kept = token_of(learner_id, card, token)
+    return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
+
+
 def record(
     db: Session, learner_id: int, card: Card, grade: Grade, sent: Sent
 ) -> Recorded | None:

@@ -20,7 +20,7 @@ from app.flashcards.forms import (
     Wished,
 )
 from app.flashcards.late_grades import late, refuse_others
-from app.flashcards.onward import onward, undoable, wish_of
+from app.flashcards.onward import grade_words, onward, undoable, wish_of
 from app.flashcards.review_table import Table, Wish, find_card, known, lay, turn_of
 from app.learners.current import writing
 from app.learners.desk import Desk, Reader, desk_of, run_reading, run_writing
@@ -37,36 +37,57 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
     """The desk: the card that is most urgent now, or the one asked for."""
     if wished.card:
         find_card(desk, wished.card)
-    wish = wish_of(desk, wished.topic, wished.more, wished.card)
-    table = lay(desk, wish, show=wished.show, since=wished.since)
+    graded = _rating_of(desk, wished.card, wished.token)
+    wish = wish_of(desk, wished.topic, wished.more, "" if graded else wished.card)
+    show = wished.show and not graded
+    token = wished.token if wish.card else ""
+    table = lay(desk, wish, show=show, since=wished.since, token=token)
     leech = known(desk, [wished.leech]).get(wished.leech)
+    already = grade_words(graded or wished.graded)
     return desk.page(
         "flashcards/index.html",
-        table=dataclasses.replace(table, undo=undoable(desk), leech=leech),
+        table=dataclasses.replace(
+            table, undo=undoable(desk), leech=leech, already=already
+        ),
         wish=wish,
         empty=not desk.library.cards and _is_bare(table),
     )
 
 
 @router.get("/{card}/answer")
-def answer(desk: Reader, card: str, wished: Wished) -> HTMLResponse:
+def answer(desk: Reader, card: str, wished: Wished) -> Response:
     """The card with its answer and the four grades, as a fragment."""
-    held = store.find(desk.db, desk.learner.id, find_card(desk, card).card.id)
+    name = find_card(desk, card).card.id
+    if graded := _rating_of(desk, name, wished.token):
+        return onward(desk, wish_of(desk, wished.topic, wished.more), graded=graded)
+    held = store.find(desk.db, desk.learner.id, name)
+    token, since = wished.token, wished.since
     return page(
         desk.request,
         "flashcards/_turn.html",
-        turn=turn_of(desk, held, show=True, since=wished.since),
+        turn=turn_of(desk, held, show=True, since=since, token=token),
         wish=Wish(wished.topic, wished.more),
     )
 
 
+def _rating_of(desk: Desk, card: str, token: str) -> int:
+    """The grade that a showing of a card has already; 0 for none."""
+    if not token or not desk.learner.id:
+        return 0
+    return store.find_rating(desk.db, desk.learner.id, card, token)
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Graded:
-    """What the desk says after a grade: the number to undo, a card that fails often."""
+    """What the desk says after a grade: the number to undo, a card that fails often.
+
+    `graded` is the grade that this showing had already.
+    """
 
     wish: Wish
     undo: int = 0
     leech: Found | None = None
+    graded: int = 0
 
 
 async def review(request: Request) -> Response:
@@ -86,7 +107,12 @@ async def review(request: Request) -> Response:
         after = await desk_of(request, learner, db)
         # In a thread: on some days the first grade waits for the plan of the day.
         return await run_in_threadpool(
-            onward, after, done.wish, undo=done.undo, leech=done.leech
+            onward,
+            after,
+            done.wish,
+            undo=done.undo,
+            leech=done.leech,
+            graded=done.graded,
         )
 
 
@@ -101,10 +127,12 @@ def _grade(desk: Desk, card: str, graded: GradeForm) -> _Graded:
     refuse_others(desk, graded.who)
     wish = wish_of(desk, graded.topic, graded.more)
     grade = Grade(graded.rating, desk.now, desk.day, desk.learner.retention)
-    sent = store.Sent(graded.token, _looked(desk, graded.since))
-    done = store.record(desk.db, desk.learner.id, found.card, grade, sent)
-    leech = done is not None and done.lapsed and is_leech(done.standing.lapses)
-    return _Graded(wish, done.number if done else 0, found if leech else None)
+    submission = store.Sent(graded.token, _looked(desk, graded.since))
+    done = store.record(desk.db, desk.learner.id, found.card, grade, submission)
+    if done is None:
+        return _Graded(wish, graded=_rating_of(desk, found.card.id, graded.token))
+    leech = done.lapsed and is_leech(done.standing.lapses)
+    return _Graded(wish, done.number, found if leech else None)
 
 
 @router.post("/undo")

@@ -4,6 +4,7 @@ from app.cards.store.log import (
     Held,
     Sent,
     find,
+    find_rating,
     newest,
     record,
     suspend,

@@ -14,6 +14,7 @@ from app.db.insert_once import insert_once
 from app.db.quotas import OWN_CARDS, check_quota
 from app.db.tables import OwnCard, OwnPicture
 from app.questions.faces import Faces
+from app.questions.phrases import fold_text
 from app.web.clock import milliseconds
 
 DECK = "My cards"
@@ -61,10 +62,15 @@ def change_own(db: Session, learner_id: int, card: str, kept: Kept) -> None:
 
 
 _TAG = re.compile(r"<[^<>]*>")
+# Inside of a word these are met: a soft hyphen, zero-width signs, a byte order mark.
+_UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
 
 def search_own(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[str]:
-    """The own cards on which all `words` stand (in lower case), newest first."""
+    """The own cards on which all `words` stand, newest first.
+
+    The words are those of `split_query`.
+    """
     wanted = (
         select(
             col(OwnCard.card), col(OwnCard.front), col(OwnCard.back), col(OwnCard.tags)
@@ -73,13 +79,16 @@ def search_own(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[s
         .order_by(col(OwnCard.id).desc())
     )
     whole = func.lower(col(OwnCard.front) + col(OwnCard.back) + col(OwnCard.tags))
+    for sign in _UNSEEN:
+        whole = func.replace(whole, sign, "")
     for word in words:
         # SQLite knows the lower case of ASCII alone, and & < > are written otherwise.
         if word.isascii() and word.isalnum():
             wanted = wanted.where(whole.contains(word, autoescape=True))
     for card, front, back, tags in db.execute(wanted).yield_per(100):
         text = unescape(_TAG.sub(" ", f"{front} {back}")) + f" {tags}"
-        if all(word in text.casefold() for word in words):
+        folded = fold_text(text)
+        if all(word in folded for word in words):
             yield card
 
 

@@ -86,6 +86,7 @@ class ClozeKind(Kind[Cloze]):
     models = (Cloze, Blank)
     template = "questions/cloze.html"
     boxed = False
+    independent = True
     in_parts = True
     fields = ("blank.",)
     blank = re.compile(r"\[\[[^\[\]\n]+\]\]")

@@ -65,6 +65,7 @@ class MatchKind(Kind[Match]):
     models = (Match, Pair)
     template = "questions/match.html"
     boxed = False
+    independent = True
     in_parts = True
     credits = ("off", "net", "coverage", "each")
     fields = ("pair.",)

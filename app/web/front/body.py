@@ -7,6 +7,7 @@ the queue of writers or a connection of the pool meanwhile.
 import asyncio
 import contextlib
 import dataclasses
+import io
 import tempfile
 from collections.abc import AsyncIterator, Mapping
 from typing import IO
@@ -107,6 +108,16 @@ class Intake:
         except TimeoutError:
             words = "The rest of the request did not arrive in time. Send it again."
             raise HTTPException(408, words, {"connection": "close"}) from None
+
+
+async def read_form(receive: Receive) -> tuple[bytes, Receive]:
+    """The body of a form, and a `receive` that gives it once more."""
+    body = b""
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            return body, _replayed(io.BytesIO(body), receive)
 
 
 def _replayed(kept: IO[bytes], receive: Receive) -> Receive:

@@ -6,7 +6,7 @@ PostgreSQL cannot keep NUL, file systems end a name at it, and no browser sends 
 from fastapi import HTTPException
 from starlette.types import Message, Receive
 
-_FORM = b"application/x-www-form-urlencoded"
+FORM = b"application/x-www-form-urlencoded"
 _SIGNS = (b"\0", b"%00")
 _MESSAGE = (
     "A text that was sent holds the character NUL, which no text may hold. "
@@ -26,7 +26,7 @@ def without_null(receive: Receive, kind: bytes) -> Receive:
 
     Files come in other forms and may hold anything.
     """
-    if not kind.lower().startswith(_FORM):
+    if not kind.lower().startswith(FORM):
         return receive
     end = b""
 

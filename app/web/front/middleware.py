@@ -18,8 +18,8 @@ from app.web import errors, health
 from app.web.addresses import RouteNames
 from app.web.compression import BEST_QUALITY, LONG_PAGE, QUALITY, Packed
 from app.web.front.admission import Admission
-from app.web.front.body import Intake
-from app.web.front.characters import refuse_null, without_null
+from app.web.front.body import Intake, read_form
+from app.web.front.characters import FORM, refuse_null, without_null
 from app.web.front.course_paths import way
 from app.web.front.fair_slots import FairSlots
 from app.web.front.headers import security
@@ -199,7 +199,11 @@ class Front:
             ]
             await stack.enter_async_context(slots.occupy(exchange.client))
             kind = exchange.headers.get(b"content-type", b"")
-            await self._app(inner, without_null(whole, kind), exchange.record)
+            whole = without_null(whole, kind)
+            if exchange.writes and kind.lower().startswith(FORM):
+                # Should the app be busy or full, it comes back with the answer.
+                inner["state"]["form"], whole = await read_form(whole)
+            await self._app(inner, whole, exchange.record)
 
     def _note(self, exchange: Exchange, inner: Scope) -> None:
         seconds = time.perf_counter() - exchange.begun

@@ -1,0 +1,114 @@
+"""A server that cannot write just now: what was given waits in the browser."""
+
+import contextlib
+import re
+import sqlite3
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, Route, expect
+
+from tests.browser.conftest import by_hand, nine_questions
+from tests.browser.server import UNLIMITED, Server
+
+pytestmark = pytest.mark.browser
+SENTENCE = "The database is busy just now."
+NOT_NOW = [503, 507, 429, 502, 504]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("busy")
+    course = nine_questions(folder / "course")
+    with Server(folder / "data", course, **UNLIMITED) as running:
+        yield running
+
+
+def refuse(page: Page, what: str, status: int) -> list[int]:
+    """Let the server refuse what is sent to some addresses; lists the refusals."""
+    refused: list[int] = []
+
+    def answer(route: Route) -> None:
+        refused.append(status)
+        headers = {"x-request-id": "0badcafe", "retry-after": "7"}
+        html = f'<div class="msg bad problems" role="alert"><p>{SENTENCE}</p></div>'
+        kind = "text/html; charset=utf-8"
+        route.fulfill(status=status, headers=headers, body=html, content_type=kind)
+
+    page.route(what, answer)
+    return refused
+
+
+def ratings(server: Server) -> list[int]:
+    with contextlib.closing(sqlite3.connect(server.data / "headroom.db")) as db:
+        rows = db.execute(
+            "SELECT rating FROM review"
+            " WHERE learner_id = (SELECT max(id) FROM learner) ORDER BY id"
+        )
+        return [rating for (rating,) in rows]
+
+
+@pytest.mark.parametrize("status", NOT_NOW)
+def test_a_grade_waits_and_is_sent_again(
+    server: Server, page: Page, status: int
+) -> None:
+    by_hand(page).goto(server.url + "/flashcards")
+    page.request.post(f"{server.url}/settings", form={"name": "Somebody new"})
+    refused = refuse(page, "**/reviews", status)
+    page.keyboard.press(" ")
+    page.locator(".grades").wait_for()
+
+    page.keyboard.press("3")
+
+    expect(page.locator("#outbox")).to_contain_text("1 grade waits in this browser")
+    expect(page.locator("#outbox")).to_contain_text(SENTENCE)
+    assert len(refused) == 2  # the form, and once more at once
+    assert ratings(server) == []
+    page.unroute("**/reviews")
+    page.get_by_role("button", name="Try now").click()
+    expect(page.locator(".ask")).to_be_visible()
+    expect(page.locator("#outbox")).not_to_contain_text("waits")
+    assert ratings(server) == [3]
+
+
+@pytest.mark.parametrize("status", NOT_NOW)
+def test_an_answer_of_an_exam_waits_and_is_sent_again(
+    server: Server, page: Page, status: int
+) -> None:
+    by_hand(page).goto(f"{server.url}/exams/short")
+    page.get_by_role("button", name="Start the clock").click()
+    expect(page).to_have_url(re.compile("/questions/1$"))
+    refuse(page, "**/answers/*", status)
+
+    page.get_by_text("Flag", exact=False).first.click()
+    expect(page.locator("#outbox")).to_contain_text("1 answer waits in this browser")
+    page.keyboard.press("j")
+    expect(page).to_have_url(re.compile("/questions/2$"))
+    expect(page.get_by_label("1, open, flagged")).to_be_visible()
+    expect(page.locator("#outbox")).to_contain_text("1 answer waits in this browser")
+    page.unroute("**/answers/*")
+    page.get_by_role("button", name="Try now").click()
+
+    expect(page.locator("#outbox")).to_contain_text("1 answer saved.")
+    page.goto(page.url.replace("questions/2", "questions/1"))
+    expect(page.locator("input[name=flag]")).to_be_checked()
+
+
+@pytest.mark.parametrize("status", [503, 507])
+def test_any_other_form_keeps_its_inputs_and_is_tried_again(
+    server: Server, page: Page, status: int
+) -> None:
+    by_hand(page).goto(server.url + "/flashcards")
+    page.keyboard.press(" ")
+    page.locator(".grades").wait_for()
+    page.keyboard.press("3")
+    expect(page.locator(".grades")).to_be_hidden()
+    refuse(page, "**/undo", status)
+
+    page.keyboard.press("u")
+
+    expect(page.get_by_role("alert")).to_contain_text("Your inputs are kept.")
+    page.unroute("**/undo")
+    page.get_by_role("button", name="Try now").click()
+    page.wait_for_load_state("networkidle")
+    assert ratings(server) == [3, 0]
