@@ -98,7 +98,8 @@ class Item:
     foreseen answers, or the distractors of an order question, whose `steps` are in
     the right order. `text` is the Markdown of a cloze with a `BLANK` for each of its
     `blanks`, or the back of a card. `topic` is where it
-    comes from; `line` where it stood in its file, from 1.
+    comes from; `line` where it stood in its file, from 1. `use` is “exam” for what is
+    kept for mock exams, `level` “deeper” for what lies beyond the exam.
     """
 
     name: str
@@ -118,6 +119,8 @@ class Item:
     case: bool = False
     reverse: bool = False
     difficulty: int = 3
+    level: str = ""
+    use: str = ""
     objectives: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

@@ -144,6 +144,7 @@ def _converted(
         objectives=question.objectives,
         sources=question.sources,
         tags=question.tags,
+        level=question.level,
         line=draft.line,
     )
     if isinstance(question, Card):
@@ -162,6 +163,7 @@ def _converted(
         mistake=markdown_of(parts.mistake),
         partial=question.partial,
         difficulty=question.difficulty,
+        use=question.use,
         **answer(parts, question, values),
     )
 

@@ -32,6 +32,8 @@ _WORDS = {
     "explanation",
     "mistake",
     "partial",
+    "level",
+    "use",
     "topic",
 }
 _MOST = 100_000
