@@ -137,16 +137,7 @@ def _converted(
 ) -> Item:
     draft, parts = built.written.draft, built.written.parts
     front = markdown_of([draft.heading])
-    common = Item(
-        question.id,
-        "card",
-        front,
-        objectives=question.objectives,
-        sources=question.sources,
-        tags=question.tags,
-        level=question.level,
-        line=draft.line,
-    )
+    common = _common(question, front, draft.line)
     if isinstance(question, Card):
         back = markdown_of([t for t in draft.body if t.type != "hr"])
         twice = draft.comment.word("reverse").lower() in {"yes", "true"}
@@ -165,6 +156,20 @@ def _converted(
         difficulty=question.difficulty,
         use=question.use,
         **answer(parts, question, values),
+    )
+
+
+def _common(item: Question | Card, front: str, line: int) -> Item:
+    """What questions and cards have alike."""
+    return Item(
+        item.id,
+        "card",
+        front,
+        objectives=item.objectives,
+        sources=item.sources,
+        tags=item.tags,
+        level=item.level,
+        line=line,
     )
 
 
