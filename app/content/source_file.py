@@ -13,7 +13,7 @@ from app.content.problems import Problem, failure, problem
 _MOST_SOUGHT = 500_000_000  # characters looked through for the places of problems
 # An id as it stands in a comment of which a part may be missing or misspelled.
 _CLAIMED = re.compile(
-    r"(?:^|[\s<!-])(?:q|id|question)(?:\s*[:=]\s*|[ \t]+)[\"']?"
+    r"(?:^|[\s<!-])(?:q\w?|id|question)(?:\s*[:;=\uff1a]\s*|[ \t]+)[\"']?"
     r"([a-z0-9]+(?:-[a-z0-9]+)*)",
     re.IGNORECASE,
 )

@@ -113,7 +113,7 @@ def reading_room() -> asyncio.Semaphore:
     """Where a request waits that wants to read, before it takes a connection.
 
     It waits on the event loop, which costs nothing. Writers have a room of their own
-    (see `turns`), for who reads may have to write something down beside.
+    (see `writer.turns`), for who reads may have to write something down beside.
     """
     return asyncio.Semaphore(READERS)
 

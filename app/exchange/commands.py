@@ -136,6 +136,9 @@ def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> st
     head = f"{_count(written.carried, 'item')} written."
     if left and form not in CARDS:
         head += f" {_count(left, 'card')} left out; apkg takes them."
+    kept = sum(item.use == "exam" for item in wanted)
+    if kept:
+        head += f" {_count(kept, 'item')} kept for mock exams among them, with answers."
     waiting = sum(_takes(form, item) for item in reading.waiting)
     if waiting:
         head += f" {_count(waiting, 'item')} left out as not live (draft or review)."

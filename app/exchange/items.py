@@ -98,8 +98,9 @@ class Item:
     foreseen answers, or the distractors of an order question, whose `steps` are in
     the right order. `text` is the Markdown of a cloze with a `BLANK` for each of its
     `blanks`, or the back of a card. `topic` is where it
-    comes from; `line` where it stood in its file, from 1. `lost` says what of it was
-    left behind on the way, each a sentence.
+    comes from; `line` where it stood in its file, from 1. `use` is “exam” for what is
+    kept for mock exams, `level` “deeper” for what lies beyond the exam. `lost`
+    says what of it was left behind on the way, each a sentence.
     """
 
     name: str
@@ -119,6 +120,8 @@ class Item:
     case: bool = False
     reverse: bool = False
     difficulty: int = 3
+    level: str = ""
+    use: str = ""
     objectives: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()

@@ -26,7 +26,7 @@ def recall(days: float, stability: float) -> float:
     """The chance (0..1) of knowing a card `days` after its last answer.
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1 (FSRS-6): the closed form of
-    `scheduling.recall`. `stability` S in days.
+    `scheduling.memory.recall`. `stability` S in days.
 
     >>> round(recall(10, 10), 6)
     0.9

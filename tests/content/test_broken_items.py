@@ -5,12 +5,14 @@ written in place of what, and what is said. Nothing is said of what does no harm
 """
 
 import collections
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from app.content.check import check, write
+from app.content.live.library import load
 from tests.content.test_cases import DAY, PAGE, TINY, lay_out, put_back
 
 TABLES = sorted((Path(__file__).parent / "broken").glob("*.toml"))
@@ -60,6 +62,70 @@ def test_what_is_broken_is_told_word_for_word(kind: str, tmp_path: Path) -> None
         put_back(sound, tmp_path)
 
     assert said == {case["cause"]: case["told"] for case in KINDS[kind]["case"]}
+
+
+def items(folder: Path) -> list[str]:
+    """The first words of all that is asked, whatever its id."""
+    course = load(folder).as_authored()
+    fronts = [card.front.plain for card in course.cards.values()]
+    return sorted([q.stem.plain[:20] for q in course.questions.values()] + fronts)
+
+
+@pytest.mark.usefixtures("read_once")
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_item_that_is_left_out_is_an_error(kind: str, tmp_path: Path) -> None:
+    sound, files = lay_out(tmp_path), KINDS[kind].get("files", {})
+    lay(files, tmp_path)
+    whole = items(tmp_path)
+    for case in KINDS[kind]["case"]:
+        if re.search(r"^\S+ E\d\d ", case["told"], re.MULTILINE):
+            continue
+        lay(files, tmp_path)
+        edit(files, case["edits"], tmp_path)
+        assert (case["cause"], len(items(tmp_path))) == (case["cause"], len(whole))
+        put_back(sound, tmp_path)
+
+
+SLIPS = {
+    "no comment": (r"<!-- q:(?s:.*?)-->\n", ""),
+    "another key": ("<!-- q:", "<!-- qq:"),
+    "a semicolon": ("<!-- q:", "<!-- q;"),
+    "an equals sign": ("<!-- q:", "<!-- q ="),
+    "no key": ("<!-- q: ", "<!-- "),
+    "a wide colon": ("<!-- q:", "<!-- q\uff1a"),
+    "a dash": ("<!-- q:", "<!— q:"),
+    "an escape": ("<!-- q:", "\\\\<!-- q:"),
+    "in code": (r"(<!-- q:(?s:.*?)-->)\n", r"`\1`\n"),
+    "indented": ("<!-- q:", "    <!-- q:"),
+    "quoted": ("<!-- q:", "> <!-- q:"),
+    "on the line of its heading": (r"\n<!-- q:", " <!-- q:"),
+    "no hashes": (r"### (.*\n<!-- q:)", r"\1"),
+    "glued hashes": (r"### (.*\n<!-- q:)", r"###\1"),
+    "too many hashes": (r"### (.*\n<!-- q:)", r"####### \1"),
+    "a no-break space": (r"### (.*\n<!-- q:)", "###\u00a0\\1"),
+    "bold": (r"### (.*)\n(<!-- q:)", r"**\1**\n\n\2"),
+}
+
+
+@pytest.mark.usefixtures("read_once")
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_item_that_is_none_any_more_is_an_error(
+    kind: str, tmp_path: Path, subtests: pytest.Subtests
+) -> None:
+    lay_out(tmp_path)
+    files = KINDS[kind].get("files", {})
+    lay(files, tmp_path)
+    whole = items(tmp_path)
+    for name, text in files.items():
+        for slip, (old, new) in SLIPS.items():
+            # Of an exercise without its comment there is nothing left but a heading.
+            if "<!-- q:" not in text or (kind, slip) == ("design", "no comment"):
+                continue
+            with subtests.test(file=name, slip=slip):
+                (tmp_path / name).write_text(re.sub(old, new, text, count=1))
+                errors = [p for p in check(tmp_path, today=DAY) if p.code[0] == "E"]
+                assert errors or items(tmp_path) == whole
+        lay(files, tmp_path)
 
 
 def test_every_cause_is_another_one() -> None:

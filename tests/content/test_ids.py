@@ -273,7 +273,6 @@ def test_a_copy_beside_a_broken_original_is_not_taken_for_it(course: Path) -> No
 
 LOST = {
     "no comment": ("", ""),
-    "another key": ("<!-- q:", "<!-- qq:"),
     "no key": ("<!-- q: w-smaller", "<!-- w-smaller"),
     "a note": ("<!-- q: w-smaller", "<!-- was: w-smaller -->\n\n<!-- partial"),
 }
@@ -293,6 +292,17 @@ def test_an_item_that_lost_its_id_is_given_no_other(course: Path, how: str) -> N
     [told] = [p for p in found if p.code == "E06"]
     assert before[0].split("\n")[told.line - 1] == text.split("\n")[0]
     assert told.hint.startswith("Write q: w-smaller here; or, if this is another item")
+
+
+def test_a_misspelled_key_of_an_id_is_told_and_none_is_written(course: Path) -> None:
+    edit(course, "<!-- q: w-smaller", "<!-- qq: w-smaller")
+    put(course, item(course, "w-grow").replace("w-grow", "w-smaller"), OTHER)
+    before = (course / QUIZ).read_text(), (course / "ids.lock").read_text()
+
+    found = check(course, fix=True, today=DAY)
+
+    assert errors(found) == [("E04", OTHER), ("E01", QUIZ)]
+    assert ((course / QUIZ).read_text(), (course / "ids.lock").read_text()) == before
 
 
 def test_a_misspelled_id_is_not_entered_beside_the_right_one(course: Path) -> None:

@@ -144,3 +144,40 @@ def test_a_link_is_no_tick(sign: str, link: str) -> None:
 
     assert 'href="https://example.org">x</a>' in html_of(page)
     assert {p.code for p in page.problems} == {"E16"}  # the page names no source
+
+
+TASKS = ("- [x] Buy flour\n- [ ] Buy salt\n", "1. [x] Buy flour\n", "* [x] Buy flour\n")
+
+
+@pytest.mark.parametrize("tasks", TASKS)
+@pytest.mark.parametrize("heading", ["## Before you bake\n\n", "### Flour\n\n", ""])
+def test_a_list_of_tasks_on_a_page_stays_one(heading: str, tasks: str) -> None:
+    page = PAGE.replace(
+        "Words before.", f"Words before.\n\n{heading}{tasks}\nAnd so on."
+    )
+    read = parse(page, "topics/widths/concept.md")
+
+    assert "Buy flour" in html_of(read)
+    assert "And so on." in html_of(read)
+    assert "[x] Buy flour" in prose_of(page)
+    assert {p.code for p in read.problems} == {"E16"}  # the page names no source
+    assert not read.unidentified
+
+
+@pytest.mark.parametrize("heading", ["Which is it?", "どれですか\uff1f", "أيهما\u061f"])
+def test_a_ticked_list_below_a_question_is_its_answer(heading: str) -> None:
+    page = PAGE.replace("Words before.", f"### {heading}\n\n{TASKS[0]}")
+    read = parse(page, "topics/widths/concept.md")
+
+    assert "Buy flour" not in html_of(read)
+    assert "E01" in {p.code for p in read.problems}
+
+
+def test_a_heading_of_a_quiz_that_nothing_reads_is_told() -> None:
+    quiz = "### What we meant here\n\nThat the reader knows both.\n\n### Later\n"
+    read = parse(quiz, "topics/widths/quiz.md")
+
+    [told] = read.problems
+    assert (told.code, told.line, told.severity) == ("E01", 1, "error")
+    assert "put all of it between <!-- and -->" in told.hint
+    assert not read.unidentified

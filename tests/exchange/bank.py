@@ -99,7 +99,15 @@ def words(draw: Callable) -> tuple[Option, ...]:
 def items(draw: Callable, *kinds: str) -> Item:
     kind = draw(st.sampled_from(kinds))
     tags = draw(st.lists(BARE, max_size=2, unique=True).map(tuple))
-    common = Item(draw(NAMES), kind, draw(STEMS), explanation=draw(NOTES), tags=tags)
+    common = Item(
+        draw(NAMES),
+        kind,
+        draw(STEMS),
+        explanation=draw(NOTES),
+        tags=tags,
+        level=draw(st.sampled_from(["", "deeper"])) if kind != "card" else "",
+        use=draw(st.sampled_from(["", "exam"])) if kind != "card" else "",
+    )
     return dataclasses.replace(common, **draw(FIELDS[kind]))
 
 

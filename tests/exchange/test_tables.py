@@ -101,11 +101,11 @@ def test_a_word_is_never_taken_for_true(subtests: pytest.Subtests) -> None:
 
 
 def test_a_field_that_is_not_known_is_told_and_null_is_nothing() -> None:
-    row = {"kind": "card", "stem": "?", "explanation": None, "level": 3}
+    row = {"kind": "card", "stem": "?", "explanation": None, "rank": 3}
     reading = read_json(json.dumps({"items": [row]}))
 
     assert reading.items[0].explanation == ""
-    assert [r.reason for r in reading.lost] == ["the field “level” is not read"]
+    assert [r.reason for r in reading.lost] == ["the field “rank” is not read"]
 
 
 def test_a_table_that_a_spreadsheet_saved_again_is_read() -> None:

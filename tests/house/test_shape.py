@@ -209,3 +209,22 @@ def test_our_own_scripts_stay_tiny() -> None:
     # A clock that goes on in a machine that sleeps, keys that are held, and forms that
     # know what was changed in them take 80.
     assert sum(lines.values()) <= 480
+
+
+def test_what_a_comment_refers_to_is_there() -> None:
+    """`module.name` in a comment, and `module.Class` at the head of a template."""
+    known: dict[str, set[str]] = collections.defaultdict(set)
+    for path in MODULES:
+        name = path.parent.name if path.name == "__init__.py" else path.stem
+        for place in {name, *path.relative_to(ROOT).parts[1:-1]}:
+            known[place] |= {name, *re.findall(r"\w+", path.read_text("utf-8"))}
+    stale = []
+    for path in MODULES:
+        said = re.findall(r"[Ss]ee `(\w+)\.(\w+)`", path.read_text("utf-8"))
+        stale += [f"{named(path)} {a}.{b}" for a, b in said if b not in known[a]]
+    for path in (ROOT / "templates").rglob("*.html"):
+        heads = "".join(re.findall(r"(?s)\{#.*?#\}", path.read_text("utf-8")))
+        said = re.findall(r"\ban? (\w+)\.([A-Z]\w+)", heads)
+        stale += [f"{path.name} {a}.{b}" for a, b in said if b not in known[a]]
+
+    assert stale == []

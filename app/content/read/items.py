@@ -23,6 +23,7 @@ from app.content.read.metadata import (
     said_of,
 )
 from app.content.read.parameters import read_computed
+from app.content.rules.answer_lines import check_answer_lines
 from app.content.rules.source_text import check_blocks
 from app.content.source_file import Manuscript
 from app.questions.choosing import choice_type
@@ -65,8 +66,9 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
     if computed:
         templates.protect([draft.heading, *draft.body], computed)
     parts = _sort(draft, sheet)
-    _limit(draft, parts, sheet)
     kind_of = _type(draft, parts, kind, sheet)
+    check_answer_lines(draft, parts, kind_of, sheet)
+    _limit(draft, parts, sheet)
     if not kind_of:
         return None
     _check_taken(draft, parts, kind_of, sheet)

@@ -19,28 +19,48 @@ _ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
 # What is left of a comment whose first characters are missing.
 _COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
 _BLANKS = {kind.name: kind.blank for kind in KINDS.values() if kind.blank}
+_ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 _MOST_SHOWN = 40
 
 
-def answers_in(prose: Sequence[Token]) -> Iterator[range]:
+def answers_in(prose: Sequence[Token], *, page: bool = True) -> Iterator[range]:
     """Where answers stand that belong to no item, each up to the next heading.
 
     They are kept from learners: what is ticked, or is a blank, below a question that
-    lost its comment is its key, and what follows explains it.
+    lost its comment is its key, and what follows explains it. On a `page` a list of
+    tasks may be ticked, too, where nothing asks a question.
     """
     start = at = 0
-    found = False
+    found, asked = False, is_question(prose, 0) or not page
     while at < len(prose):
         end = close_of(prose, at) + 1
         if prose[at].type == "heading_open":
             if found:
                 yield range(start, at)
-            found = False
-        if not found and any(map(_tells_answer, prose[at:end])):
+            found, asked = False, is_question(prose, at) or not page
+        if not found and any(_tells_answer(t, asked) for t in prose[at:end]):
             start, found = at, True
         at = end
     if found:
         yield range(start, at)
+
+
+def end_of_section(prose: Sequence[Token], at: int) -> int:
+    """Where the next heading behind an index begins, of whatever rank."""
+    for index in range(at + 1, len(prose)):
+        if prose[index].type == "heading_open" and not prose[index].level:
+            return index
+    return len(prose)
+
+
+def is_question(prose: Sequence[Token], at: int) -> bool:
+    """Whether the section that begins at an index asks, or gives reasons in quotes."""
+    section = prose[at : end_of_section(prose, at)]
+    if any(t.type == "blockquote_open" and not t.meta.get("alert") for t in section):
+        return True
+    heads = len(section) > 1 and section[0].type == "heading_open"
+    title = section[1].content if heads else section[0].content if section else ""
+    return title.rstrip(" *_`").endswith(_ASKING)
 
 
 def box_in(token: Token) -> str:
@@ -55,9 +75,9 @@ def is_lost_comment(token: Token) -> bool:
     return bool(_COMMENT.match(text) or MISBEGUN.match(text))
 
 
-def report_lost(prose: Sequence[Token], sheet: Manuscript) -> None:
+def report_lost(prose: Sequence[Token], sheet: Manuscript, *, page: bool) -> None:
     """E10, E24, E54: answers that no question takes, unless the cause is told."""
-    for block in answers_in(prose):
+    for block in answers_in(prose, page=page):
         above = block.start
         while above > 0 and prose[above].type != "heading_open":
             above -= 1
@@ -68,7 +88,7 @@ def report_lost(prose: Sequence[Token], sheet: Manuscript) -> None:
 
 
 def _report(block: Sequence[Token], sheet: Manuscript) -> None:
-    token = next(filter(_tells_answer, block))
+    token = next(t for t in block if _tells_answer(t, asked=True))
     first, last = first_line(token), last_line(token)
     if _COMMENT.match(token.content):
         message = "The comment of a question is read as text."
@@ -87,13 +107,13 @@ def _report(block: Sequence[Token], sheet: Manuscript) -> None:
     sheet.report("E24", *sheet.find(line, first, last), message, hint)
 
 
-def _tells_answer(token: Token) -> bool:
+def _tells_answer(token: Token, asked: bool) -> bool:
     if token.type == "html_block":
         return token.content.strip() == UNCLOSED
     if token.type != "inline":
         return False
     lost = _COMMENT.match(token.content) or _blank_in(token)
-    return lost is not None or _is_ticked(token)
+    return lost is not None or (asked and _is_ticked(token))
 
 
 def _is_ticked(token: Token) -> bool:

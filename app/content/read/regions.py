@@ -17,7 +17,9 @@ from app.content.markdown.syntax import (
 from app.content.read.lost_answers import (
     UNCLOSED,
     box_in,
+    end_of_section,
     is_lost_comment,
+    is_question,
     report_lost,
 )
 from app.content.read.metadata import FileKind, read_comment
@@ -28,7 +30,8 @@ from app.questions.written import Draft
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
 _NAMELESS = re.compile(
-    r"<!--\s*(?:(?:id|question|type|difficulty|objective)\s*:|q[ \t=]+[\w-])"
+    r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
+    r"|(?:[a-z0-9-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:)"
 )
 _GLUED = re.compile(r"(#{2,6})([^#\s].*)")
 _NAMED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -55,10 +58,12 @@ def read_regions(text: str, sheet: Manuscript, kind: FileKind) -> list[Region]:
                 _report_unnamed(region.tokens, kind, sheet)
             sheet.item = ""
             check_blocks(region.tokens, sheet)
-            report_lost(region.tokens, sheet)
+            report_lost(region.tokens, sheet, page=kind == "page")
             for token in region.tokens:
                 if is_lost_comment(token):
                     sheet.claim(token.content, first_line(token))
+            if kind == "quiz":
+                _report_unread(region.tokens, sheet)
     return regions
 
 
@@ -235,23 +240,43 @@ def _report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> boo
 def _report_unnamed(prose: list[Token], kind: FileKind, sheet: Manuscript) -> None:
     """E01: headings whose answers have no id.
 
-    In a file of items one box is enough; on a page a list of tasks counts
-    only when something in it is ticked. In a file of cards any text is a back.
+    In a file of items one box is enough; on a page a list of tasks counts only when
+    something in it is ticked, and a question is asked. In a file of cards any text is
+    a back.
     """
     heading = -1
     for at, token in enumerate(prose):
         if token.type == "heading_open" and not token.level:
             heading = -1 if _has_broken_comment(prose, at) else at
-            if heading >= 0 and kind == "cards" and _has_back(prose, at):
+            back = kind == "cards" and _has_back(prose, at)
+            if heading >= 0 and (back or _nameless_below(prose, at)):
                 _report_nameless(prose, at, sheet)
                 heading = -1
         elif token.type == "paragraph_open" and glued(prose[at + 1]):
             heading = at + 1
         elif token.type == "bullet_list_open" and not token.level and heading >= 0:
             boxes = _boxes(prose, at)
-            if boxes and (kind != "page" or any("x" in b.lower() for b in boxes)):
+            ticked = any("x" in box.lower() for box in boxes)
+            if boxes and (kind != "page" or (ticked and is_question(prose, heading))):
                 _report_nameless(prose, heading, sheet)
                 heading = -1
+
+
+def _report_unread(prose: list[Token], sheet: Manuscript) -> None:
+    """E01: what stands below a heading in quiz.md and is no item is read by nobody."""
+    for at, token in enumerate(prose):
+        if token.type != "heading_open" or token.level or not _has_back(prose, at):
+            continue
+        section = prose[at : end_of_section(prose, at)]
+        lines = range(first_line(token), max(map(last_line, section)) + 1)
+        if not any(p.line in lines for p in sheet.problems if p.severity == "error"):
+            sheet.item = ""
+            message = "This heading has no id, and nothing reads what stands below it."
+            hint = (
+                "Write <!-- q: some-id --> below it; or, as a note to other authors, "
+            )
+            hint += "put all of it between <!-- and -->."
+            sheet.report("E01", first_line(token), 1, message, hint)
 
 
 def glued(inline: Token) -> re.Match[str] | None:
@@ -266,15 +291,7 @@ def _has_broken_comment(prose: list[Token], at: int) -> bool:
         return True
     if len(below) > 1 and MISBEGUN.match(below[1].content):
         return True
-    return any(map(_is_comment, prose[at : _end_of_section(prose, at)]))
-
-
-def _end_of_section(prose: list[Token], at: int) -> int:
-    """Where the next heading begins, of whatever rank."""
-    for index in range(at + 1, len(prose)):
-        if prose[index].type == "heading_open" and not prose[index].level:
-            return index
-    return len(prose)
+    return any(map(_is_comment, prose[at : end_of_section(prose, at)]))
 
 
 def _has_back(prose: list[Token], at: int) -> bool:
@@ -320,7 +337,7 @@ def _report_nameless(prose: list[Token], at: int, sheet: Manuscript) -> None:
 
 def _unidentified(prose: list[Token], at: int, sheet: Manuscript) -> Unidentified:
     """The item of a heading without a comment of its own."""
-    section = prose[at : _end_of_section(prose, at)]
+    section = prose[at : end_of_section(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
     below = "\n".join(sheet.lines[first:end])
     title = section[1].content

@@ -21,7 +21,6 @@ _LOST = "belongs to no question"
 _UNTYPED = "The item has no type"
 _LISTED_TYPE = "“type” has one value"
 _PARTED = "stand apart from it."
-_NO_TABLE = "The question has no table."
 _TEXTUAL = "These lines are read as text, not as a table."
 _NO_TERM = "behind See: is no heading of the glossary."
 _NO_ANSWERS = "This question has no answers and no type."
@@ -48,11 +47,8 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
         codes |= _COUNTS
     broken = {p.path.split("/")[1] for p in problems if _leaves_out(p)}
     torn = {p.item for p in problems if p.code in _TORN and p.item}
-    problems = [
-        p
-        for p in problems
-        if not (_is_derived(p, seen) or (p.code == "E06" and p.item in torn))
-    ]
+    problems = _without_derived(problems, seen)
+    problems = [p for p in problems if not (p.code == "E06" and p.item in torn)]
     opened = {p.path for p in problems if not p.item and _hides_boxes(p)}
     problems = _unguarded_together(_gone_together(problems))
     if any(p.code == "E06" and not p.item for p in problems):
@@ -66,6 +62,17 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
             or (p.code == "W87" and p.path in opened)
             or _counts_broken(p, broken)
         )
+    ]
+
+
+def _without_derived(problems: list[Problem], seen: "_Seen") -> list[Problem]:
+    """The problems without what others say; what is left out stays an error."""
+    causal = {p for p in problems if not _is_derived(p, seen)}
+    failing = {p.path for p in causal if p.severity == "error"}
+    return [
+        p
+        for p in problems
+        if p in causal or (p.severity == "error" and p.path not in failing)
     ]
 
 
@@ -178,7 +185,7 @@ def _seen(problems: Iterable[Problem]) -> _Seen:
             for box in _BOXES.findall(f"{p.message} {p.hint}")
         ),
         frozenset(p.item for p in every if _is_parted(p)),
-        _items_of(every, _TEXTUAL),
+        _items_of([p for p in every if p.code == "E52"], _TEXTUAL),
         _items_of(every, " has 0 steps; three are needed."),
         _items_of(every, "and is no part of them."),
         _items_of(every, "The text has no blank."),
@@ -240,7 +247,7 @@ def _is_of_box(found: Problem, seen: _Seen) -> bool:
 def _is_of_list(found: Problem, seen: _Seen) -> bool:
     """Whether it follows from steps, or pairs, that do not stand as such."""
     where = f"{found.path} {found.item}"
-    if found.message == _NO_TABLE:
+    if found.code == "W68" and found.message == _TEXTUAL:
         return where in seen.textual
     if found.code == "E46" and found.message.endswith("has no params."):
         return where in seen.blankless

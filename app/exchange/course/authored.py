@@ -136,15 +136,7 @@ def _converted(
 ) -> Item:
     draft, parts = built.written.draft, built.written.parts
     front = markdown_of([draft.heading])
-    common = Item(
-        question.id,
-        "card",
-        front,
-        objectives=question.objectives,
-        sources=question.sources,
-        tags=question.tags,
-        line=draft.line,
-    )
+    common = _common(question, front, draft.line)
     if isinstance(question, Card):
         back = markdown_of([t for t in draft.body if t.type != "hr"])
         twice = draft.comment.word("reverse").lower() in {"yes", "true"}
@@ -161,7 +153,22 @@ def _converted(
         mistake=markdown_of(parts.mistake),
         partial=question.partial,
         difficulty=question.difficulty,
+        use=question.use,
         **answer(parts, question, values),
+    )
+
+
+def _common(item: Question | Card, front: str, line: int) -> Item:
+    """What questions and cards have alike."""
+    return Item(
+        item.id,
+        "card",
+        front,
+        objectives=item.objectives,
+        sources=item.sources,
+        tags=item.tags,
+        level=item.level,
+        line=line,
     )
 
 

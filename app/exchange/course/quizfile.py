@@ -65,6 +65,8 @@ def _metadata(item: Item) -> list[str]:
         ("source", _listed(item.sources)),
         ("tags", _listed(item.tags)),
         ("difficulty", str(item.difficulty) if item.difficulty != 3 else ""),
+        ("level", item.level),
+        ("use", item.use),
         ("partial", item.partial),
         ("shuffle", "" if item.shuffle or item.kind == "true-false" else "no"),
         ("case", "yes" if item.case else ""),

@@ -33,6 +33,8 @@ _WORDS = {
     "explanation",
     "mistake",
     "partial",
+    "level",
+    "use",
     "topic",
 }
 _LISTS = {"hints", "objectives", "sources", "tags", "titles"}

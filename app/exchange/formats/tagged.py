@@ -18,6 +18,8 @@ def tags_of(item: Item) -> list[str]:
     found += [f"source:{s}" for s in item.sources]
     if item.difficulty != 3:
         found.append(f"difficulty:{item.difficulty}")
+    found += [f"level:{item.level}"] * bool(item.level)
+    found += [f"use:{item.use}"] * bool(item.use)
     if item.partial or item.kind == "multiple":
         found.append(f"partial:{item.partial or 'none'}")
     if not item.shuffle:
@@ -73,6 +75,8 @@ def _field(key: str, value: str, changes: dict[str, object]) -> bool:
         changes["difficulty"] = int(value)
     elif key == "partial" and value in _RULES | {"none"}:
         changes["partial"] = "" if value == "none" else value
+    elif (key, value) in {("level", "deeper"), ("use", "exam")}:
+        changes[key] = value
     elif (key, value) == ("shuffle", "no"):
         changes["shuffle"] = False
     elif (key, value) == ("case", "yes"):

@@ -85,7 +85,7 @@ def _count(condition: Any) -> Any:
 
 _mine = (bindparam("topic") == "") | (MEMORY.c.topic == bindparam("topic"))
 _learner = MEMORY.c.learner_id == bindparam("learner")
-# Added cards are no part of what the course has to learn: see `content.added`.
+# Added cards are no part of what the course has to learn: see `cards.names`.
 _of_course = MEMORY.c.card.not_like("%:%")
 
 GRADED = (

@@ -64,7 +64,7 @@ _SUMS = (
         func.sum(_MEMORY.c.last_at),
         func.sum(1 / func.nullif(_MEMORY.c.stability, 0)),
     )
-    # Added cards are no part of what the course has to learn: see `content.added`.
+    # Added cards are no part of what the course has to learn: see `cards.names`.
     .where(_MEMORY.c.learner_id == _mine, _MEMORY.c.card.not_like("%:%"))
     .group_by(_MEMORY.c.topic)
 )

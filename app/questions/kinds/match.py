@@ -102,9 +102,7 @@ class MatchKind(Kind[Match]):
         del exam
         table, sheet = written.parts.block, written.sheet
         if not table:
-            hint = "Write a table: | Left | Right | Why |."
-            message = "The question has no table."
-            sheet.report("E52", written.line, 1, message, hint)
+            _report_no_table(written)
             return
         at = first_line(table[0])
         width = len(rows_of(table)[0])
@@ -236,6 +234,24 @@ def rows_of(table: list[Token]) -> list[list[list[Token]]]:
         elif token.type == "inline" and rows:
             rows[-1].append([token] if token.content.strip() else [])
     return rows
+
+
+def _report_no_table(written: Written) -> None:
+    """E52: at the rows, where there are some that Markdown does not take for such."""
+    sheet, first = written.sheet, written.draft.line
+    hint, message = (
+        "Write a table: | Left | Right | Why |.",
+        "The question has no table.",
+    )
+    for line in range(first + 1, first + written.draft.text.count("\n") + 1):
+        if sheet.lines[line - 1].lstrip().startswith("|"):
+            message = "These lines are read as text, not as a table."
+            hint = (
+                "Write a line such as |---|---| below the first one, of as many cells."
+            )
+            sheet.report("E52", line, 1, message, hint)
+            return
+    sheet.report("E52", written.line, 1, message, hint)
 
 
 def _check_filled(answer: Match, at: int, sheet: Manuscript) -> None:

@@ -1,0 +1,92 @@
+"""E24, E50, E52: lines that look like a part of an answer, and are read as text."""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from app.content.markdown.syntax import first_line, last_line
+from app.content.source_file import Manuscript
+from app.questions.written import Draft, Parts
+
+# Lines are compared with wide signs made narrow; some spaces are not seen at all.
+_SPACE = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
+_BULLET = r"(?:[^\w\s()\[\]`$\"'“”„«»]{1,3}|[oO](?=\W)|\d{1,3}[.):]|[A-Za-z][.)])"
+_TICK = "[xX\u0445\u0425\u00d7✓✔✅✗✘*]"
+_INSIDE = rf"{_SPACE}*(?:{_TICK}|\d{{1,3}}(?:[.,]\d+)?{_SPACE}*%)?{_SPACE}*"
+_BOX = rf"[\[\u3010\u3014]{_INSIDE}[\]\u3011\u3015](?![(\[:])"
+_OPTION = re.compile(
+    rf"^(?:{_SPACE}|>)*(?:{_BULLET}{_SPACE}*){{0,2}}(?:{_BOX}|[☐☑☒🗹🗷⬜⬛])"
+    rf"|^(?:{_SPACE}|>)*{_BULLET}{_SPACE}+\({_INSIDE}\){_SPACE}"
+)
+# What is one right beside options, and may be anything elsewhere.
+_BESIDE = re.compile(
+    rf"^{_SPACE}{{0,3}}(?:[–—−\u2010•·∙‣◦▪●○■□◆➢►✦]{_SPACE}|\({_INSIDE}\){_SPACE})"
+)
+_STEP = re.compile(rf"^{_SPACE}*\d{{1,2}}{_SPACE}*[.)\u3001]{_SPACE}*(?=\w)")
+_ROW = re.compile(rf"^{_SPACE}*\|.*\|{_SPACE}*$")
+_MOST_SHOWN = 40
+_LITERAL = ("fence", "code_block", "html_block", "math_block", "table_open")
+
+
+def check_answer_lines(
+    draft: Draft, parts: Parts, kind: str, sheet: Manuscript
+) -> None:
+    """Report each line that was to be an option, a step or a row, and is none.
+
+    What a slip makes into text would be shown as part of the line above it.
+    """
+    if kind == "card":
+        return
+    read = {p.line for p in sheet.problems if p.severity == "error"}
+    read |= {option.line for option in parts.options} | _within(draft, *_LITERAL)
+    if kind == "order":
+        read |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
+    lines = {*_matches(_OPTION, draft, sheet, read)}
+    if parts.options:
+        lines |= _near_options(draft) & {*_matches(_BESIDE, draft, sheet, read)}
+    _report(sorted(lines), "E24", sheet)
+    read |= _within(draft, "blockquote_open")
+    if kind == "order":
+        _report(_matches(_STEP, draft, sheet, read), "E50", sheet)
+    elif kind == "match" and parts.block:
+        _report(_matches(_ROW, draft, sheet, read), "E52", sheet)
+
+
+_WORDS = {
+    "E24": ("an option", "Write each option on a line of its own, as - [ ] text."),
+    "E50": ("a step", "Number each step at the begin of its line: 1. 2. 3."),
+    "E52": ("a row of the table", "Leave no line empty between the rows."),
+}
+
+
+def _report(lines: Iterable[int], code: str, sheet: Manuscript) -> None:
+    what, hint = _WORDS[code]
+    for line in lines:
+        words = sheet.lines[line - 1].strip()[:_MOST_SHOWN]
+        message = f"“{words}” is read as text, not as {what}."
+        sheet.report(code, line, 1, message, hint)
+
+
+def _matches(
+    pattern: re.Pattern[str], draft: Draft, sheet: Manuscript, read: set[int]
+) -> Iterator[int]:
+    """The lines below the comment of an item that match, but for those read."""
+    last = draft.line + draft.text.count("\n")
+    for line in range(last - draft.below.count("\n"), last + 1):
+        words = unicodedata.normalize("NFKC", sheet.lines[line - 1])
+        if line not in read and pattern.match(words):
+            yield line
+
+
+def _near_options(draft: Draft) -> set[int]:
+    """The lines of lists and right beside them, and those with a reason below."""
+    lists = _within(draft, "bullet_list_open")
+    quotes = (t for t in draft.body if t.type == "blockquote_open")
+    above = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
+    return above | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
+
+
+def _within(draft: Draft, *kinds: str) -> set[int]:
+    """The lines of blocks of some kinds."""
+    blocks = (token for token in draft.body if token.type in kinds)
+    return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}
