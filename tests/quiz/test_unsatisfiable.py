@@ -9,6 +9,7 @@ from app.content.model import Computed, ExamBlueprint
 from app.content.numbers.expressions import BadExpression
 from app.db.tables import Attempt, Learner
 from app.exams.forms import BeginForm
+from app.exams.merging import AnswerState
 from app.exams.sitting import Wanted, begin, close
 from app.exams.store import Change, find, keep
 from app.questions import variants
@@ -115,7 +116,7 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
         clock.now,
     )
     sat = find(session, learner.id, number)
-    keep(session, sat, Change(1, {"answer": ["1 GB"]}, False, ()), clock.now)
+    keep(session, sat, Change(1, AnswerState({"answer": ["1 GB"]})), clock.now)
     live_library.edit("computed", computed=NONE.computed)
 
     close(session, live_library.current(), sat, "learner", clock.now)
