@@ -150,6 +150,8 @@ def test_who_answers_over_another_tab_is_told_and_may_go_on(
     older.locator("main .opt").nth(1).click()
 
     expect(older.locator("#told")).to_contain_text("took the place of another one")
+    older.wait_for_timeout(1500)  # for what might take it away again
+    expect(older.locator("#told")).to_contain_text("took the place of another one")
     go_on(older)
     assert chosen(page, address) == [1]
 
