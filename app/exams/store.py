@@ -266,7 +266,7 @@ def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Merge:
             SittingAnswer.sitting_id == sat.id, SittingAnswer.number == change.number
         )
     ).first() or SittingAnswer(sitting_id=sat.id, number=change.number, at=0)
-    at = milliseconds(now) - change.age
+    at = max(milliseconds(sat.started_at), milliseconds(now) - change.age)
     merged = merge(
         _kept(row).state,
         change.shown,

@@ -26,6 +26,7 @@ _BUNDLES = {
         "js/focus.js",
     ),
 }
+_COMMENT = re.compile(rb"^ *//.*\n", re.MULTILINE)
 _LINK = re.compile(rb"url\(\.\./([^)]+)\)")
 _TYPES = {".woff2": "font/woff2", ".js": "text/javascript", ".md": "text/plain"}
 _PACKED_ALREADY = {".woff2", ".png", ".webp", ".jpg"}
@@ -94,6 +95,8 @@ def _read(folder: Path) -> dict[str, bytes]:
         for file in sorted(folder.rglob("*"))
         if file.is_file()
     }
+    for name in [name for name in bodies if name.startswith("js/")]:
+        bodies[name] = _COMMENT.sub(b"", bodies[name])  # they are for the source
     for name, parts in _BUNDLES.items():
         bodies[name] = b"\n".join(bodies[part] for part in parts)
     return bodies

@@ -77,7 +77,10 @@
   palette();
   document.addEventListener("htmx:sendError", palette);
   let begun = 0, stay = false, left = false;
-  form.addEventListener("htmx:beforeRequest", () => (begun = Date.now()));
+  form.addEventListener("htmx:beforeRequest", (event) => {
+    begun = Date.now();
+    if (written() === sent) event.preventDefault(); // a change is told twice, as a change and as input
+  });
   form.addEventListener("htmx:afterRequest", ({ detail }) => {
     stay = /data-stay/.test(detail.xhr.responseText);
     if (!detail.successful && detail.xhr.status !== 409) return;

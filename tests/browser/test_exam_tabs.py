@@ -154,6 +154,24 @@ def test_who_answers_over_another_tab_is_told_and_may_go_on(
     assert chosen(page, address) == [1]
 
 
+def test_what_is_told_of_a_typed_answer_stays_on_show(
+    server: Server, context: BrowserContext
+) -> None:
+    page, older = context.new_page(), context.new_page()
+    address = start(page, server)["number"]
+    for tab, words in ((older, ""), (page, "5")):
+        tab.goto(address)
+        tab.locator("main input.in").fill(words)
+    expect(page.get_by_label(re.compile(r"^\d, answered"))).to_be_visible()
+
+    older.locator("main input.in").press_sequentially("6")
+    expect(older.locator("#told")).to_contain_text("took the place of another one")
+    older.keyboard.press("Tab")  # the field says once more that it has changed
+    older.wait_for_load_state("networkidle")
+
+    expect(older.locator("#told")).to_contain_text("took the place of another one")
+
+
 def test_two_tabs_without_a_network_keep_what_was_done_in_each(
     server: Server, context: BrowserContext
 ) -> None:

@@ -68,6 +68,19 @@ def test_one_that_arrived_although_its_answer_got_lost_is_saved_again(
     assert kept(session).milliseconds == MINUTE
 
 
+def test_none_was_given_before_the_exam_began(
+    htmx, clock: Clock, session: Session
+) -> None:
+    sitting = begin(htmx)
+    page = shown(htmx, sitting)
+    begun = int(clock.now.timestamp() * 1000)
+    clock.tick(minutes=1)
+
+    save(htmx, sitting, 1, **{**page, "answer": "x", "age": 10**15})
+
+    assert kept(session).at == begun
+
+
 def test_after_the_end_it_is_refused_however_old_it_is(
     htmx, clock: Clock, session: Session
 ) -> None:

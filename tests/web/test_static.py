@@ -36,6 +36,17 @@ def test_the_shared_styles_are_one_file_that_begins_with_the_tokens(
     assert ".btn" in styles
 
 
+def test_scripts_are_sent_without_lines_of_comments(client: TestClient, address):
+    scripts = [
+        client.get(address(f"js/{name}.js")).text
+        for name in ("headroom", "outbox", "exam", "clock", "worker")
+    ]
+
+    lines = [line.strip() for script in scripts for line in script.split("\n")]
+    assert len(lines) > 200
+    assert not [line for line in lines if line.startswith("//")]
+
+
 def test_styles_name_fonts_by_their_hash(client: TestClient, address):
     styles = client.get(address("css/headroom.css")).text
 
