@@ -3,13 +3,13 @@
 import dataclasses
 import datetime as dt
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
 from app.content.identity import LONGEST_ID, SLUG, did_you_mean
+from app.content.live.cache import replace_file
 from app.content.live.library import Library, build
 from app.content.live.watched_files import WatchedFiles
 from app.content.model import Topic
@@ -289,7 +289,5 @@ def _quoted(text: str) -> str:
 
 
 def _write(path: Path, text: str) -> Path:
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(path)
+    replace_file(path, text.encode())
     return path

@@ -7,12 +7,11 @@ import contextlib
 import dataclasses
 import functools
 import json
-import os
 import threading
 from pathlib import Path
 from typing import Any
 
-from app.content.live.cache import code_version, make_below
+from app.content.live.cache import code_version, make_below, replace_file
 from app.estimator.accuracy.report import Report, Result, gathered, own_report
 
 _FIELDS = tuple(field.name for field in dataclasses.fields(Result))
@@ -53,11 +52,9 @@ def _result(row: list[Any]) -> Result:
 def _keep(file: Path, found: Report) -> None:
     """Write a report; a folder that cannot be written is no misfortune."""
     rows = [[getattr(result, name) for name in _FIELDS] for result in found.results]
-    beside = file.with_suffix(f".{os.getpid()}")
     with contextlib.suppress(OSError):
         make_below(file.parent.parent, file.parent)
-        beside.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
-        beside.replace(file)
+        replace_file(file, json.dumps(rows, ensure_ascii=False).encode())
         for other in file.parent.glob("accuracy-*"):
             if other != file:
                 other.unlink(missing_ok=True)

@@ -3,13 +3,13 @@
 import dataclasses
 import datetime as dt
 import difflib
-import os
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from app.content.identity import LONGEST_ID, slug
+from app.content.live.cache import replace_file
 from app.content.live.library import problems_of
 from app.content.live.shared import file_of
 from app.content.live.watched_files import WatchedFiles
@@ -43,7 +43,7 @@ def fix_folder(
     """Write what needs no judgment; raises OSError where a file cannot be written."""
     made = changes(folder, today, accepted)
     for change in made:
-        _write(file_of(folder, change.path), change.after)
+        replace_file(file_of(folder, change.path), change.after.encode())
     return made
 
 
@@ -141,16 +141,6 @@ def _edited(folder: Path, path: str, edits: Iterable[Edit]) -> Change:
             new = edit.new.replace("\n", ends[edit.line - 1])
             parts[at] = line[:start] + new + line[start + len(edit.old) :]
     return Change(path, raw, "".join(parts))
-
-
-def _write(path: Path, text: str) -> None:
-    """Replace a file at once, so that a reader never sees half of it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_bytes(text.encode())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _lock(

@@ -1,18 +1,24 @@
 """The last good version of a file goes on being served, also after a restart."""
 
+import fcntl
 import logging
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from app.content.live.lastgood import LastGood
 from app.content.live.library import CourseState, Library, LiveLibrary, build
 from app.content.parsed import ParsedFile
 from app.content.read import parse
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"
+PAGE = "topics/weights/concept.md"
+SYLLABUS = "syllabus.toml"
 PATHS = [
     str(f.relative_to(TINY))
     for f in sorted(TINY.rglob("*"))
@@ -185,6 +191,111 @@ def test_two_processes_keep_the_same_copies(course: Path, data: Path) -> None:
     assert b"large" in copies(data)[QUIZ]
     assert one.current().version == other.current().version
     assert not [name for name in copies(data) if "/." in name]
+
+
+def test_a_copy_takes_the_place_of_whatever_stands_there(
+    course: Path, data: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (course / "topics/a").mkdir()
+    (course / "topics/a/quiz.md").mkdir()
+    drawing = '<svg viewBox="0 0 9 9"><title>A</title><path d="M0 0h9"/></svg>'
+    (course / "topics/a/quiz.md/icon.svg").write_text(drawing)
+    (course / "topics/a/concept.md").write_text((course / PAGE).read_text())
+    live = start(course, data)
+    live.current()
+    [kept] = (data / "last-good").iterdir()
+    assert (kept / "topics/a/quiz.md/icon.svg").is_file()
+
+    shutil.rmtree(course / "topics/a/quiz.md")
+    (course / "topics/a/quiz.md").write_text("# Quiz\n")
+    live.current()
+    assert (kept / "topics/a/quiz.md").read_text() == "# Quiz\n"
+
+    shutil.rmtree(kept / "topics")
+    (kept / "topics").write_text("a file, where a folder is needed")
+    (kept / "syllabus.toml").unlink()
+    (kept / "syllabus.toml").mkdir()
+    (kept / "syllabus.toml" / "deep").mkdir()
+    start(course, data).current()
+
+    assert copies(data)[QUIZ] == (course / QUIZ).read_bytes()
+    assert (kept / "syllabus.toml").read_bytes() == (TINY / SYLLABUS).read_bytes()
+    assert not [r for r in caplog.records if "cannot be kept" in r.getMessage()]
+
+
+def test_a_copy_that_another_process_dropped_is_written_again(
+    course: Path, data: Path
+) -> None:
+    live = start(course, data)
+    live.current()
+    [kept] = (data / "last-good").iterdir()
+    (kept / QUIZ).unlink()
+
+    os.utime(course / QUIZ, (1, 1))
+    live.current()
+
+    assert QUIZ in copies(data)
+
+
+def test_half_written_copies_of_the_dead_go_and_those_of_the_living_stay(
+    course: Path, data: Path
+) -> None:
+    start(course, data).current()
+    [kept] = (data / "last-good").iterdir()
+    (kept / "topics/weights/.quiz.md.0123").write_bytes(b"half")
+    (kept / ".syllabus.toml.77").mkdir()
+    written = kept / "topics/weights/.quiz.md.4567"
+    with written.open("xb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+
+        start(course, data).current()
+
+        assert {n for n in copies(data) if "/." in n} == {
+            "topics/weights/.quiz.md.4567"
+        }
+    start(course, data).current()
+    assert not list(kept.rglob(".*"))
+
+
+_WRITER = """
+import pathlib, sys
+from app.content.live.lastgood import LastGood
+kept = LastGood(pathlib.Path(sys.argv[1]), pathlib.Path("/course"))
+for number in range(int(sys.argv[2])):
+    word = sys.argv[3].encode() * 20_000
+    kept.forget_all_but(["a/b/one.md", "two.md"] if number % 3 else ["two.md", "three"])
+    for path in ("a/b/one.md", "two.md", "three"):
+        kept.keep(path, word)
+    print(number, flush=True)
+"""
+
+
+def test_processes_that_write_at_once_and_one_that_is_killed_leave_whole_copies(
+    data: Path,
+) -> None:
+    folder = data / "last-good"
+
+    def begin(turns: int, word: str) -> subprocess.Popen[str]:
+        words = [sys.executable, "-c", _WRITER, str(folder), str(turns), word]
+        return subprocess.Popen(
+            words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+
+    one, other, killed = begin(60, "one"), begin(60, "two"), begin(100_000, "six")
+    assert killed.stdout
+    for _ in range(10):
+        killed.stdout.readline()
+    killed.kill()
+    said = [process.communicate() for process in (one, other, killed)]
+
+    assert [errors for _, errors in said] == ["", "", ""]
+    assert [one.returncode, other.returncode] == [0, 0]
+    kept = LastGood(folder, Path("/course"))
+    kept.forget_all_but(["a/b/one.md", "two.md", "three"])
+    found = [f for f in folder.rglob("*") if f.is_file()]
+    assert {f.name for f in found} == {"one.md", "two.md", "three"}
+    whole = {word.encode() * 20_000 for word in ("one", "two", "six")}
+    assert {f.read_bytes() for f in found} <= whole
 
 
 def test_the_state_says_what_is_served(course: Path, data: Path) -> None:

@@ -8,10 +8,13 @@ import contextlib
 import dataclasses
 import datetime as dt
 import errno
+import fcntl
 import functools
 import hashlib
 import json
 import os
+import secrets
+import stat
 import sys
 from pathlib import Path
 from typing import Any
@@ -106,6 +109,28 @@ def make_below(root: Path, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
+def replace_file(file: Path, content: bytes, *, synced: bool = False) -> None:
+    """Write a file at once: nobody sees half of it, whatever others write meanwhile.
+
+    The new file lies beside it under a name of its own, locked until it is whole.
+    `synced`: it is on disk before it takes the place of the old one. Raises OSError.
+    """
+    beside = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    try:
+        with beside.open("xb") as stream:
+            with contextlib.suppress(OSError):  # a disk without locks
+                fcntl.flock(stream, fcntl.LOCK_EX)
+            stream.write(content)
+            stream.flush()
+            if synced:
+                os.fsync(stream.fileno())
+            if file.exists():
+                beside.chmod(stat.S_IMODE(file.stat().st_mode))
+            beside.replace(file)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 class Cache:
     """A folder of parsed files, each named by the hash of all it depends on.
 
@@ -135,7 +160,6 @@ class Cache:
 
     def put(self, name: str, reading: ParsedFile) -> None:
         """Keep a reading; a folder that cannot be written is no misfortune."""
-        beside = self.folder / f"{name}.{os.getpid()}"
         # A value that JSON cannot hold is read anew at each start.
         with contextlib.suppress(
             OSError, ValueError, LookupError, TypeError, RecursionError
@@ -144,8 +168,7 @@ class Cache:
             text = json.dumps(
                 encode(reading), ensure_ascii=False, separators=(",", ":")
             )
-            beside.write_text(text, encoding="utf-8")
-            beside.replace(self.folder / name)
+            replace_file(self.folder / name, text.encode())
 
     def prune(self) -> None:
         """Forget the oldest readings once most of the folder is no longer used."""

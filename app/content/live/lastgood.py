@@ -1,32 +1,35 @@
 """The last good version of every content file, kept on disk for the next start."""
 
 import contextlib
+import fcntl
 import hashlib
 import logging
 import os
+import shutil
 import time
 from collections.abc import Collection
 from pathlib import Path
 
-from app.content.live.cache import make_below
+from app.content.live.cache import make_below, replace_file
 
 _log = logging.getLogger("headroom")
-_ABANDONED = 3600  # seconds after which a half-written copy belongs to nobody
+_ABANDONED = 3600  # seconds after which what cannot be locked belongs to nobody
+_TRIES = 5  # as often another process may clear away what one is about to write
 
 
 class LastGood:
     """A folder of copies, byte for byte, each under the path of its file.
 
     Courses in different folders do not share it. Several server processes may: a copy
-    is replaced at once and says the same whoever writes it. Where it cannot be
-    written, the course is served all the same, and only a restart misses the copies.
+    is replaced at once, under a name of its own until it is whole, and says the same
+    whoever writes it. Where it cannot be written, the course is served all the same,
+    and only a restart misses the copies.
     """
 
     def __init__(self, folder: Path, course: Path) -> None:
         name = hashlib.sha256(os.fsencode(course.absolute())).hexdigest()[:12]
         self.folder = folder / name
         self._data = folder.parent
-        self._written: dict[str, bytes] = {}
         self._refused = False
 
     def get(self, path: str) -> bytes | None:
@@ -37,19 +40,26 @@ class LastGood:
             return None
 
     def keep(self, path: str, content: bytes) -> None:
-        """Make `content` the copy of a file."""
-        digest = hashlib.sha256(content).digest()
-        if self._written.get(path) == digest:
-            return
-        try:
-            if self.get(path) != content:
-                copy = self.folder / path
-                make_below(self._data, copy.parent)
-                _replace(copy, content)
-        except OSError as error:
-            self._note(error)
-            return
-        self._written[path] = digest
+        """Make `content` the copy of a file, whatever stands in its way."""
+        for left in reversed(range(_TRIES)):
+            if self.get(path) == content:
+                return
+            try:
+                self._clear_way(path)
+                make_below(self._data, (self.folder / path).parent)
+                replace_file(self.folder / path, content, synced=True)
+            except OSError as error:
+                if not left:
+                    self._note(error)
+
+    def _clear_way(self, path: str) -> None:
+        """Remove files where folders are needed, and a folder in place of a copy."""
+        copy = self.folder / path
+        for above in (self.folder, *reversed(copy.parents[: path.count("/")])):
+            if above.is_file():
+                above.unlink(missing_ok=True)
+        if copy.is_dir():
+            shutil.rmtree(copy)
 
     def _note(self, error: OSError) -> None:
         if not self._refused:
@@ -59,41 +69,32 @@ class LastGood:
         self._refused = True
 
     def forget_all_but(self, found: Collection[str]) -> None:
-        """Drop the copies of files that are no longer there.
+        """Drop the copies of files that are no longer there, and half-written ones.
 
-        A course without any file is one whose disk is missing: nothing is dropped.
+        A course without any file is one whose disk is missing: no copy is dropped.
         """
-        if not found:
-            return
         wanted = {self.folder / path for path in found}
-        with contextlib.suppress(OSError):
-            for file in [f for f in self.folder.rglob("*") if f not in wanted]:
-                _drop(file)
-        for path in self._written.keys() - set(found):
-            self._written.pop(path, None)
+        for folder, _, names in os.walk(self.folder, topdown=False):
+            for file in (Path(folder, name) for name in names):
+                half = file.name.startswith(".") and file not in wanted
+                if (half and _is_abandoned(file)) or (
+                    found and not half and file not in wanted
+                ):
+                    with contextlib.suppress(OSError):
+                        file.unlink()
+            with contextlib.suppress(OSError):  # one with copies in it stays
+                Path(folder).rmdir()
 
 
-def _drop(file: Path) -> None:
+def _is_abandoned(file: Path) -> bool:
+    """Whether no process is writing a file: its writer holds a lock until it ends."""
     with contextlib.suppress(OSError):
-        if file.is_dir():
-            if not any(file.iterdir()):
-                file.rmdir()
-        elif not file.name.startswith(".") or _is_old(file):
-            file.unlink()
-
-
-def _is_old(file: Path) -> bool:
-    return time.time() - file.stat().st_mtime > _ABANDONED
-
-
-def _replace(file: Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees half of it, not even after a power cut."""
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        with beside.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(file)
-    finally:
-        beside.unlink(missing_ok=True)
+        with file.open("rb") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return False
+            except OSError:  # a disk without locks
+                return time.time() - file.stat().st_mtime > _ABANDONED
+        return True
+    return False

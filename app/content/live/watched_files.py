@@ -157,12 +157,12 @@ class WatchedFiles:
         """Keep a copy of every file whose newest reading is without errors."""
         if self.kept is None:
             return
+        self.kept.forget_all_but(paths(self.folder))
         for path, ((content, _), reading) in self.readings.items():
             if path in without or _errors(reading):
                 continue
             if self.good.get(path) is reading:
                 self.kept.keep(path, content)
-        self.kept.forget_all_but(paths(self.folder))
 
     def _names(self, found: list[str]) -> Names:
         read = self._readings([p for p in found if p in _GLOSSARIES], NO_NAMES)

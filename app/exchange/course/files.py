@@ -1,10 +1,10 @@
 """The files of a course as the exchange reads and writes them."""
 
 import dataclasses
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from app.content.live.cache import replace_file
 from app.content.live.pictures import flaw_of
 from app.content.live.watched_files import WatchedFiles
 from app.content.model import Topic
@@ -91,12 +91,7 @@ def write_files(folder: Path, slug: str, taken: Intake) -> None:
     for name, content in {**taken.pictures, **texts}.items():
         path = folder / "topics" / slug / name
         path.parent.mkdir(exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            beside.write_bytes(content)
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
+        replace_file(path, content)
 
 
 def about(folder: Path) -> About:
