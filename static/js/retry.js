@@ -5,6 +5,12 @@
   // waits as well where this browser has sent too much at once, or too slowly.
   const away = ({ status }) => [502, 503, 504, 507].includes(status);
   const soon = (elt, xhr) => "later" in elt.dataset && (away(xhr) || [408, 425, 429].includes(xhr.status));
+  // Only this server names its answers. What it says of itself is shown instead of a guess.
+  const ourWords = (xhr) => {
+    if (!away(xhr) || !xhr.getResponseHeader("x-request-id")) return "";
+    const said = new DOMParser().parseFromString(xhr.responseText, "text/html");
+    return said.querySelector("[role=alert] p, [role=alert]")?.textContent.trim();
+  };
   const lost = new WeakMap();
   const fresh = new WeakMap();
   const forget = (element) => {
@@ -32,7 +38,7 @@
       const { verb, path, triggeringEvent } = requestConfig;
       htmx.ajax(verb, path, { source: elt, event: triggeringEvent });
     };
-    const message = notice("warn", "off", "No answer from the server.", "Your inputs are kept.", "Try now", again);
+    const message = notice("warn", "off", ourWords(event.detail.xhr) || "No answer from the server.", "Your inputs are kept.", "Try now", again);
     message.querySelector("p").setAttribute("role", "alert");
     message.querySelector("div").insertAdjacentHTML("beforeend", '<p class="small quiet"></p>');
     if (target === elt) target.before(message);
@@ -51,12 +57,9 @@
   };
   document.addEventListener("htmx:sendError", lose);
   document.addEventListener("htmx:timeout", lose);
-  // Only this server names its answers. Its own words are shown, where somebody asked.
-  const isOurs = ({ requestConfig: { elt }, xhr }) =>
-    away(xhr) && xhr.getResponseHeader("x-request-id") && !("later" in elt.dataset || "quiet" in elt.dataset);
   document.addEventListener("htmx:responseError", (event) => {
     const { requestConfig: { elt }, xhr } = event.detail;
-    if ((away(xhr) && !isOurs(event.detail)) || soon(elt, xhr)) lose(event);
+    if (away(xhr) || soon(elt, xhr)) lose(event);
   });
   document.addEventListener("htmx:beforeRequest", (event) => clearInterval(lost.get(event.detail.elt)?.timer));
   document.addEventListener("htmx:beforeSwap", (event) => {
@@ -65,7 +68,6 @@
       event.detail.shouldSwap = false;
       return;
     }
-    if (isOurs(event.detail)) event.detail.shouldSwap = true;
     forget(requestConfig.elt);
     for (const old of target.querySelectorAll(":scope > .problems")) old.remove();
     fresh.set(target, new Date().toTimeString().slice(0, 5));

@@ -144,7 +144,8 @@ def test_a_server_that_is_busy_is_heard_and_the_answer_stays(
         asked.get_by_label("Your answer").fill("28")
         page.keyboard.press("Enter")
 
-        expect(asked.get_by_role("alert")).to_have_text("The database is busy.")
+        expect(asked.get_by_role("alert")).to_contain_text("The database is busy.")
+        expect(asked.get_by_role("alert")).to_contain_text("Your inputs are kept.")
         expect(asked.get_by_label("Your answer")).to_have_value("28")
         expect(page.get_by_text("No answer from the server.")).to_have_count(0)
 
