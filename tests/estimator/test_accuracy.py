@@ -1,6 +1,7 @@
 """The accuracy report: what is answered, how near, and what is said of the rest."""
 
 import ast
+import dataclasses
 import functools
 import importlib
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.calculators.commands import estimate_command
+from app.estimator.accuracy.export import PATH, export_report, label_of
 from app.estimator.accuracy.report import as_json, as_text, own_report, report
 
 EXACT = [
@@ -158,6 +160,26 @@ def test_the_text_has_a_line_for_every_kind_and_case(tmp_path: Path) -> None:
     text = as_text(found, verbose=True)
     assert "kv_bytes_per_token" in text
     assert "kv/1: expected 256, predicted 256 bytes/token, off by 0.00%" in text
+
+
+def test_what_the_pages_show_is_what_the_estimator_answers_today() -> None:
+    stored = PATH.read_text(encoding="utf-8")
+
+    assert export_report(own_report()) == stored, "run: make evidence"
+
+
+def test_what_the_pages_show_differs_where_an_answer_does() -> None:
+    found = own_report()
+    first, *others = found.results
+    changed = dataclasses.replace(first, predicted=(first.predicted or 0.0) * 1.0001)
+    other = dataclasses.replace(found, results=(changed, *others))
+
+    assert export_report(other) != export_report(found)
+
+
+def test_kinds_are_told_in_words() -> None:
+    assert label_of("train_mem_per_gpu") == "Training memory per GPU"
+    assert label_of("some_new_kind") == "Some new kind"
 
 
 # Who answers -------------------------------------------------------------------
