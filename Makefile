@@ -61,7 +61,7 @@ course:
 # Every reference case that the project knows, answered and compared. The result, which
 # the accuracy pages show, is written anew.
 evidence: env
-	@$(BIN)/python -m app.estimator.accuracy.export
+	@$(BIN)/python -m evidence
 
 # Kills, full disks, restarts of databases, damaged backups, and drawn examples of what
 # holds for any value: many times over. With HEADROOM_TEST_DATABASE_URL the drills are

@@ -16,8 +16,8 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from app.estimator.accuracy.report import own_report
 from benchmarks import reading_way
+from evidence.accuracy.report import own_report
 
 ROOT = Path(__file__).resolve().parents[1]
 WIDEST = 120

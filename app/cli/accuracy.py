@@ -4,7 +4,7 @@ import argparse
 import json
 
 from app.cli.stop import Stop
-from app.estimator.accuracy.report import as_json, as_text, own_report, report
+from evidence.accuracy.report import as_json, as_text, own_report, report
 
 
 def accuracy(given: argparse.Namespace) -> int:

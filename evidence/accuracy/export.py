@@ -1,16 +1,20 @@
 """What the pages and documents show of the accuracy report: one committed file."""
 
 import dataclasses
+import functools
 import json
+import re
+import tomllib
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from app.estimator import catalogue
-from app.estimator.accuracy.held_out import HeldOut
-from app.estimator.accuracy.report import Report, Result, Summary, own_report
+from evidence import DATA
+from evidence.accuracy.held_out import HeldOut
+from evidence.accuracy.report import Report, Result, Summary
 
-PATH = Path(__file__).resolve().parents[2] / "calculators" / "accuracy.json"
+_ROOT = Path(__file__).resolve().parents[2]
+PATH = _ROOT / "app" / "calculators" / "accuracy.json"
 
 
 def export_report(found: Report) -> str:
@@ -32,8 +36,12 @@ def label_of(kind: str) -> str:
     >>> label_of("kv_bytes_per_token"), label_of("other_kind")
     ('KV cache of one token', 'Other kind')
     """
-    label: str | None = catalogue.words("case_kinds.toml").get(kind)
-    return label or kind.replace("_", " ").capitalize()
+    return _labels().get(kind) or kind.replace("_", " ").capitalize()
+
+
+@functools.cache
+def _labels() -> dict[str, str]:
+    return tomllib.loads((DATA / "case_kinds.toml").read_text(encoding="utf-8"))
 
 
 def _kind(summary: Summary) -> dict[str, Any]:
@@ -52,12 +60,10 @@ def _case(result: Result) -> dict[str, Any]:
         "why_not": result.why_not,
         "command": result.command,
         "figure": result.figure,
-        "formula": result.formula.removeprefix("app.estimator."),
+        "formula": re.sub(r"^(app\.estimator|evidence)\.", "", result.formula),
         "report_alone": result.report_alone,
     }
-    return {
-        name: value for name, value in row.items() if value not in ("", False, None)
-    }
+    return {k: v for k, v in row.items() if v is not False and v not in ("", None)}
 
 
 def _rounded_fields(row: Summary | HeldOut) -> dict[str, Any]:
@@ -79,7 +85,3 @@ def _lines(rows: list[str]) -> str:
 
 def _dump(row: dict[str, Any]) -> str:
     return json.dumps(row, ensure_ascii=False, separators=(",", ":"))
-
-
-if __name__ == "__main__":
-    PATH.write_text(export_report(own_report()), encoding="utf-8")
