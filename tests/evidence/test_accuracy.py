@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.calculators.commands import estimate_command
+from evidence.accuracy.__main__ import main
 from evidence.accuracy.export import PATH, export_report, label_of
 from evidence.accuracy.report import as_json, as_text, own_report, report
 
@@ -180,6 +181,44 @@ def test_what_the_pages_show_differs_where_an_answer_does() -> None:
 def test_kinds_are_told_in_words() -> None:
     assert label_of("train_mem_per_gpu") == "Training memory per GPU"
     assert label_of("some_new_kind") == "Some new kind"
+
+
+def test_the_command_answers_a_file_of_cases(capsys, tmp_path) -> None:
+    file = tmp_path / "cases.json"
+    config = {
+        "model_type": "llama",
+        "hidden_size": 8,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 16,
+        "vocab_size": 32,
+    }
+    case = {
+        "id": "one",
+        "kind": "kv_bytes_per_token",
+        "inputs": {"model": "m", "kv_dtype_bytes": 2},
+        "expected": {"value": 32, "unit": "bytes/token"},
+        "tolerance": {"rel": 0.0},
+        "source": "arithmetic",
+    }
+    unknown = {**case, "id": "two", "inputs": {**case["inputs"], "moon": 1}}
+    models = {"m": {"config": config}}
+    file.write_text(
+        json.dumps({"hardware": {}, "models": models, "cases": [case, unknown]})
+    )
+
+    assert main([str(file), "--json"]) == 0
+    first, second = json.loads(capsys.readouterr().out)["cases"]
+
+    assert first["predicted"] == 32
+    assert first["within_tolerance"]
+    assert second["predicted"] is None
+    assert "moon" in second["why_not"]
+
+
+def test_the_command_says_what_it_cannot_read(capsys, tmp_path) -> None:
+    assert main([str(tmp_path / "nothing.json")]) == 2
+    assert "the reference cases cannot be read" in capsys.readouterr().err
 
 
 # Who answers -------------------------------------------------------------------
