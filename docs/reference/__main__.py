@@ -1,6 +1,6 @@
 """python -m docs.reference: write every document that is made from the code."""
 
-from docs.reference import api, authoring
+from docs.reference import accuracy, api, authoring
 
-for made in (api, authoring):
+for made in (accuracy, api, authoring):
     made.PATH.write_text(made.document(), encoding="utf-8")
