@@ -3,7 +3,8 @@
 Run `python -m benchmarks.generate_memory h100-sxm5-80`, with the name that the catalog
 has for the GPU, where PyTorch and Transformers are: Headroom installs neither. It makes
 a model of the shape of Llama 3.1 8B with random weights, whose memory is that of
-trained ones, and prints the peaks as a file for `headroom accuracy FILE`.
+trained ones, and prints the peaks as a file that `python -m evidence.accuracy FILE`
+answers.
 """
 
 import json

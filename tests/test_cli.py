@@ -158,37 +158,17 @@ def test_an_estimate_is_answered_as_json(capsys, name) -> None:
     assert json.loads(capsys.readouterr().out)["figures"]
 
 
-def test_accuracy_answers_a_file_of_cases(capsys, tmp_path) -> None:
-    file = tmp_path / "cases.json"
-    config = {
-        "model_type": "llama",
-        "hidden_size": 8,
-        "num_hidden_layers": 1,
-        "num_attention_heads": 2,
-        "intermediate_size": 16,
-        "vocab_size": 32,
-    }
-    case = {
-        "id": "one",
-        "kind": "kv_bytes_per_token",
-        "inputs": {"model": "m", "kv_dtype_bytes": 2},
-        "expected": {"value": 32, "unit": "bytes/token"},
-        "tolerance": {"rel": 0.0},
-        "source": "arithmetic",
-    }
-    unknown = {**case, "id": "two", "inputs": {**case["inputs"], "moon": 1}}
-    models = {"m": {"config": config}}
-    file.write_text(
-        json.dumps({"hardware": {}, "models": models, "cases": [case, unknown]})
-    )
+def test_accuracy_says_how_near_each_kind_comes(capsys) -> None:
+    assert main(["accuracy"]) == 0
+    first, *_, last = capsys.readouterr().out.splitlines()
 
-    assert main(["accuracy", str(file), "--json"]) == 0
-    first, second = json.loads(capsys.readouterr().out)["cases"]
+    assert "within tolerance" in first
+    assert "python -m evidence.accuracy FILE --json" in last
 
-    assert first["predicted"] == 32
-    assert first["within_tolerance"]
-    assert second["predicted"] is None
-    assert "moon" in second["why_not"]
+
+def test_accuracy_says_where_own_cases_are_answered(capsys, tmp_path) -> None:
+    assert main(["accuracy", str(tmp_path / "cases.json"), "--json"]) == 2
+    assert "python -m evidence.accuracy FILE --json" in capsys.readouterr().err
 
 
 def test_an_address_without_a_driver_says_what_to_install(

@@ -1,22 +1,27 @@
-"""How near the estimates come: every case, counted by kind, and drawn."""
+"""How near the estimates come: every case, counted by kind, and drawn.
+
+The cases are answered by `make evidence`, which writes accuracy.json.
+"""
 
 import dataclasses
 import functools
+import json
+import shlex
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from app.calculators.kept_report import kept_report
 from app.drawings import Drawing, draw_chart
 from app.drawings.strips import Strip, draw_strips
-from app.estimator import catalogue, registry
-from app.estimator.accuracy.report import (
-    Report,
-    Result,
-    Summary,
-)
+from app.estimator import registry
 from app.estimator.estimate import Chart, Line
 from app.estimator.units import format_number
+from app.instruments.links import address
+from app.instruments.readings import LONGEST_LINK
+
+_FILE = Path(__file__).with_name("accuracy.json")
 
 # Units of the cases that have another name in the catalog of units.
 _BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
@@ -85,66 +90,60 @@ class KindStanding:
 
 
 @functools.cache
-def standing(folder: Path) -> Standing:
-    """Every kind of the project's own cases, kept in `folder`."""
-    found = kept_report(folder)
-    strips = tuple(_strip(s.kind, found) for s in found.summaries if s.expressible)
+def standing() -> Standing:
+    """Every kind of the project's own cases."""
+    kinds = _kinds().values()
+    strips = tuple(_strip(kind) for kind in kinds if kind["expressible"])
     return Standing(
-        cases=len(found.results),
-        answered=sum(s.expressible for s in found.summaries),
-        by_calculator=sum(bool(r.estimate) for r in found.results),
-        within=sum(s.within_tolerance for s in found.summaries),
-        fitted=sum(s.calibration for s in found.summaries),
+        cases=sum(kind["cases"] for kind in kinds),
+        answered=sum(kind["expressible"] for kind in kinds),
+        by_calculator=sum(kind["by_calculator"] for kind in kinds),
+        within=sum(kind["within_tolerance"] for kind in kinds),
+        fitted=sum(kind["calibration"] for kind in kinds),
         picture=draw_strips(strips),
-        kinds=tuple(_counted(s) for s in found.summaries),
+        kinds=tuple(map(_counted, kinds)),
     )
 
 
 @functools.lru_cache(maxsize=128)  # strangers ask for kinds that are none
-def standing_of(kind: str, folder: Path) -> KindStanding | None:
+def standing_of(name: str) -> KindStanding | None:
     """One kind with all of its cases; None for a kind that is none."""
-    found = kept_report(folder)
-    summary = next((s for s in found.summaries if s.kind == kind), None)
-    if summary is None:
+    kind = _kinds().get(name)
+    if kind is None:
         return None
-    results = [r for r in found.results if r.kind == kind]
     return KindStanding(
-        row=_counted(summary),
-        drawing=draw_chart(_chart(label_of(kind), results)),
-        cases=tuple(_case(r) for r in results),
+        row=_counted(kind),
+        drawing=draw_chart(_chart(kind)),
+        cases=tuple(map(_case, kind["results"])),
     )
 
 
-def label_of(kind: str) -> str:
-    """A kind of case in words.
-
-    >>> label_of("kv_bytes_per_token"), label_of("other_kind")
-    ('KV cache of one token', 'Other kind')
-    """
-    label: str | None = catalogue.words("case_kinds.toml").get(kind)
-    return label or kind.replace("_", " ").capitalize()
+@functools.cache
+def _kinds() -> dict[str, dict[str, Any]]:
+    rows = json.loads(_FILE.read_text(encoding="utf-8"))["kinds"]
+    return {row["kind"]: row for row in rows}
 
 
-def _strip(kind: str, found: Report) -> Strip:
+def _strip(kind: dict[str, Any]) -> Strip:
     errors = tuple(
-        (r.predicted / r.expected - 1, r.calibration)
-        for r in found.results
-        if r.kind == kind and r.predicted is not None and r.expected
+        (case["predicted"] / case["expected"] - 1, "calibration" in case)
+        for case in kind["results"]
+        if "predicted" in case and case["expected"]
     )
-    return Strip(label_of(kind), errors)
+    return Strip(kind["label"], errors)
 
 
-def _counted(summary: Summary) -> Counted:
+def _counted(kind: dict[str, Any]) -> Counted:
     return Counted(
-        kind=summary.kind,
-        label=label_of(summary.kind),
-        cases=summary.cases,
-        fitted=summary.calibration,
-        within=summary.within_tolerance,
-        median=_percent(summary.median),
-        p90=_percent(summary.p90),
-        largest=_percent(summary.largest),
-        inside=_percent(summary.inside_interval, 0),
+        kind=kind["kind"],
+        label=kind["label"],
+        cases=kind["cases"],
+        fitted=kind["calibration"],
+        within=kind["within_tolerance"],
+        median=_percent(kind["median"]),
+        p90=_percent(kind["p90"]),
+        largest=_percent(kind["largest"]),
+        inside=_percent(kind["inside_interval"], 0),
     )
 
 
@@ -152,47 +151,64 @@ def _percent(share: float | None, places: int = 1) -> str:
     return "" if share is None else f"{share * 100:.{places}f}%"
 
 
-def _chart(label: str, results: list[Result]) -> Chart:
+def _chart(kind: dict[str, Any]) -> Chart:
     """Predicted against measured on two log axes, with the line of no error."""
-    answered = [r for r in results if r.predicted and r.predicted > 0 < r.expected]
-    ends = [v for r in answered for v in (r.expected, r.predicted or r.expected)]
+    answered = [
+        (case["expected"], case["predicted"])
+        for case in kind["results"]
+        if case.get("predicted", 0) > 0 < case["expected"]
+    ]
+    ends = [value for pair in answered for value in pair]
     level = ((min(ends), min(ends)), (max(ends), max(ends))) if ends else ()
-    evidence = tuple((r.expected, r.predicted or 0.0) for r in answered)
-    unit = _BASE.get(results[0].unit, results[0].unit)
+    unit = kind["results"][0]["unit"]
+    unit = _BASE.get(unit, unit)
     return Chart(
-        label=label,
+        label=kind["label"],
         x_label="Measured or exact",
         y_label="Predicted",
         x_unit=unit,
         y_unit=unit,
-        lines=(Line("no error", level, "dash"), Line("", evidence, "dots")),
+        lines=(Line("no error", level, "dash"), Line("", tuple(answered), "dots")),
         x_log=True,
         y_log=True,
     )
 
 
-def _case(result: Result) -> ShownCase:
-    unknown = result.predicted is None
+def _case(case: dict[str, Any]) -> ShownCase:
+    expected, predicted = case["expected"], case.get("predicted")
+    command, figure = case.get("command", ""), case.get("figure", "")
+    calculator, link = _question(command, figure) if command else ("", "")
     return ShownCase(
-        id=result.id,
-        expected=f"{format_number(result.expected, 4)}\u00a0{result.unit}",
-        predicted="" if unknown else format_number(result.predicted or 0.0, 4),
-        error=_percent(result.relative_error),
-        source=result.source,
-        remark=result.why_not or ("fitted on" if result.calibration else ""),
-        calculator=_title(result.estimate),
-        command=result.command,
-        address=result.address,
-        formula=_formula(result),
+        id=case["id"],
+        expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
+        predicted="" if predicted is None else format_number(predicted, 4),
+        error=_percent(_error(expected, predicted)),
+        source=case["source"],
+        remark=case.get("why_not") or ("fitted on" if "calibration" in case else ""),
+        calculator=calculator,
+        command=command,
+        address=link,
+        formula=_formula(case),
     )
 
 
-def _title(name: str) -> str:
-    entry = registry.find(name) if name else None
-    return entry.title if entry else ""
+def _error(expected: float, predicted: float | None) -> float | None:
+    if predicted is None:
+        return None
+    return abs(predicted - expected) / (abs(expected) or 1.0)
 
 
-def _formula(result: Result) -> str:
+def _question(command: str, figure: str) -> tuple[str, str]:
+    """The calculator that a command asks, and the address of the same question."""
+    _, _, name, *options = shlex.split(command)
+    typed = [option.removeprefix("--").partition("=") for option in options]
+    query = urlencode([(field.replace("-", "_"), value) for field, _, value in typed])
+    entry = registry.find(name)
+    link = address(name, query, anchor=figure) if len(query) <= LONGEST_LINK else ""
+    return entry.title if entry else "", link
+
+
+def _formula(case: dict[str, Any]) -> str:
     """The function of a formula, and whether it serves nothing but this report."""
-    function = result.formula.removeprefix("app.estimator.")
-    return f"{function}, here alone" if result.report_alone else function
+    function: str = case.get("formula", "")
+    return f"{function}, here alone" if "report_alone" in case else function

@@ -1,4 +1,4 @@
-"""The command `headroom estimate`: every calculator at the prompt."""
+"""The commands `headroom estimate` and `headroom accuracy`."""
 
 import dataclasses
 import difflib
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from app.calculators import exports
+from app.calculators.accuracy import standing
 from app.estimator import inputs as given_inputs
 from app.estimator import registry, sources
 from app.estimator.estimate import Estimate, Figure, Step
@@ -19,6 +20,10 @@ from app.estimator.units import NBSP, format_value
 from app.instruments.readings import interval, within
 
 _WIDTH = 88
+_OWN_CASES = (
+    "To answer cases of your own, run python -m evidence.accuracy FILE --json "
+    "in a copy of the project's repository."
+)
 
 
 class _Refusal(Exception):  # noqa: N818 - reads as what it is at the raise
@@ -33,6 +38,19 @@ def estimate_command(arguments: Sequence[str]) -> int:
         for sentence in _sentences(refusal):
             sys.stderr.write(f"headroom estimate: {sentence}\n")
         return 2
+    return 0
+
+
+def accuracy_command(arguments: Sequence[str]) -> int:
+    """Print how near each kind of estimate comes; 2 where a file of cases is given."""
+    if arguments:
+        sys.stderr.write(f"headroom accuracy: it takes no arguments. {_OWN_CASES}\n")
+        return 2
+    for row in standing().kinds:
+        error = f", median error {row.median}" if row.median else ""
+        within = f"{row.within} of {row.cases} within tolerance"
+        sys.stdout.write(f"{row.label}: {within}{error}\n")
+    sys.stdout.write(f"The page /calculators/accuracy has every case. {_OWN_CASES}\n")
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request
@@ -117,21 +116,15 @@ def index(request: Request, learner: CurrentLearner) -> Response:
 @router.get("/accuracy")
 def accuracy_of_all(request: Request, learner: CurrentLearner) -> Response:
     keep(request)
-    standing = accuracy.standing(_kept_in(request))
+    standing = accuracy.standing()
     return page(
         request, "calculators/accuracy.html", learner=learner, standing=standing
     )
 
 
-def _kept_in(request: Request) -> Path:
-    """The folder of what is kept between starts and can be made again."""
-    data: Path = request.app.state.settings.data
-    return data / "cache"
-
-
 @router.get("/accuracy/{kind}")
 def accuracy_of_kind(request: Request, kind: str, learner: CurrentLearner) -> Response:
-    standing = accuracy.standing_of(kind, _kept_in(request))
+    standing = accuracy.standing_of(kind)
     if standing is None:
         raise NotFound(f"There are no cases of kind “{kind}”.")
     keep(request)

@@ -19,6 +19,10 @@ _ROOMS = {
         "size a model: estimate --list names all",
         "app.calculators.commands:estimate_command",
     ),
+    "accuracy": (
+        "say how near the estimates come to published values",
+        "app.calculators.commands:accuracy_command",
+    ),
     "catalogue": (
         "list the hardware, its values, and what is unknown of it",
         "app.hardware.commands:catalogue_command",
@@ -103,13 +107,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     for name, (words, _) in _ROOMS.items():
         commands.add_parser(name, help=words)
-    accuracy = commands.add_parser(
-        "accuracy", help="answer reference cases and print how near the answers are"
-    )
-    accuracy.add_argument("files", nargs="*", type=Path, metavar="FILE")
-    accuracy.add_argument("--verbose", action="store_true", help="print each case")
-    accuracy.add_argument("--json", action="store_true")
-    accuracy.set_defaults(action="app.cli.accuracy:accuracy")
     health = commands.add_parser("health", help="ask the running server how it is")
     health.set_defaults(action="app.cli.health:health")
     listing = commands.add_parser("settings", help="list every setting")

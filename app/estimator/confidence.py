@@ -2,7 +2,7 @@
 
 # Factors around a modeled value within which nine of ten published measurements
 # lie that no constant was fitted on, and also those of any model, accelerator or
-# source that is left out (log-normal residuals, so factors; `headroom accuracy`).
+# source that is left out (log-normal residuals, so factors; `make evidence`).
 # For tpot, ttft and saturated, constants are fitted again without it.
 _INTERVALS: dict[str, tuple[float, float]] = {
     "collective": (0.82, 1.27),

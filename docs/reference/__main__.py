@@ -1,8 +1,6 @@
 """python -m docs.reference: write every document that is made from the code."""
 
-from docs.reference import api, authoring, house
+from docs.reference import accuracy, api, authoring
 
-for made in (api, authoring, house):
+for made in (accuracy, api, authoring):
     made.PATH.write_text(made.document(), encoding="utf-8")
-for name, drawing in house.pictures().items():
-    (house.PICTURES / name).write_text(drawing, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Every example in a docstring of the estimator is true."""
+"""Every example in a docstring of the estimator and of its evidence is true."""
 
 import doctest
 import importlib
@@ -7,10 +7,12 @@ import pkgutil
 import pytest
 
 import app.estimator
+import evidence
 
 MODULES = sorted(
     module.name
-    for module in pkgutil.walk_packages(app.estimator.__path__, "app.estimator.")
+    for package in (app.estimator, evidence)
+    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not module.name.endswith("__main__")
 )
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.accuracy.report import own_cases
 from app.estimator.estimate import Estimate
 from app.estimator.models.caveats import caveats
 from app.estimator.models.config import UnreadableConfig
@@ -17,6 +16,7 @@ from app.estimator.models.reading import from_config
 from app.estimator.models.towers.kinds import KINDS
 from app.estimator.models.towers.reading import BESIDE
 from app.estimator.registry import estimate
+from evidence.accuracy.report import own_cases
 
 (_CASES,) = (
     json.loads(path.read_text()) for path in own_cases() if "towers" in path.name

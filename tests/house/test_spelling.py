@@ -4,7 +4,16 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("app", "benchmarks", "content", "docs", "static", "templates", "tests")
+FOLDERS = (
+    "app",
+    "benchmarks",
+    "content",
+    "docs",
+    "evidence",
+    "static",
+    "templates",
+    "tests",
+)
 KINDS = {".py", ".html", ".css", ".js", ".md", ".toml", ".svg"}
 FOREIGN = ("static/vendor/", "tests/content/cases/", "tests/exchange/fuhrmanator/")
 BOTH = ("app/search/words.py", "tests/search/test_find.py")

@@ -1,10 +1,10 @@
 """Fit the overheads of inference engines to published measurements, by one command.
 
-Run: python -m benchmarks.fit_serving [--check]. The cases of cases-serving.json that
+Run: python -m evidence.fit_serving [--check]. The cases of cases-serving.json that
 are marked as used for fitting give the constants of `[[steps]]` and of the engines in
-data/engines.toml; then every model, every accelerator and every source is left out
-in turn, the constants are fitted again without its cases, and the errors on all of
-its cases go to data/held-out-serving.json, from which `headroom accuracy` shows
+the estimator's engines.toml; then every model, every accelerator and every source is
+left out in turn, the constants are fitted again without its cases, and the errors on
+all of its cases go to data/held-out-serving.json, from which the accuracy report shows
 them. With --check nothing is written.
 
 Residuals are logarithms of predicted over measured values, those of the first token
@@ -22,11 +22,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from app.estimator.accuracy.cases import Case, CaseFile, read_cases
-from app.estimator.accuracy.held_out import GROUPS, HeldOut, summed
-from app.estimator.accuracy.question import Question
-from app.estimator.accuracy.report import groups_of, translate
-from app.estimator.catalogue import DATA
+from app.estimator import catalogue
 from app.estimator.estimates.serving_capacity.asked import ServingCapacity
 from app.estimator.estimates.serving_capacity.compute import serving_of
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
@@ -45,10 +41,15 @@ from app.estimator.serving.profile import (
     rounds,
 )
 from app.estimator.serving.step import Placed, decode_time, place
+from evidence import DATA
+from evidence.accuracy.cases import Case, CaseFile, read_cases
+from evidence.accuracy.held_out import GROUPS, HeldOut, summed
+from evidence.accuracy.question import Question
+from evidence.accuracy.report import groups_of, translate
 
 CASES = DATA / "cases-serving.json"
 HELD_OUT = DATA / "held-out-serving.json"
-ENGINES = DATA / "engines.toml"
+ENGINES = catalogue.DATA / "engines.toml"
 # What is fitted, in the units of engines.toml, with the value it is drawn to.
 _EACH = {
     "vllm": {"kernel_us": 5.3, "prefill": 1.2, "eager_us": 20.0, "grouped": 0.4},

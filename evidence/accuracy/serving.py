@@ -3,17 +3,17 @@
 import re
 from typing import Any
 
-from app.estimator.accuracy.cases import (
+from app.estimator.hardware.traffic import expert_parallel
+from app.estimator.models.lookup import find_model, model_id
+from evidence.accuracy.cases import (
     Asked,
     Inexpressible,
     as_config,
     card_id,
     typed_model,
 )
-from app.estimator.accuracy.kinds import Translator
-from app.estimator.accuracy.question import Formula, Question, ask, formula
-from app.estimator.hardware.traffic import expert_parallel
-from app.estimator.models.lookup import find_model, model_id
+from evidence.accuracy.kinds import Translator
+from evidence.accuracy.question import Formula, Question, ask, formula
 
 _WEIGHTS = {
     "": "bf16",

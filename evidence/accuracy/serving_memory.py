@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from app.estimator.accuracy.cases import Asked
-from app.estimator.accuracy.kinds import Translator
-from app.estimator.accuracy.question import Question, ask
 from app.estimator.memory.engines import GIB
+from evidence.accuracy.cases import Asked
+from evidence.accuracy.kinds import Translator
+from evidence.accuracy.question import Question, ask
 
 _WEIGHTS = {
     "bf16": "bf16",

@@ -3,11 +3,11 @@
 import math
 from typing import Any
 
-from app.estimator.accuracy.cases import Asked, Inexpressible, as_config
-from app.estimator.accuracy.kinds import Translator
-from app.estimator.accuracy.question import Question, ask
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.timing.hours import LOST
+from evidence.accuracy.cases import Asked, Inexpressible, as_config
+from evidence.accuracy.kinds import Translator
+from evidence.accuracy.question import Question, ask
 
 _YEAR = 365.25 * 86400.0
 # Adapter rates of the systems that the published runs were made on, per GPU.

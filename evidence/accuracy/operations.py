@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from app.estimator.accuracy.cases import Asked, Inexpressible
-from app.estimator.accuracy.kinds import Translator
-from app.estimator.accuracy.question import Formula, Question, ask, formula
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import generic
 from app.estimator.timing import flops, pipeline
+from evidence.accuracy.cases import Asked, Inexpressible
+from evidence.accuracy.kinds import Translator
+from evidence.accuracy.question import Formula, Question, ask, formula
 
 _HOUR = 3600.0
 

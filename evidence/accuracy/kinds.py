@@ -5,8 +5,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from app.estimator.accuracy.cases import Asked, Case
-from app.estimator.accuracy.question import Formula, Question
+from evidence.accuracy.cases import Asked, Case
+from evidence.accuracy.question import Formula, Question
 
 Translator = Callable[[Asked], Question | Formula]
 
@@ -53,4 +53,4 @@ def is_calibration(case: Case) -> bool:
 
 
 def _family(name: str) -> Any:
-    return importlib.import_module(f"app.estimator.accuracy.{name}")
+    return importlib.import_module(f"evidence.accuracy.{name}")

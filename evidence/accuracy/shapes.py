@@ -2,14 +2,14 @@
 
 import re
 
-from app.estimator.accuracy.cases import Asked, Inexpressible, as_config
-from app.estimator.accuracy.kinds import Translator
-from app.estimator.accuracy.question import Formula, Question, ask, formula
 from app.estimator.memory.kv_cache import textbook_bytes_per_token
 from app.estimator.models.adapters import adapter_parameters
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import bytes_of
 from app.estimator.models.lookup import find_model
+from evidence.accuracy.cases import Asked, Inexpressible, as_config
+from evidence.accuracy.kinds import Translator
+from evidence.accuracy.question import Formula, Question, ask, formula
 
 
 def param_count(asked: Asked) -> Question:

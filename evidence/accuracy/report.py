@@ -9,24 +9,24 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
-from app.estimator.accuracy import kinds
-from app.estimator.accuracy.cases import (
+from app.estimator.inputs import BadInputs
+from evidence import DATA
+from evidence.accuracy import kinds
+from evidence.accuracy.cases import (
     Asked,
     Case,
     CaseFile,
     Inexpressible,
     read_cases,
 )
-from app.estimator.accuracy.held_out import HeldOut, held_out, recorded
-from app.estimator.accuracy.question import (
+from evidence.accuracy.held_out import HeldOut, held_out, recorded
+from evidence.accuracy.question import (
     Answer,
     Formula,
     Question,
     Unknown,
     figures,
 )
-from app.estimator.catalogue import DATA
-from app.estimator.inputs import BadInputs
 
 # Bytes and tokens are compared as whole numbers of 15 digits.
 _ROUNDING = 1e-9

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from app.estimator.accuracy.held_out import HeldOut, held_out
-from app.estimator.accuracy.report import as_json, as_text, own_report
 from app.estimator.confidence import around
+from evidence.accuracy.held_out import HeldOut, held_out
+from evidence.accuracy.report import as_json, as_text, own_report
 
 # Kinds of cases, the interval that their answers get, and whether they are rates.
 _KINDS = {

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from app.estimator.accuracy.cases import Asked, Inexpressible
-from app.estimator.accuracy.kinds import Translator
-from app.estimator.accuracy.question import Formula, Question, ask, formula
 from app.estimator.memory.activations import gpt_layer_bytes
 from app.estimator.memory.layouts import Layout, in_flight
 from app.estimator.memory.states import recipe, zero_bytes
+from evidence.accuracy.cases import Asked, Inexpressible
+from evidence.accuracy.kinds import Translator
+from evidence.accuracy.question import Formula, Question, ask, formula
 
 _MEGATRON = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "

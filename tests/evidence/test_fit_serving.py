@@ -7,10 +7,10 @@ import statistics
 
 import pytest
 
-from app.estimator.accuracy.cases import read_cases
-from app.estimator.accuracy.held_out import recorded
 from app.estimator.catalogue import load
-from benchmarks.fit_serving import (
+from evidence.accuracy.cases import read_cases
+from evidence.accuracy.held_out import recorded
+from evidence.fit_serving import (
     CASES,
     ENGINES,
     START,

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 
-from app.estimator.accuracy.cases import Asked, Inexpressible
-from app.estimator.accuracy.kinds import Translator
-from app.estimator.accuracy.question import Formula, Question, ask, formula
 from app.estimator.hardware import energy, traffic
 from app.estimator.hardware.accelerators import find_accelerator, find_system
 from app.estimator.hardware.rates import critical_batch, routed_critical_batch
 from app.estimator.running import checkpoints, money, reliability
 from app.estimator.serving import queueing
 from app.estimator.timing import speculative
+from evidence.accuracy.cases import Asked, Inexpressible
+from evidence.accuracy.kinds import Translator
+from evidence.accuracy.question import Formula, Question, ask, formula
 
 _HOUR = 3600.0
 _DAY = 86400.0

@@ -1,6 +1,6 @@
 """Errors on models, accelerators and sources that a fit has not seen.
 
-The constants of inference engines are fitted to cases (`benchmarks.fit_serving`), and
+The constants of inference engines are fitted to cases (`evidence.fit_serving`), and
 fitted again without each group of them; the errors are read from what that wrote.
 Those of training and of links were fitted on rows that are no cases here. What can be
 left out there is the one factor that would center the answers of a kind: fitted on
@@ -15,7 +15,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Protocol
 
-from app.estimator.catalogue import DATA
+from evidence import DATA
 
 Group = Literal["model", "accelerator", "source"]
 GROUPS: tuple[Group, ...] = ("model", "accelerator", "source")

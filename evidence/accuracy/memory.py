@@ -1,13 +1,13 @@
 """Cases of weights, caches, states and activations that follow from formulas."""
 
-from app.estimator.accuracy.cases import Asked, Inexpressible
-from app.estimator.accuracy.kinds import Translator
-from app.estimator.accuracy.question import Formula, Question, ask, formula
-from app.estimator.accuracy.shapes import inline_model
 from app.estimator.memory.activations import gpt_layer_bytes, logits_bytes
 from app.estimator.memory.module_activations import layer_bytes
 from app.estimator.memory.states import Recipe, zero_bytes
 from app.estimator.models import gguf
+from evidence.accuracy.cases import Asked, Inexpressible
+from evidence.accuracy.kinds import Translator
+from evidence.accuracy.question import Formula, Question, ask, formula
+from evidence.accuracy.shapes import inline_model
 
 _QUANT = {
     "bf16": "bf16",

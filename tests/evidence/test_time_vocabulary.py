@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from app.estimator.accuracy.report import Result, report
+from evidence.accuracy.report import Result, report
 
 CONFIG = {
     "model_type": "llama",

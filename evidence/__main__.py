@@ -1,0 +1,7 @@
+"""python -m evidence: answer every case, print how near, and write the result."""
+
+from evidence.accuracy.export import PATH, export_report
+from evidence.accuracy.report import as_text, own_report
+
+print(as_text(own_report()))
+PATH.write_text(export_report(own_report()), encoding="utf-8")

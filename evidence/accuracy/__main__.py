@@ -1,0 +1,44 @@
+"""python -m evidence.accuracy [FILE ...]: reference cases answered and compared."""
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from evidence.accuracy.report import as_json, as_text, own_report, report
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Answer the cases of the files, or the project's own, and print how near.
+
+    The status is 0, or 2 where a file cannot be read.
+    """
+    given = _parser().parse_args(arguments)
+    try:
+        found = report(given.files) if given.files else own_report()
+    except (OSError, ValueError, KeyError) as error:
+        print(f"the reference cases cannot be read: {error}.", file=sys.stderr)
+        return 2
+    if given.json:
+        print(json.dumps(as_json(found)))
+    else:
+        print(as_text(found, verbose=given.verbose))
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m evidence.accuracy",
+        description="Answer reference cases and print how near the answers are.",
+    )
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--verbose", action="store_true", help="print each case")
+    parser.add_argument("--json", action="store_true")
+    return parser
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # e.g. `... | head`
+    sys.exit(main())
