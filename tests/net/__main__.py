@@ -19,7 +19,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = str(HERE.parents[1])
 HASHES, TEXTS = HERE / "hashes.json", HERE / "texts"
 # The longest first; `evening` and the others are functions of `tests.net.runs`.
-RUNS = "commands practitioner evening newcomer broken_courses interface".split()
+RUNS = [
+    "commands",
+    "practitioner",
+    "evening",
+    "newcomer",
+    "broken_courses",
+    "interface",
+]
 
 
 def perform_all(names: list[str]) -> dict[str, str]:

@@ -26,10 +26,14 @@ def freeze() -> None:
     members = next(found for found in inside if isinstance(found, dict))
     members["now"] = staticmethod(lambda tz=None: _moment[0].replace(tzinfo=tz))
     ctypes.pythonapi.PyType_Modified(ctypes.py_object(dt.datetime))
-    time.time = lambda: _moment[0].timestamp()
+    time.time = _seconds
     secrets.choice, secrets.randbits = _chance.choice, _chance.getrandbits
     secrets.randbelow = _chance.randrange
     secrets.token_bytes = lambda size=32: _chance.randbytes(size)
+
+
+def _seconds() -> float:
+    return _moment[0].timestamp()
 
 
 def seed(words: str) -> None:
@@ -44,7 +48,7 @@ def advance(**step: float) -> None:
 
 
 def perform(run: str) -> dict[str, str]:
-    """The texts of a function of `tests.net.runs`; the process is frozen from then on."""
+    """Freeze this process; the texts of a function of `tests.net.runs`."""
     freeze()
     texts: dict[str, str] = getattr(importlib.import_module("tests.net.runs"), run)()
     return texts

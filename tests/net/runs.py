@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 from starlette.testclient import TestClient
 
 from tests.net import repeatable
@@ -141,26 +140,14 @@ def evening() -> Texts:
             form = page(f"{run.address}/{place}").form("/attempts")
             if form is not None:
                 send(form)
-        for address in questions(someone, "sizing"):
-            send(page(address).form("/flag"))
-            for _ in range(2):
-                judged = send(page(address).form("/attempts"))
-            for ending in ("/reports", "/addition"):
-                if (form := judged.form(ending)) is not None:
-                    send(form)
+        practice(someone)
         for topic, form in itertools.product(
             ("weights", "kv-cache"), ("/notes", "/readings")
         ):
             send(page(f"{course}/concepts/{topic}").form(form))
         for _ in range(2):
             send(page(f"{course}/flashcards/own").form("/own"), front="One?", back="1")
-        for turn in range(24):
-            review(someone, course)
-            for ending, every in (("/undo", 5), ("/acts", 6), ("/suspension", 9)):
-                form = page(f"{course}/flashcards").form(ending)
-                if turn % every == every - 1 and form is not None:
-                    send(form)
-            repeatable.advance(hours=turn % 8)
+        remember(someone, course)
         sit(someone, page(f"{course}/exams"))
         send(page(f"{course}/plan").form("/calendar"))
         send(page(f"{course}/settings").form("/codes"))
@@ -172,6 +159,30 @@ def evening() -> Texts:
         starts += [course + address for address in UNLINKED]
         someone.walk(*starts, apart=tuple(course + prefix for prefix in ALIKE))
         return someone.texts
+
+
+def practice(someone: Visitor) -> None:
+    """Answer every question of the tiny course twice, then report and keep it."""
+    page, send = someone.page, someone.send
+    for address in questions(someone, "sizing"):
+        send(page(address).form("/flag"))
+        for _ in range(2):
+            judged = send(page(address).form("/attempts"))
+        for ending in ("/reports", "/addition"):
+            if (form := judged.form(ending)) is not None:
+                send(form)
+
+
+def remember(someone: Visitor, course: str) -> None:
+    """Grade cards over some days, with second thoughts."""
+    page, send = someone.page, someone.send
+    for turn in range(24):
+        review(someone, course)
+        for ending, every in (("/undo", 5), ("/acts", 6), ("/suspension", 9)):
+            form = page(f"{course}/flashcards").form(ending)
+            if turn % every == every - 1 and form is not None:
+                send(form)
+        repeatable.advance(hours=turn % 8)
 
 
 def reports() -> Texts:
@@ -257,7 +268,9 @@ def commands() -> Texts:
     formats = ("aiken", "csv", "gift", "json", "moodle", "qti", "qti21", "apkg")
     lines += [f"export {name} - --content {TINY}" for name in formats]
     lines += ["export json - --topic mig"]
-    for name in re.findall(r"^  ([a-z-]+) ", headroom("estimate", "--list"), re.M):
+    for name in re.findall(
+        r"^  ([a-z-]+) ", headroom("estimate", "--list"), re.MULTILINE
+    ):
         lines += [f"estimate {name}{rest}" for rest in ("", " --json", " --help")]
     with tempfile.TemporaryDirectory() as data, installation(SHIPPED, Path(data)):
         return {f"command/{masked(line)}": headroom(*line.split()) for line in lines}
