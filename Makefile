@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: run test types collected style layers course evidence audit drills load bench docs env dev-env browser format lock clean
+.PHONY: run test types collected style layers course evidence audit drills net load bench docs env dev-env browser format lock clean
 .DEFAULT_GOAL := run
 # Where compiled modules are not kept, each server that a test starts compiles the app.
 unexport PYTHONDONTWRITEBYTECODE
@@ -70,6 +70,11 @@ drills: export HEADROOM_TEST_DRILLS = 25
 drills: dev-env
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal tests/drills tests/upkeep tests/db/test_upgrading.py tests/browser/test_crash.py
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "hypothesis or drawn"
+
+# That the app does what it did when `python -m tests.net record` last ran: for changes
+# that move and rename.
+net: dev-env
+	@$(BIN)/python -m tests.net compare
 
 # Attacks on a server of its own, and what is known of the packages: minutes.
 audit: .venv/made-audit
