@@ -20,3 +20,12 @@ def outcome(work: Coroutine[Any, Any, Result]) -> Result:
 
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(lambda: asyncio.run(guarded())).result()
+
+
+def is_on_event_loop() -> bool:
+    """Whether this thread runs an event loop, which waits for what is done here."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

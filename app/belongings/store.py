@@ -11,6 +11,7 @@ from sqlmodel import Session, SQLModel, col
 
 from app.db.erasure import note_erasure
 from app.db.tables import (
+    TABLES,
     DeviceCode,
     Learner,
     LearnerSession,
@@ -24,7 +25,7 @@ from app.learners.store import rows_of
 # files of its own.
 _KEPT_BACK = {"key", "person", "digest", "content"}
 _LEFT_OUT = {DeviceCode.__tablename__}
-_PICTURE = SQLModel.metadata.tables["own_picture"]
+_PICTURE = TABLES["own_picture"]
 _ROWS_AT_ONCE = 200
 _ERASED_LAST = {Learner.__tablename__, LearnerSession.__tablename__}
 _ROWS_OF_PART = 500

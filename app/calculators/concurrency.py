@@ -43,10 +43,14 @@ class Pace:
         """The names that were asked for so far."""
         return tuple(self._seconds)
 
-    async def run(self, name: str, work: Callable[[], Answer]) -> Answer:
+    async def run(
+        self, name: str, work: Callable[[], Answer], *, is_search: bool = False
+    ) -> Answer:
         """Do the work of the estimate `name`, in a thread unless it is quick.
 
-        Who finds all threads of costly work taken waits on the event loop.
+        A search always gets a thread: its inputs decide how long it takes, so quick
+        answers say nothing about the next one. Who finds all threads of costly work
+        taken waits on the event loop.
         """
 
         def timed() -> Answer:
@@ -57,7 +61,7 @@ class Pace:
                 before = self._seconds.get(name, 0.0) * _FORGETTING
                 self._seconds[name] = max(before, self._clock() - begun)
 
-        if self._seconds.get(name, 1.0) < _QUICK:
+        if not is_search and self._seconds.get(name, 1.0) < _QUICK:
             return timed()
         return await run_sync(timed, limiter=_limiter())
 
@@ -83,6 +87,8 @@ def paced(route: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
         entry = registry.find(asked["name"])
         # Addresses of nothing share one word: strangers make up as many as they like.
         name = f"{route.__name__} {entry.name if entry else ''}"
-        return await PACE.run(name, functools.partial(route, **asked))
+        is_search = entry is not None and entry.is_search
+        work = functools.partial(route, **asked)
+        return await PACE.run(name, work, is_search=is_search)
 
     return run

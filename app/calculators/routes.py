@@ -98,7 +98,7 @@ async def _kept_fragment(request: Request, *, short: bool) -> Response:
     def work() -> Response:
         return _fragment(request, entry, typed, library, short=short)
 
-    return await PACE.run(entry.name, work)
+    return await PACE.run(entry.name, work, is_search=entry.is_search)
 
 
 @router.get("")

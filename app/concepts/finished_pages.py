@@ -61,6 +61,12 @@ class Sheets:
         self._version = ""
         self._made: dict[str, Sheet] = {}
 
+    def find(self, library: Library, topic: Topic) -> Sheet | None:
+        """The sheet of a topic of this state of the course, if it is made already."""
+        if library.version != self._version:
+            return None
+        return self._made.get(topic.slug)
+
     def of(self, library: Library, topic: Topic) -> Sheet:
         """The sheet of a topic of this state of the course."""
         if library.version != self._version:

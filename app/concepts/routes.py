@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
 from app.cards.names import TERM, origin
@@ -31,9 +32,16 @@ _PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
 async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> Sheet:
-    """The page of the address; raises NotFound. `async`: a thread would cost more."""
+    """The page of the address; raises NotFound.
+
+    `async`: to find one that is made costs less than a thread.
+    """
     sheets: Sheets = request.app.state.sheets[request.state.course]
-    return sheets.of(library, find_topic(library, topic))
+    found = find_topic(library, topic)
+    sheet = sheets.find(library, found)
+    if sheet is None:
+        sheet = await run_in_threadpool(sheets.of, library, found)
+    return sheet
 
 
 @router.get("/course")

@@ -8,12 +8,12 @@ only where both are shown.
 from typing import Any
 
 from sqlalchemy import ColumnElement, FromClause, func, select
-from sqlmodel import SQLModel
 
 from app.db import tables  # noqa: F401 - fills the metadata
+from app.db.tables import TABLES
 
-ATTEMPT = SQLModel.metadata.tables["attempt"]
-REGRADE = SQLModel.metadata.tables["regrade"]
+ATTEMPT = TABLES["attempt"]
+REGRADE = TABLES["regrade"]
 
 _later = REGRADE.alias("later")
 _is_followed = (

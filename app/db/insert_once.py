@@ -7,6 +7,8 @@ from typing import Any
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session, SQLModel
 
+from app.db.tables import TABLES
+
 BROUGHT = "file:"
 """How the token of a row begins that came with a file; a form's is hexadecimal."""
 
@@ -26,6 +28,6 @@ def insert_once(
 
 @functools.cache
 def _statement(table: type[SQLModel], dialect: str) -> Any:
-    columns = SQLModel.metadata.tables[str(table.__tablename__)]
+    columns = TABLES[str(table.__tablename__)]
     insert = sqlite.insert if dialect == "sqlite" else postgresql.insert
     return insert(columns).on_conflict_do_nothing().returning(columns.c.id)

@@ -21,7 +21,8 @@ class Entry:
     `inputs` the frozen dataclass; `answer` the pure function; `topic` the slug
     of the concept page that teaches it; `group` the heading it is listed under;
     `first` the outputs that matter first, of which a reading shows the three that
-    are known.
+    are known; `is_search` says that an answer is the best of many that are computed,
+    so that it may take long.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Entry:
     outputs: tuple[Output, ...]
     topic: str = ""
     first: tuple[str, ...] = ()
+    is_search: bool = False
 
     def compute(self, inputs: Any) -> Estimate:
         """Answer, and say what was not understood of the model asked about."""

@@ -1,13 +1,18 @@
 """Quick estimates are answered at once, slow ones in a thread."""
 
+import dataclasses
+import sys
 import threading
+from typing import Any
 
 import anyio
+import pytest
 from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 
 from app.calculators.concurrency import AT_ONCE, PACE, Pace
-from tests.loops import outcome
+from app.estimator import registry
+from tests.loops import is_on_event_loop, outcome
 
 
 class Clock:
@@ -57,6 +62,56 @@ def test_an_estimate_that_was_slow_long_ago_is_answered_at_once_again() -> None:
         is_answered_at_once(pace, clock, "parallelism-plan", 0.001)
 
     assert is_answered_at_once(pace, clock, "parallelism-plan", 0.001)
+
+
+def test_a_search_is_never_answered_on_the_event_loop() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+
+    async def run() -> bool:
+        return await pace.run("x", threading.get_ident, is_search=True) == (
+            threading.get_ident()
+        )
+
+    assert not any(outcome(run()) for _ in range(3))
+
+
+@pytest.mark.parametrize(
+    ("name", "address"),
+    [
+        ("parallelism-plan", "/calculators/parallelism-plan/result?gpus={}"),
+        ("accelerator-choice", "/calculators/accelerator-choice/result?concurrent={}"),
+        ("serving-capacity", "/calculators/serving-capacity?concurrent={}"),
+        ("parallelism-plan", "/api/v1/estimates/parallelism-plan?gpus={}"),
+    ],
+)
+def test_no_inputs_bring_a_search_onto_the_event_loop(
+    client: TestClient, name: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loops: list[bool] = []
+    entry = registry.find(name)
+    assert entry
+    answer = entry.answer
+
+    def note(inputs: Any) -> Any:
+        loops.append(is_on_event_loop())
+        return answer(inputs)
+
+    changed = dataclasses.replace(entry, answer=note)
+    monkeypatch.setattr(sys.modules[_module_of(entry)], "ENTRY", changed)
+    registry.find.cache_clear()
+    try:
+        for number in (8, 16, 32):
+            assert client.get(address.format(number)).status_code == 200
+    finally:
+        monkeypatch.undo()
+        registry.find.cache_clear()
+
+    assert set(loops) == {False}
+
+
+def _module_of(entry: registry.Entry) -> str:
+    return f"app.estimator.estimates.{entry.name.replace('-', '_')}.entry"
 
 
 def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> None:

@@ -7,8 +7,11 @@ from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
+from app.concepts.finished_pages import Sheets
+from app.content.live.library import LiveLibrary
 from app.db.engine import DbSession
 from tests.conftest import visit
+from tests.loops import is_on_event_loop
 
 WRITE = "/settings/appearance"
 
@@ -218,3 +221,25 @@ def test_pages_of_a_learner_are_not_stored_where_they_cannot_be_cleared(
             assert {a.headers["cache-control"] for a in answers} == {caching}
 
     assert stranger.headers["cache-control"] == "private, no-cache"
+
+
+def test_course_and_pages_are_read_beside_the_event_loop(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+):
+    where: list[tuple[str, bool]] = []
+
+    def noted(owner: type, name: str) -> None:
+        real = getattr(owner, name)
+
+        def note(*given: object) -> object:
+            where.append((name, is_on_event_loop()))
+            return real(*given)
+
+        monkeypatch.setattr(owner, name, note)
+
+    noted(LiveLibrary, "_renewed")
+    noted(Sheets, "_make")
+    client.app.state.library._state = None
+
+    assert client.get("/concepts/weights").status_code == 200
+    assert where == [("_renewed", False), ("_make", False)]

@@ -21,14 +21,15 @@ from sqlalchemy import (
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.cards.names import QUESTION, origin
 from app.cards.store.memory import MEMORY, blank
+from app.db.tables import TABLES
 from app.web.clock import milliseconds, moment
 
-ADDED = SQLModel.metadata.tables["added_card"]
-ASIDE = SQLModel.metadata.tables["suspension"]
+ADDED = TABLES["added_card"]
+ASIDE = TABLES["suspension"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.cards.names import is_added
 from app.cards.store.additions import decline
@@ -34,13 +34,13 @@ from app.cards.store.tally import chance_of, count, uncount
 from app.content.model import Card
 from app.db.insert_once import BROUGHT, insert_once
 from app.db.quotas import CARD_LOG
-from app.db.tables import Review, Suspension
+from app.db.tables import TABLES, Review, Suspension
 from app.scheduling import Grade, Standing, after
 from app.web.clock import milliseconds
 
-LOG = SQLModel.metadata.tables["review"]
-ASIDE = SQLModel.metadata.tables["suspension"]
-LEARNER = SQLModel.metadata.tables["learner"]
+LOG = TABLES["review"]
+ASIDE = TABLES["suspension"]
+LEARNER = TABLES["learner"]
 # Grades count in the order in which they were given: a file may bring older ones.
 IN_TIME = (LOG.c.at, LOG.c.id)
 

@@ -3,13 +3,12 @@
 import datetime as dt
 from typing import Any
 
-from sqlmodel import SQLModel
-
+from app.db.tables import TABLES
 from app.scheduling import Standing
 from app.web.clock import milliseconds, moment
 
 # Statements are of tables instead of classes: no row becomes an object with a history.
-MEMORY = SQLModel.metadata.tables["memory"]
+MEMORY = TABLES["memory"]
 STANDING = tuple(
     MEMORY.c[name]
     for name in (

@@ -4,13 +4,14 @@ import datetime as dt
 from typing import Any
 
 from sqlalchemy import bindparam, distinct, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.db.insert_once import BROUGHT
 from app.db.once_a_day import OnceADay
+from app.db.tables import TABLES
 from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, Spent, shrunk
 
-_LOG = SQLModel.metadata.tables["review"]
+_LOG = TABLES["review"]
 _MOST_LOOK = 120_000  # a forgotten screen is no slow answer
 _graded = (
     _LOG.c.learner_id == bindparam("learner"),

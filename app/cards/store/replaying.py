@@ -6,16 +6,17 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from sqlalchemy import bindparam, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.cards.names import QUESTION, origin
 from app.cards.store.additions import ADDED, due_day
 from app.cards.store.memory import blank, columns
+from app.db.tables import TABLES
 from app.scheduling import Act, Grade, Replayed, replay_all
 from app.scheduling.study_day import study_day_of
 from app.web.clock import moment
 
-LEARNER = SQLModel.metadata.tables["learner"]
+LEARNER = TABLES["learner"]
 _ALL = (
     select(ADDED.c.card, ADDED.c.at, ADDED.c.declined, LEARNER.c.zone)
     .join_from(ADDED, LEARNER, LEARNER.c.id == ADDED.c.learner_id)

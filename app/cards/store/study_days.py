@@ -12,11 +12,13 @@ from typing import Any
 
 from sqlalchemy import Row, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-DAYS = SQLModel.metadata.tables["study_day"]
-ANSWERS = SQLModel.metadata.tables["attempt"]
-GRADES = SQLModel.metadata.tables["review"]
+from app.db.tables import TABLES
+
+DAYS = TABLES["study_day"]
+ANSWERS = TABLES["attempt"]
+GRADES = TABLES["review"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

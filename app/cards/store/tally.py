@@ -3,12 +3,13 @@
 import datetime as dt
 
 from sqlalchemy import bindparam, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.cards.store.study_days import add_to_day, work_of_grade
+from app.db.tables import TABLES
 from app.scheduling import Grade, Standing, recall
 
-LOG = SQLModel.metadata.tables["review"]
+LOG = TABLES["review"]
 _UNDONE = select(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds, LOG.c.study_day).where(
     LOG.c.id == bindparam("number")
 )

@@ -263,14 +263,21 @@ class LiveLibrary:
         self._failed = ""
         self._told: dict[str, Problem] = {}
 
+    def recent(self) -> Library | None:
+        """The state of the last look at the files; None where a look is due."""
+        state = self._state
+        if state is None or time.monotonic() - self._glanced >= self._glance:
+            return None
+        return state[0]
+
     def current(self) -> Library:
         """The newest good state; looks at file times, cheap when nothing changed.
 
         Never raises: what goes wrong is among the problems of the state before.
         """
+        if (recent := self.recent()) is not None:
+            return recent
         state, now = self._state, time.monotonic()
-        if state is not None and now - self._glanced < self._glance:
-            return state[0]
         if state is not None and not state[1].changed():
             self._glanced = now
             return state[0]

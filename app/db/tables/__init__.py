@@ -6,6 +6,11 @@ Times are UTC in milliseconds since 1970, study days are ISO dates in the learne
 zone. Items (questions, cards, topics) are named by the ids of the content files.
 """
 
+from collections.abc import Mapping
+
+from sqlalchemy import Table
+from sqlmodel import SQLModel
+
 from app.db.tables.attempts import (
     Attempt,
     ItemReport,
@@ -27,3 +32,6 @@ from app.db.tables.cards import (
 from app.db.tables.exams import Sitting, SittingAnswer
 from app.db.tables.people import CalendarFeed, DeviceCode, Learner, LearnerSession
 from app.db.tables.study import Note, Prediction, Reading, StudyDay
+
+TABLES: Mapping[str, Table] = SQLModel.metadata.tables
+"""Every table by its name; complete, since all of them are imported above."""

@@ -8,18 +8,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, Select, Table, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.cards.names import is_added
 from app.cards.store import MEMORY, acted, grade_in, standing_rows
+from app.db.tables import TABLES
 from app.exchange.formats.apkg.history import Aside, Set, Timed
 from app.web.clock import moment
 
-LOG = SQLModel.metadata.tables["review"]
-ASIDE = SQLModel.metadata.tables["suspension"]
-ADDED = SQLModel.metadata.tables["added_card"]
-OWN = SQLModel.metadata.tables["own_card"]
-PICTURE = SQLModel.metadata.tables["own_picture"]
+LOG = TABLES["review"]
+ASIDE = TABLES["suspension"]
+ADDED = TABLES["added_card"]
+OWN = TABLES["own_card"]
+PICTURE = TABLES["own_picture"]
 OWN_TEXT = tuple(
     OWN.c[name] for name in ("deck", "front", "back", "guid", "ordinal", "tags")
 )

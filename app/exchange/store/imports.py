@@ -8,12 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import delete, insert, select, update
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
+from app.db.tables import TABLES
 from app.exchange.store.arrivals import Outcome
 from app.web.clock import milliseconds
 
-IMPORTS = SQLModel.metadata.tables["card_import"]
+IMPORTS = TABLES["card_import"]
 RUNNING, DONE, CANCELLED, STOPPED, FAILED, FULL = (
     "running",
     "done",

@@ -6,15 +6,16 @@ import json
 from collections.abc import Collection
 
 from sqlalchemy import and_, bindparam, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.cards.added_cards import LONGEST_FACE
 from app.cards.names import question_card
+from app.db.tables import TABLES
 from app.web.clock import milliseconds, moment
 
-ADDED = SQLModel.metadata.tables["added_card"]
-OWN = SQLModel.metadata.tables["own_card"]
-SITTING = SQLModel.metadata.tables["sitting"]
+ADDED = TABLES["added_card"]
+OWN = TABLES["own_card"]
+SITTING = TABLES["sitting"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

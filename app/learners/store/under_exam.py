@@ -5,11 +5,12 @@ import json
 from typing import Any
 
 from sqlalchemy import Select, bindparam, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
+from app.db.tables import TABLES
 from app.web.clock import milliseconds
 
-SITTING = SQLModel.metadata.tables["sitting"]
+SITTING = TABLES["sitting"]
 _PAPERS = select(SITTING.c.paper).where(
     SITTING.c.learner_id == bindparam("of_learner"),
     SITTING.c.closed_at.is_(None),

@@ -16,14 +16,15 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sqlalchemy import BindParameter, Engine, bindparam, case, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
+from app.db.tables import TABLES
 from app.mastery.standing import TopicCards
 
-_MEMORY = SQLModel.metadata.tables["memory"]
-_REVIEW = SQLModel.metadata.tables["review"]
-_SUSPENSION = SQLModel.metadata.tables["suspension"]
-_STUDIED = SQLModel.metadata.tables["study_day"]
+_MEMORY = TABLES["memory"]
+_REVIEW = TABLES["review"]
+_SUSPENSION = TABLES["suspension"]
+_STUDIED = TABLES["study_day"]
 _DAY = 24 * 60 * 60 * 1000.0
 _LEARNERS = 500
 _mine: BindParameter[int] = bindparam("learner")

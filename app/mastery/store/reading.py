@@ -12,9 +12,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Engine, String, bindparam, cast, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
-_READING = SQLModel.metadata.tables["reading"]
+from app.db.tables import TABLES
+
+_READING = TABLES["reading"]
 _LEARNERS = 500
 _mine = _READING.c.learner_id == bindparam("learner")
 _STATE = select(

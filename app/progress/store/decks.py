@@ -4,15 +4,16 @@ import datetime as dt
 from typing import Any
 
 from sqlalchemy import bindparam, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.cards.names import is_added
 from app.content.live.library import Library
+from app.db.tables import TABLES
 from app.progress.ahead import Held
 from app.scheduling.curve import curve_of
 from app.scheduling.exam import Begun, never_graded
 
-_MEMORY = SQLModel.metadata.tables["memory"]
+_MEMORY = TABLES["memory"]
 _ROWS = select(
     *(
         _MEMORY.c[name]

@@ -3,13 +3,14 @@
 import datetime as dt
 
 from sqlalchemy import bindparam, func, literal, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.cards.store import Studied
+from app.db.tables import TABLES
 from app.progress.figures import StudyDays
 
 # Statements are built once: making one costs more than running it.
-_DAY = SQLModel.metadata.tables["study_day"]
+_DAY = TABLES["study_day"]
 _SUMS = [
     _DAY.c[name]
     for name in (

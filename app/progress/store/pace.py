@@ -3,19 +3,20 @@
 import datetime as dt
 
 from sqlalchemy import bindparam, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.cards.store import card_pace
 from app.content.live.library import Library
 from app.db.once_a_day import OnceADay
+from app.db.tables import TABLES
 from app.learners.current import CurrentLearnerValue
 from app.progress.pace import USUAL, Pace, pace_of, page_spent
 from app.scheduling.card_pace import Spent
 from app.scheduling.study_day import begin_of
 from app.web.clock import milliseconds
 
-_ATTEMPT = SQLModel.metadata.tables["attempt"]
-_READING = SQLModel.metadata.tables["reading"]
+_ATTEMPT = TABLES["attempt"]
+_READING = TABLES["reading"]
 
 # A forgotten screen is no slow answer.
 _MOST_ANSWER = 600_000

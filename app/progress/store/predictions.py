@@ -4,17 +4,17 @@ import datetime as dt
 import json
 
 from sqlalchemy import bindparam, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
 from app.db.counted_scores import ATTEMPT, NEWEST, REGRADE, SCORE
 from app.db.insert_once import insert_once
-from app.db.tables import Prediction
+from app.db.tables import TABLES, Prediction
 from app.mastery.readiness import RULE, Forecast
 from app.mastery.turnout import Predicted, Result
 from app.web.clock import milliseconds
 
-_PREDICTION = SQLModel.metadata.tables["prediction"]
-_SITTING = SQLModel.metadata.tables["sitting"]
+_PREDICTION = TABLES["prediction"]
+_SITTING = TABLES["sitting"]
 
 _KEPT = select(_PREDICTION.c.id).where(
     _PREDICTION.c.learner_id == bindparam("learner"),

@@ -7,15 +7,16 @@ from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import bindparam, case, func, select
-from sqlmodel import Session, SQLModel
+from sqlmodel import Session
 
+from app.db.tables import TABLES
 from app.progress.situation import LeftRun, Placing, Running
 
 # Statements are built once: making one costs more than running it.
-_MEMORY = SQLModel.metadata.tables["memory"]
-_SITTING = SQLModel.metadata.tables["sitting"]
-_RUN = SQLModel.metadata.tables["practice_run"]
-_ATTEMPT = SQLModel.metadata.tables["attempt"]
+_MEMORY = TABLES["memory"]
+_SITTING = TABLES["sitting"]
+_RUN = TABLES["practice_run"]
+_ATTEMPT = TABLES["attempt"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
+import anyio
+from anyio import to_thread
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -34,6 +36,8 @@ _log = logging.getLogger("headroom")
 _SLOW = 0.5
 _LOOKS = {"GET", "HEAD"}
 _NOBODY = Visitor(key="")
+# One at a time: the others find what the first has read.
+_COURSE_THREAD = anyio.CapacityLimiter(1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -109,7 +113,10 @@ class Front:
         cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
         visitor = exchange.visitor = door.doorkeeper.recognize(cookies)
         live = door.courses.libraries[name or door.courses.first]
-        course = live.current()
+        # Reading what an author has changed may take a second of processor time.
+        course = live.recent()
+        if course is None:
+            course = await to_thread.run_sync(live.current, limiter=_COURSE_THREAD)
         now = Moment(
             course.version,
             door.clock().timestamp(),

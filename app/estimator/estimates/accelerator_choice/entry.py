@@ -22,4 +22,5 @@ ENTRY = Entry(
     outputs=OUTPUTS,
     first=("gpus", "need", "token_time", "gpu_hours"),
     topic=TOPIC,
+    is_search=True,
 )

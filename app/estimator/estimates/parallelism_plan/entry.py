@@ -26,4 +26,5 @@ ENTRY = Entry(
     outputs=OUTPUTS,
     first=("time", "tokens_per_second_per_gpu", "mfu"),
     topic="parallelism",
+    is_search=True,
 )

@@ -33,4 +33,5 @@ ENTRY = Entry(
     outputs=OUTPUTS,
     first=("gpus", "throughput", "cost_per_million_tokens"),
     topic="batching-and-latency",
+    is_search=True,
 )
