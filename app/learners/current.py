@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import Depends, Request
+from sqlalchemy import event
 from sqlmodel import Session
 
 from app.db.engine import DbSession, aside, reading_session
@@ -165,8 +166,12 @@ async def enrolled(
     Counts the change, so whoever writes for a learner must ask for this.
     """
     if not learner.home:  # a row for good, so nobody makes them without end
+        visitor: Visitor = request.state.visitor
         rates: Rates = request.app.state.rates
-        rates.admit("learners", client_of(request.scope))
+        new = "learners", client_of(request.scope), visitor.known_digest
+        rates.check(*new)
+        # What is refused after this, such as a form with a mistake, leaves no row.
+        event.listen(db, "after_commit", lambda _db: rates.count(*new), once=True)
     return await aside(db, lambda: _enrolled(db, learner, request, now))
 
 
