@@ -142,7 +142,14 @@ class Settings(BaseSettings):
         10.0,
         ge=0,
         description="GB that the database may have; from then on learners import and "
-        "write no cards, but go on saving all else. 0 means no limit.",
+        "write no cards, but go on saving all else. The last tenth is for those who "
+        "began before today. 0 means no limit.",
+    )
+    client_data_mb: float = Field(
+        2000.0,  # sixty learners, each with the largest file that may be sent
+        ge=0,
+        description="MB of cards and pictures that may be added from one address in a "
+        "day (UTC). 0 means no limit.",
     )
     connections: int = Field(
         1000, ge=10, description="Connections that one process holds open."

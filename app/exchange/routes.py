@@ -14,7 +14,6 @@ from app.cards.names import question_card
 from app.cards.store import forget_empty_days
 from app.content.live.library import Library, LiveLibrary
 from app.db.engine import DbSession
-from app.db.storage_limit import expect_storage
 from app.errors import Conflict, NotFound
 from app.exchange import store
 from app.exchange.arrivals import Sorted, home_of, sort_out
@@ -27,6 +26,8 @@ from app.learners.current import (
     CurrentLearner,
     CurrentLearnerValue,
     EnrolledLearner,
+    count_stored,
+    expect_storage,
     find_learner_at_once,
     writing,
 )
@@ -121,6 +122,7 @@ async def bring_cards(
         except Unusable as error:
             refused = f"The file was not taken: {error}"
             return await run_reading(request, lambda desk: _page(desk, refused))
+        count_stored(request, store.stored_size(begun.arrivals))
         running = learner, begun.number
         await imports.begin(running, begun.arrivals, room.pop_all())
     return RedirectResponse("/settings/cards/import", 303)

@@ -6,6 +6,7 @@ from app.exchange.store.arrivals import (
     Outcome,
     expect_room,
     slices_of,
+    stored_size,
     take_in,
 )
 from app.exchange.store.attempts import COLUMNS, attempts
