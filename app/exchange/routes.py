@@ -116,9 +116,11 @@ async def bring_cards(
         upload = await run_in_threadpool(_read_upload, library, file)
         if isinstance(upload, str):
             return await run_reading(request, lambda desk: _page(desk, upload))
+        measured = await run_reading(request, _measure_pictures)
         try:
             async with writing(request) as (db, learner):
-                begun = await run_in_threadpool(_begin, db, learner, upload, now)
+                whose = learner, measured
+                begun = await run_in_threadpool(_begin, db, whose, upload, now)
         except Unusable as error:
             refused = f"The file was not taken: {error}"
             return await run_reading(request, lambda desk: _page(desk, refused))
@@ -158,12 +160,19 @@ class Begun:
     arrivals: Sequence[store.Arrival]
 
 
+def _measure_pictures(desk: Desk) -> store.Sizes:
+    return store.measure_pictures(desk.db, desk.learner.home)
+
+
 def _begin(
-    db: Session, learner: CurrentLearnerValue, upload: Upload, now: dt.datetime
+    db: Session,
+    whose: tuple[CurrentLearnerValue, store.Sizes],
+    upload: Upload,
+    now: dt.datetime,
 ) -> Begun:
     """Write down that an import begins. Raises Unusable if it cannot."""
-    found = upload.sorted
-    arrivals = store.drop_beyond_room(db, learner.id, found.arrivals)
+    (learner, measured), found = whose, upload.sorted
+    arrivals = store.drop_beyond_room(db, learner.id, found.arrivals, measured)
     store.expect_room(db, learner.id, arrivals)
     dropped = len(found.arrivals) - len(arrivals)
     left = {**found.cards_left, **({store.TOO_MANY: dropped} if dropped else {})}

@@ -25,7 +25,13 @@ from app.exchange.store.imports import (
     is_running,
     read_import,
 )
-from app.exchange.store.pictures import TOO_MANY, drop_beyond_room, drop_pictures
+from app.exchange.store.pictures import (
+    TOO_MANY,
+    Sizes,
+    drop_beyond_room,
+    drop_pictures,
+    measure_pictures,
+)
 from app.exchange.store.removal import (
     brought,
     held_cards,
