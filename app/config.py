@@ -142,7 +142,14 @@ class Settings(BaseSettings):
         10.0,
         ge=0,
         description="GB that the database may have; from then on learners import and "
-        "write no cards, but go on saving all else. 0 means no limit.",
+        "write no cards, but go on saving all else. The last tenth is for those who "
+        "began before today. 0 means no limit.",
+    )
+    client_data_mb: float = Field(
+        2000.0,  # sixty learners, each with the largest file that may be sent
+        ge=0,
+        description="MB of cards and pictures that may be added from one address in a "
+        "day (UTC). 0 means no limit.",
     )
     connections: int = Field(
         1000, ge=10, description="Connections that one process holds open."
@@ -193,9 +200,9 @@ class Settings(BaseSettings):
     rate_imports_browser: RateWords = Field(
         "6/minute", description="Files of cards that one browser may send, or off."
     )
-    # There are 30^8 codes, 6.6 * 10^11. 600 tries a minute are 6,000 in the ten minutes
-    # of a code, so one code in 109 million is guessed. With 30 codes in use at any time
-    # of the day, one is guessed in 69 years.
+    # There are 30^8 codes, 6.6 * 10^11. 600 tries a minute with a cookie and as many
+    # without are 12,000 in the ten minutes of a code, so one code in 55 million is
+    # guessed. With 30 codes in use at any time of the day, one is guessed in 35 years.
     rate_codes: RateWords = Field(
         "600/minute",
         description="Wrong device codes that may come from one address, or off.",
@@ -203,8 +210,8 @@ class Settings(BaseSettings):
     rate_codes_browser: RateWords = Field(
         "10/minute", description="Wrong device codes that one browser may try, or off."
     )
-    # A learner with a first page read takes 610 bytes on the disk: at most 53 MB a day
-    # from one address. Who only reads pages has no row and is not counted.
+    # A learner with a first page read takes 610 bytes on the disk: at most 106 MB a day
+    # from one address, with and without a cookie. Who only reads pages has no row.
     rate_learners: RateWords = Field(
         "120/minute;3600/hour",
         description="Learners that may begin from one address, or off.",

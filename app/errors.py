@@ -44,6 +44,16 @@ class StorageFullError(Refusal):
     status = 507
 
 
+class QuotaExceededError(Refusal):
+    """So much was asked that the rest has to wait for some seconds."""
+
+    status = 429
+
+    def __init__(self, message: str, hint: str, retry_after: int) -> None:
+        super().__init__(message, hint)
+        self.retry_after = retry_after
+
+
 class Problem(Refusal):
     """What was typed cannot be used; `field` names where it was typed."""
 

@@ -25,7 +25,7 @@ from app.content.live.library import LiveLibrary
 from app.db.data_version import pulse_of
 from app.db.engine import make_engine, put_together, reading_room
 from app.db.erasure import LogTruncation
-from app.db.storage_limit import StorageLimit
+from app.db.storage_limit import DailyQuota, StorageLimit
 from app.db.writer import Turn, turns
 from app.estimator.hardware.prices import price_list
 from app.exams import routes as exams
@@ -99,7 +99,7 @@ def create_app(
     app.state.turn = _turns(app)
     app.state.log_truncation = LogTruncation(app.state.engine)
     app.state.imports = Imports(app.state.turn, clock)
-    app.state.storage, app.state.downloads = _storage(app)
+    app.state.storage, app.state.daily_quota, app.state.downloads = _storage(app)
     app.state.surveyors = {
         name: Surveyor(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
@@ -224,11 +224,12 @@ def _door(app: FastAPI) -> Door:
     )
 
 
-def _storage(app: FastAPI) -> tuple[StorageLimit, Downloads]:
+def _storage(app: FastAPI) -> tuple[StorageLimit, DailyQuota, Downloads]:
     """What bounds the files that learners bring, and makes those that they take."""
     settings, engine = app.state.settings, app.state.engine
     limit = StorageLimit(engine, settings.data, settings.max_data_gb)
-    return limit, Downloads(engine, limit)
+    quota = DailyQuota(settings.client_data_mb * 1e6)
+    return limit, quota, Downloads(engine, limit)
 
 
 def _installation(settings: Settings) -> Installation:

@@ -20,9 +20,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tests.browser.server import free_port
+from tests.drills.memory import limited_memory
 from tests.drills.strangers import STRANGERS, Client
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -63,9 +65,12 @@ def percentile(values: Sequence[float], percent: int) -> float:
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
 
 
-def try_strangers(names: Sequence[str], seconds: float) -> Report:
-    """Let these hostile clients attack a new server for some seconds."""
-    with _server() as (port, process):
+def try_strangers(names: Sequence[str], seconds: float, memory: int = 0) -> Report:
+    """Let these hostile clients attack a new server for some seconds.
+
+    It has so many bytes of `memory` at most, as in a container; 0 is no limit.
+    """
+    with _server(memory) as (port, process):
         calm, lost_before = asyncio.run(_study(port, _CALM))
         attack = subprocess.Popen(
             [sys.executable, *_MODULE, str(port), str(seconds), *names],
@@ -103,13 +108,16 @@ async def _study(port: int, seconds: float) -> tuple[tuple[float, ...], int]:
 
 
 @contextlib.contextmanager
-def _server() -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+def _server(memory: int) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
     port = free_port()
-    with tempfile.TemporaryDirectory() as data:
+    limit: AbstractContextManager[list[str]] = contextlib.nullcontext([])
+    if memory:
+        limit = limited_memory(memory)
+    with tempfile.TemporaryDirectory() as data, limit as words:
         own = {"HEADROOM_DATA": data, "HEADROOM_PORT": str(port)}
         others = {k: v for k, v in os.environ.items() if not k.startswith("HEADROOM_")}
         process = subprocess.Popen(
-            [sys.executable, "-m", "app", "serve"],
+            [*words, sys.executable, "-m", "app", "serve"],
             cwd=ROOT,
             env=others | own,
             stdout=subprocess.DEVNULL,

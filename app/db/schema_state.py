@@ -13,7 +13,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
+from sqlmodel import SQLModel
 
+from app.db import tables as _tables  # noqa: F401 - fills the metadata
 from app.db.failures import is_full
 
 VERSIONS = Path(__file__).resolve().parents[2] / "migrations" / "versions"
@@ -176,6 +178,12 @@ def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
     if not tables:
         return ""
     found = revision() if "alembic_version" in tables else ""
+    missing = SQLModel.metadata.tables.keys() - tables
+    if found == newest() and missing:
+        raise UnusableDatabase(
+            f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): "
+            f"{_RESTORE}."
+        )
     if found in _known() or (not found and tables == {"alembic_version"}):
         return found
     if _OURS.fullmatch(found) and found > newest():

@@ -2,17 +2,57 @@
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-from fastapi import Request
+from cachetools import LRUCache
 from sqlalchemy import Engine, text
 
-from app.errors import StorageFullError
+from app.errors import QuotaExceededError, StorageFullError
 
 LEAST_FREE = 500_000_000
 """Bytes of the disk that stay free for answers, grades and copies."""
 _ASKED_AGAIN = 30.0  # seconds for which the size that a database server told holds
+_DAY = 86_400  # seconds
+_CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
+_RESERVE = 0.1  # of the limit, kept for learners who were here before
+_STILL_SAVED = (
+    "Answers, grades and settings are still saved. Its host can raise the limit "
+    "(HEADROOM_MAX_DATA_GB)."
+)
 _SIZE = text("SELECT pg_database_size(current_database())")
+
+
+class DailyQuota:
+    """How many bytes each client has stored today, in memory; `most` 0 is no limit.
+
+    A day is one of UTC. `clock` gives seconds since 1970.
+    """
+
+    def __init__(self, most: float, clock: Callable[[], float] = time.time) -> None:
+        self._most = most
+        self._clock = clock
+        self._stored: LRUCache[str, tuple[int, int]] = LRUCache(_CLIENTS)
+
+    def count(self, client: str, size: int) -> None:
+        """Note that so many bytes of a client were stored."""
+        day = int(self._clock() // _DAY)
+        self._stored[client] = (day, self._stored_on(day, client) + size)
+
+    def check(self, client: str) -> None:
+        """Raise QuotaExceededError where a client has stored what it may in a day."""
+        day, second = divmod(int(self._clock()), _DAY)
+        if self._most and self._stored_on(day, client) >= self._most:
+            raise QuotaExceededError(
+                f"From your address {self._most / 1e6:,.0f} MB of cards were added "
+                "today, the most for one day.",
+                "Add the rest tomorrow. Answers, grades and settings are still saved.",
+                _DAY - second,
+            )
+
+    def _stored_on(self, day: int, client: str) -> int:
+        last, size = self._stored.get(client, (0, 0))
+        return size if last == day else 0
 
 
 class StorageLimit:
@@ -31,15 +71,23 @@ class StorageLimit:
         self._told = 0
         self._told_at = -_ASKED_AGAIN
 
-    def expect_room(self) -> None:
-        """Raise StorageFullError where learners may bring no more."""
+    def expect_room(self, *, is_known: bool = True) -> None:
+        """Raise StorageFullError where learners may bring no more.
+
+        The last tenth of the limit is only for learners who are known.
+        """
         self.expect_disk()
         if self.is_reached():
             raise StorageFullError(
                 "This server is full: its database has reached the limit of "
                 f"{self._max_gb:g} GB, so no cards can be imported or written.",
-                "Answers, grades and settings are still saved. Its host can raise the "
-                "limit (HEADROOM_MAX_DATA_GB).",
+                _STILL_SAVED,
+            )
+        if not is_known and self.is_reserved():
+            raise StorageFullError(
+                "This server is nearly full: the rest of its room is kept for learners "
+                "who began before today.",
+                _STILL_SAVED,
             )
 
     def expect_disk(self) -> None:
@@ -54,7 +102,15 @@ class StorageLimit:
 
     def is_reached(self) -> bool:
         """Whether the database is as large as it may become."""
-        return bool(self._max_gb) and self.database_size() >= self._max_gb * 1e9
+        return self._has(1)
+
+    def is_reserved(self) -> bool:
+        """Whether the database has so much that the rest is for learners it knows."""
+        return self._has(1 - _RESERVE)
+
+    def _has(self, share: float) -> bool:
+        """Whether the database has this share of what it may have."""
+        return bool(self._max_gb) and self.database_size() >= share * self._max_gb * 1e9
 
     def database_size(self) -> int:
         """Bytes of the database, with the log beside a file."""
@@ -72,9 +128,3 @@ def _size_of(path: Path) -> int:
         return path.stat().st_size
     except FileNotFoundError:  # a log comes and goes
         return 0
-
-
-def expect_storage(request: Request) -> None:
-    """Let a route that brings cards be refused where the server is full."""
-    limit: StorageLimit = request.app.state.storage
-    limit.expect_room()

@@ -14,7 +14,6 @@ from app.cards.names import question_card
 from app.cards.store import forget_empty_days
 from app.content.live.library import Library, LiveLibrary
 from app.db.engine import DbSession
-from app.db.storage_limit import expect_storage
 from app.errors import Conflict, NotFound
 from app.exchange import store
 from app.exchange.arrivals import Sorted, home_of, sort_out
@@ -27,6 +26,8 @@ from app.learners.current import (
     CurrentLearner,
     CurrentLearnerValue,
     EnrolledLearner,
+    count_stored,
+    expect_storage,
     find_learner_at_once,
     writing,
 )
@@ -115,12 +116,15 @@ async def bring_cards(
         upload = await run_in_threadpool(_read_upload, library, file)
         if isinstance(upload, str):
             return await run_reading(request, lambda desk: _page(desk, upload))
+        measured = await run_reading(request, _measure_pictures)
         try:
             async with writing(request) as (db, learner):
-                begun = await run_in_threadpool(_begin, db, learner, upload, now)
+                whose = learner, measured
+                begun = await run_in_threadpool(_begin, db, whose, upload, now)
         except Unusable as error:
             refused = f"The file was not taken: {error}"
             return await run_reading(request, lambda desk: _page(desk, refused))
+        count_stored(request, store.stored_size(begun.arrivals))
         running = learner, begun.number
         await imports.begin(running, begun.arrivals, room.pop_all())
     return RedirectResponse("/settings/cards/import", 303)
@@ -156,12 +160,19 @@ class Begun:
     arrivals: Sequence[store.Arrival]
 
 
+def _measure_pictures(desk: Desk) -> store.Sizes:
+    return store.measure_pictures(desk.db, desk.learner.home)
+
+
 def _begin(
-    db: Session, learner: CurrentLearnerValue, upload: Upload, now: dt.datetime
+    db: Session,
+    whose: tuple[CurrentLearnerValue, store.Sizes],
+    upload: Upload,
+    now: dt.datetime,
 ) -> Begun:
     """Write down that an import begins. Raises Unusable if it cannot."""
-    found = upload.sorted
-    arrivals = store.drop_beyond_room(db, learner.id, found.arrivals)
+    (learner, measured), found = whose, upload.sorted
+    arrivals = store.drop_beyond_room(db, learner.id, found.arrivals, measured)
     store.expect_room(db, learner.id, arrivals)
     dropped = len(found.arrivals) - len(arrivals)
     left = {**found.cards_left, **({store.TOO_MANY: dropped} if dropped else {})}

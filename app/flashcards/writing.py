@@ -83,6 +83,12 @@ class RenderedCard:
     faces: Faces
     problems: Problems
 
+    @property
+    def size(self) -> int:
+        """Bytes of the words that are kept."""
+        words = (self.faces.front, self.faces.back, self.typed.kept)
+        return sum(len(text.encode()) for text in words)
+
 
 def render_card(typed: Typed) -> RenderedCard:
     """Render both sides: gaps are open in front and filled behind.

@@ -8,15 +8,19 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from sqlalchemy import event
 from sqlmodel import Session
 
 from app.db.engine import DbSession, aside, reading_session
+from app.db.storage_limit import DailyQuota, StorageLimit
 from app.db.writer import Turn
 from app.learners.store import (
     Arrival,
     Enrollment,
     Known,
     count_change,
+    describe_records,
     enroll,
     find_learner,
     key_in,
@@ -30,6 +34,8 @@ from app.web.clock import Now, moment, read_clock
 from app.web.devices import device_of
 from app.web.front.rate_counting import Rates, client_of
 from app.web.visitor import Doorkeeper, Visitor
+
+_A_DAY = dt.timedelta(days=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,8 +171,12 @@ async def enrolled(
     Counts the change, so whoever writes for a learner must ask for this.
     """
     if not learner.home:  # a row for good, so nobody makes them without end
+        visitor: Visitor = request.state.visitor
         rates: Rates = request.app.state.rates
-        rates.admit("learners", client_of(request.scope))
+        new = "learners", client_of(request.scope), visitor.known_digest
+        rates.check(*new)
+        # What is refused after this, such as a form with a mistake, leaves no row.
+        event.listen(db, "after_commit", lambda _db: rates.count(*new), once=True)
     return await aside(db, lambda: _enrolled(db, learner, request, now))
 
 
@@ -204,6 +214,30 @@ def _enrolled(
     number = enroll(db, Enrollment(new.person, new.course, new.name, new.zone, arrival))
     count_change(db, number)
     return dataclasses.replace(new, id=number, home=new.home or number)
+
+
+async def expect_storage(request: Request, now: Now) -> None:
+    """Refuse a route that brings cards where the server is full, or nearly so.
+
+    Raises StorageFullError, or QuotaExceededError for what came from one address.
+    """
+    quota: DailyQuota = request.app.state.daily_quota
+    quota.check(client_of(request.scope))
+    limit: StorageLimit = request.app.state.storage
+    is_known = True
+    if await run_in_threadpool(limit.is_reserved):
+        async with reading_session(request) as db:
+            learner = await read_learner(request, db)
+            is_known = bool(learner.home) and (
+                now - describe_records(db, learner.home).since > _A_DAY
+            )
+    await run_in_threadpool(limit.expect_room, is_known=is_known)
+
+
+def count_stored(request: Request, size: int) -> None:
+    """Count bytes of cards and pictures for the address from which they came."""
+    quota: DailyQuota = request.app.state.daily_quota
+    quota.count(client_of(request.scope), size)
 
 
 CurrentLearner = Annotated[CurrentLearnerValue, Depends(read_learner)]

@@ -14,23 +14,28 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from app.db.engine import snapshot_session
 from app.db.storage_limit import StorageLimit
 from app.errors import Conflict
+from app.web.front.fair_slots import FairSlots, Transfer, TransferSlots
+from app.web.front.rate_counting import client_of
 
-LONGEST_WAIT = 50.0
-"""Seconds until somebody is sent away; proxies give up after sixty."""
+LONGEST_WAIT = 30.0
+"""Seconds until somebody is sent away."""
 _MOST_FILES = 16  # that are being made or sent, so that they cannot fill the disk
-_CHUNK = 256 * 1024
-_GRACE = 60.0  # seconds that a download may take besides those that its size earns
-_SLOWEST = 64 * 1024  # bytes a second
+_OF_ONE_CLIENT = 2
+_PIECE = 256 * 1024
+_SECONDS_OF_PIECE = 10.0  # in which a client has to take each piece
 WriteFile = Callable[[Session, IO[bytes]], None]
 
 
 class Downloads:
-    """Makes files for learners in a thread; who finds one being made waits for it."""
+    """Makes files for learners in a thread, one at a time, and sends them.
+
+    Clients that have none come first, and the slowest reader gives way to who waits.
+    """
 
     def __init__(
         self, engine: Engine, storage: StorageLimit, longest_wait: float = LONGEST_WAIT
@@ -38,8 +43,8 @@ class Downloads:
         self._engine = engine
         self._storage = storage
         self._longest_wait = longest_wait
-        self._places = asyncio.Semaphore(_MOST_FILES)
-        self._at_work = asyncio.Lock()
+        self._places = TransferSlots(_MOST_FILES, _OF_ONE_CLIENT)
+        self._making = FairSlots(1, 1)
         self._persons: set[str] = set()
 
     async def make(
@@ -59,21 +64,26 @@ class Downloads:
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self._persons.discard, person)
             async with contextlib.AsyncExitStack() as turn:
-                await self._wait(stack, turn)
+                await self._wait(client_of(request.scope), stack, turn)
                 if await request.is_disconnected():
                     raise ClientDisconnect
                 # The file has no name, so that it is gone when the server ends.
                 file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
                 await run_in_threadpool(self._write, write, file)
-            return _Download(file, name, stack.pop_all())
+            return _Download(file, name, self._places, stack.pop_all())
 
     async def _wait(
-        self, stack: contextlib.AsyncExitStack, turn: contextlib.AsyncExitStack
+        self,
+        client: str,
+        stack: contextlib.AsyncExitStack,
+        turn: contextlib.AsyncExitStack,
     ) -> None:
+        seconds = self._longest_wait
         try:
-            async with asyncio.timeout(self._longest_wait):
-                await stack.enter_async_context(self._places)
-                await turn.enter_async_context(self._at_work)
+            async with asyncio.timeout(seconds):
+                place = self._places.occupy(client, seconds=seconds)
+                await stack.enter_async_context(place)
+                await turn.enter_async_context(self._making.occupy(client))
         except TimeoutError:
             words = "Files of others are being made just now. Try again in a minute."
             raise HTTPException(503, words, {"retry-after": "60"}) from None
@@ -88,10 +98,15 @@ class _Download(StreamingResponse):
     """A file that is sent piece by piece; `held` is let go when it was."""
 
     def __init__(
-        self, file: IO[bytes], name: str, held: contextlib.AsyncExitStack
+        self,
+        file: IO[bytes],
+        name: str,
+        places: TransferSlots,
+        held: contextlib.AsyncExitStack,
     ) -> None:
+        self._places = places
         self._held = held
-        self._size = file.seek(0, os.SEEK_END)
+        size = file.seek(0, os.SEEK_END)
         file.seek(0)
         zipped = name.endswith(".zip")
         super().__init__(
@@ -99,22 +114,34 @@ class _Download(StreamingResponse):
             media_type="application/zip" if zipped else "application/octet-stream",
             headers={
                 "content-disposition": f'attachment; filename="{name}"',
-                "content-length": str(self._size),
+                "content-length": str(size),
                 "cache-control": "no-store",
             },
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the file, and stop where nobody takes it at any decent rate."""
+        """Send the file, and stop where it is taken too slowly."""
         try:
-            async with asyncio.timeout(_GRACE + self._size / _SLOWEST):
-                await super().__call__(scope, receive, send)
+            async with self._places.transfer() as transfer:
+                await super().__call__(scope, receive, _timed(send, transfer))
         except TimeoutError:
             return  # the connection is closed with the answer cut short
         finally:
             await self._held.aclose()
 
 
+def _timed(send: Send, transfer: Transfer) -> Send:
+    """A `send` that gives the client some seconds for each piece."""
+
+    async def send_piece(message: Message) -> None:
+        now = asyncio.get_running_loop().time()
+        transfer.expire_at(now + _SECONDS_OF_PIECE)
+        await send(message)
+        transfer.bytes += len(message.get("body", b""))
+
+    return send_piece
+
+
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    while piece := file.read(_CHUNK):
+    while piece := file.read(_PIECE):
         yield piece

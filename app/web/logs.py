@@ -22,6 +22,10 @@ _WRITTEN = (
     *("request", "method", "route", "status", "milliseconds", "exc_info"),
 )
 _MINUTE = 60.0  # seconds
+_FAULT = 500
+# What uvicorn says to every client that asks for a WebSocket. There is none here, and
+# `ws="none"` does not keep it from saying so.
+_ADVICE = "No supported WebSocket library"
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 _RaisedOrNot = _Raised | tuple[None, None, None]
 
@@ -115,25 +119,40 @@ def _said(error: BaseException) -> str:
 
 
 class RepeatFilter(logging.Filter):
-    """Lets each warning of uvicorn through once a minute, with a count of the others.
+    """Lets each kind of line that clients can cause through once a minute.
 
-    A client can cause any number of them by sending what is not HTTP.
+    The next one of its kind says how many were left out. A kind is a message, or the
+    status and route of a request; faults of ours (500, or with an exception) are
+    written each time.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__("uvicorn")
+        super().__init__()
         self._clock = clock
         self._shown: dict[str, float] = {}
         self._hidden: collections.Counter[str] = collections.Counter()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno > logging.WARNING or not super().filter(record):
-            return True
-        now, message = self._clock(), str(record.msg)
-        if now - self._shown.get(message, -_MINUTE) < _MINUTE:
-            self._hidden[message] += 1
+        if str(record.msg).startswith(_ADVICE):
             return False
-        self._shown[message] = now
-        if hidden := self._hidden.pop(message, 0):
-            record.msg = f"{message} ({hidden:,} more since the last time)"
+        kind = _kind(record)
+        if not kind:
+            return True
+        now = self._clock()
+        if now - self._shown.get(kind, -_MINUTE) < _MINUTE:
+            self._hidden[kind] += 1
+            return False
+        self._shown[kind] = now
+        if hidden := self._hidden.pop(kind, 0):
+            record.msg = f"{record.msg} ({hidden:,} more since the last time)"
         return True
+
+
+def _kind(record: logging.LogRecord) -> str:
+    """What a line is counted with; empty for one that is written each time."""
+    status: int | None = getattr(record, "status", None)
+    if record.exc_info or status == _FAULT:
+        return ""
+    if status is None:
+        return str(record.msg)
+    return f"{status} {getattr(record, 'route', '')}"

@@ -167,6 +167,17 @@ def test_a_damaged_database_is_refused(file: Path) -> None:
     assert "`headroom restore FILE`" in said
 
 
+def test_a_database_without_one_of_its_tables_is_refused(engine: Engine) -> None:
+    upgrade(engine)
+    say(engine, "DROP TABLE note")
+    say(engine, "DROP TABLE reading")
+
+    said = refusal(engine)
+
+    assert "is damaged (it has no table note, reading)" in said
+    assert "`headroom restore FILE`" in said
+
+
 @ABOUT_SQLITE
 def test_a_database_cut_short_is_refused(file: Path) -> None:
     engine = make_engine(f"sqlite:///{file}")

@@ -8,6 +8,7 @@ import asyncio
 import io
 import json
 import secrets
+import socket
 import sys
 import time
 import zipfile
@@ -26,6 +27,7 @@ class Client:
     def __init__(self, port: int, host: str, seconds: float) -> None:
         self.port = port
         self.host = host
+        self.seconds = seconds
         self.end = time.monotonic() + seconds
         self.cookie = ""
         self.statuses: dict[int, int] = {}
@@ -35,11 +37,16 @@ class Client:
         """Whether there is time left."""
         return time.monotonic() < self.end
 
-    async def connect(self) -> _Streams:
-        """A new connection from this client's address."""
-        return await asyncio.open_connection(
-            "127.0.0.1", self.port, local_addr=(self.host, 0)
-        )
+    async def connect(self, buffer: int = 0) -> _Streams:
+        """A new connection from this client's address; `buffer` bytes are received."""
+        link = socket.socket()
+        if buffer:
+            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        link.setblocking(False)
+        link.bind((self.host, 0))
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(link, ("127.0.0.1", self.port))
+        return await asyncio.open_connection(sock=link, limit=buffer or 2**16)
 
     async def ask(
         self,
@@ -154,14 +161,14 @@ async def take_archives(client: Client) -> None:
     """Four archives at once, again and again, of a learner with many pictures."""
     await client.ask("/settings/cards")
     for number in range(3):
-        await _bring(client, _deck(f"deck {number}"))
+        await _bring(client, make_deck(f"deck {number}"))
     await client.loop(lambda: client.ask("/settings/export"), 4)
 
 
 async def bring_decks(client: Client) -> None:
     """Packages with pictures, two at a time."""
     await client.ask("/settings/cards")
-    await client.loop(lambda: _bring(client, _deck(secrets.token_hex(4))), 2)
+    await client.loop(lambda: _bring(client, make_deck(secrets.token_hex(4))), 2)
 
 
 async def write_cards(client: Client) -> None:
@@ -232,23 +239,62 @@ async def guess_codes(client: Client) -> None:
 
 async def upload_slowly(client: Client) -> None:
     """Four uploads of twenty megabytes that come in drops."""
+    await client.loop(lambda: _upload(client, 30_000), 4)
 
-    async def work() -> None:
-        _, writer = await client.connect()
-        try:
-            writer.write(
-                b"POST /settings/cards HTTP/1.1\r\nHost: localhost\r\n"
-                b"Content-Type: multipart/form-data; boundary=b\r\n"
-                b"Content-Length: 20000000\r\n\r\n--b\r\n"
-            )
-            while client.is_on and not writer.is_closing():
-                writer.write(b"x" * 30_000)
-                await writer.drain()
-                await asyncio.sleep(0.5)
-        finally:
-            writer.transport.abort()
 
-    await client.loop(work, 4)
+async def _upload(client: Client, piece: int) -> None:
+    """Send twenty megabytes, a piece in half a second."""
+    _, writer = await client.connect()
+    try:
+        writer.write(
+            b"POST /settings/cards HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: multipart/form-data; boundary=b\r\n"
+            b"Content-Length: 20000000\r\n\r\n--b\r\n"
+        )
+        while client.is_on and not writer.is_closing():
+            writer.write(b"x" * piece)
+            await writer.drain()
+            await asyncio.sleep(0.5)
+    finally:
+        writer.transport.abort()
+
+
+async def read_slowly(client: Client) -> None:
+    """Sixteen readers at eight addresses who take a few bytes of an archive at a time.
+
+    Each has nineteen megabytes of pictures.
+    """
+
+    async def read(number: int) -> None:
+        reader = Client(client.port, f"127.0.2.{number // 2}", client.seconds)
+        await reader.ask("/settings/cards")
+        await _bring(reader, make_deck(f"deck {number}"))
+
+        async def work() -> None:
+            stream, writer = await reader.connect(buffer=4096)
+            try:
+                head = f"Host: localhost\r\nCookie: {reader.cookie}\r\n\r\n"
+                writer.write(f"GET /settings/export HTTP/1.1\r\n{head}".encode())
+                said = b"some"
+                while reader.is_on and said:
+                    said = await stream.read(2000)
+                    await asyncio.sleep(0.5)
+            finally:
+                writer.transport.abort()
+
+        await reader.loop(work)
+
+    await asyncio.gather(*(read(number) for number in range(16)))
+
+
+async def upload_from_everywhere(client: Client) -> None:
+    """Sixteen uploads from eight addresses, just quick enough not to be given up."""
+
+    async def upload(number: int) -> None:
+        sender = Client(client.port, f"127.0.3.{number // 2}", client.seconds)
+        await sender.loop(lambda: _upload(sender, 70_000))
+
+    await asyncio.gather(*(upload(number) for number in range(16)))
 
 
 async def send_nonsense(client: Client) -> None:
@@ -276,14 +322,15 @@ STRANGERS: dict[str, Callable[[Client], Coroutine[None, None, None]]] = {
     for work in (
         *(send_trailers, send_one_long_trailer, pipeline, write_tables),
         *(take_archives, bring_decks, write_cards, read_pages, drip, erase),
-        *(guess_codes, upload_slowly, send_nonsense),
+        *(guess_codes, upload_slowly, upload_from_everywhere, read_slowly),
+        send_nonsense,
     )
 }
 
 
-def _deck(name: str) -> bytes:
-    """A package of Anki with nineteen megabytes of pictures."""
-    names = [f"{name}-{number}.png" for number in range(21)]
+def make_deck(name: str, pictures: int = 21) -> bytes:
+    """A package of Anki with so many pictures of 0.9 MB each."""
+    names = [f"{name}-{number}.png" for number in range(pictures)]
     notes = [Made(n, (f'<img src="{n}">', "back")) for n in names]
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:

@@ -3,13 +3,16 @@
 import base64
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from sqlmodel import Session, select
+from sqlalchemy import event
+from sqlmodel import Session, delete, select
 
 from app.db.tables import Learner, OwnCard, OwnPicture
-from app.exchange.store import pictures
+from app.exchange.store import Arrival, pictures
 from tests.exchange.package import Made, database, written
 from tests.exchange.test_cards_in import bring
+from tests.turns import count_open
 
 PNG = b"\x89PNG\r\n\x1a\n"
 LEFT = "their pictures would make more than 100 MB of yours"
@@ -79,6 +82,41 @@ def test_pictures_of_others_do_not_count(rosa: TestClient, milo: TestClient):
     bring(milo, illustrated(3))
 
     assert LEFT not in bring(rosa, illustrated(3))
+
+
+def test_pictures_are_measured_before_the_write_transaction(
+    app: FastAPI, rosa: TestClient
+):
+    bring(rosa, illustrated(3))
+    turns, measured = count_open(app), []
+
+    def note(_connection, _cursor, statement: str, *_more) -> None:
+        if "length(" in statement:
+            measured.append(turns.open)
+
+    event.listen(app.state.engine, "before_cursor_execute", note)
+    bring(rosa, illustrated(3, word="q"))
+
+    assert measured == [0]
+
+
+@pytest.mark.usefixtures("little_room")
+def test_pictures_that_came_since_they_were_measured_count(
+    rosa: TestClient, session: Session
+):
+    bring(rosa, illustrated(1))
+    learner = session.exec(select(Learner)).one().id
+    measured = pictures.measure_pictures(session, learner)
+    bring(rosa, illustrated(2, word="q"))
+    session.rollback()
+    arrival = Arrival("own:1", "", "", "", pictures={"x.png": bytes(1000)})
+
+    def fits() -> bool:
+        return bool(pictures.drop_beyond_room(session, learner, [arrival], measured))
+
+    assert not fits()
+    session.exec(delete(OwnPicture))
+    assert fits()
 
 
 def test_the_number_of_pictures_is_bounded_as_well(

@@ -202,6 +202,7 @@ def test_a_code_in_the_address_is_guessed_as_seldom_as_a_typed_one(
     app: FastAPI, client: TestClient, code: str
 ):
     app.state.rates = Rates({"codes": "3/day"})
+    client.get("/continue")
     tried = [client.get("/continue?code=AAAA-AAAA").status_code for _ in range(4)]
 
     assert tried == [422, 422, 422, 429]

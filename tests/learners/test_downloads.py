@@ -12,8 +12,10 @@ from sqlmodel import Session
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
+from app.config import Settings
 from app.errors import Conflict
 from app.learners.downloads import Downloads
+from app.main import create_app
 from tests.conftest import visit
 from tests.loops import outcome
 
@@ -25,7 +27,7 @@ FILES = [
 ]
 
 
-def asker(*, left: bool = False) -> Request:
+def asker(client: str = "127.0.0.1", *, left: bool = False) -> Request:
     """A request whose client waits for the answer, or has left."""
 
     async def receive() -> dict[str, str]:
@@ -33,7 +35,8 @@ def asker(*, left: bool = False) -> Request:
             await asyncio.Event().wait()
         return {"type": "http.disconnect"}
 
-    return Request({"type": "http", "method": "GET", "headers": []}, receive)
+    scope = {"type": "http", "method": "GET", "headers": [], "client": (client, 1)}
+    return Request(scope, receive)
 
 
 async def sent(response) -> bytes:
@@ -87,7 +90,7 @@ def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(
 
     async def run() -> None:
         async with browser(app) as rosa, browser(app) as milo, browser(app) as reader:
-            async with downloads._at_work:
+            async with downloads._making.occupy("somebody"):
                 waiting = [asyncio.create_task(b.get(path)) for b in (rosa, milo)]
                 while len(downloads._persons) < len(waiting):  # noqa: ASYNC110
                     await asyncio.sleep(0)
@@ -106,7 +109,8 @@ def test_who_waits_in_vain_is_told_so_in_words(app: FastAPI, path: str):
     )
 
     async def run() -> httpx.Response:
-        async with app.state.downloads._at_work, browser(app) as rosa:
+        making = app.state.downloads._making.occupy("somebody")
+        async with making, browser(app) as rosa:
             return await rosa.get(path)
 
     answer = outcome(run())
@@ -137,7 +141,7 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
 def test_nobody_waits_without_end(app: FastAPI):
     async def run() -> None:
         downloads = Downloads(app.state.engine, app.state.storage, longest_wait=0.01)
-        async with downloads._at_work:
+        async with downloads._making.occupy("somebody"):
             with pytest.raises(HTTPException) as refused:
                 await downloads.make(asker(), "rosa", "f.zip", written(b"x"))
         assert refused.value.status_code == 503
@@ -181,7 +185,7 @@ def test_a_file_that_could_not_be_made_holds_nothing(app: FastAPI):
 def test_a_file_that_nobody_takes_is_given_up(
     app: FastAPI, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("app.learners.downloads._GRACE", 0.01)
+    monkeypatch.setattr("app.learners.downloads._SECONDS_OF_PIECE", 0.01)
 
     async def run() -> None:
         downloads = Downloads(app.state.engine, app.state.storage)
@@ -194,6 +198,120 @@ def test_a_file_that_nobody_takes_is_given_up(
         await sent(await downloads.make(asker(), "rosa", "f.zip", written(b"x")))
 
     outcome(run())
+
+
+def test_a_reader_has_to_take_each_piece_in_time(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("app.learners.downloads._SECONDS_OF_PIECE", 0.05)
+    monkeypatch.setattr("app.learners.downloads._PIECE", 1000)
+
+    async def run() -> tuple[int, int]:
+        downloads = Downloads(app.state.engine, app.state.storage)
+        large, taken = written(bytes(10_000)), 0
+
+        async def take(message) -> None:
+            nonlocal taken
+            if taken >= 8000:
+                await asyncio.Event().wait()
+            await asyncio.sleep(0.01)  # ten pieces take longer than one may
+            taken += len(message.get("body", b""))
+
+        stopped = await downloads.make(asker(), "rosa", "f.zip", large)
+        await stopped({"type": "http"}, asker().receive, take)
+        whole = await downloads.make(asker(), "rosa", "f.zip", large)
+        return taken, len(await sent(whole))
+
+    assert outcome(run()) == (8000, 10_000)
+
+
+def test_readers_of_few_clients_leave_places_to_others(app: FastAPI):
+    async def run() -> list[bytes]:
+        downloads = Downloads(app.state.engine, app.state.storage, longest_wait=10)
+        tasks = []
+        for number in range(16):
+            who = asker(f"10.0.0.{number // 4}"), f"reader {number}", "f.zip"
+            make = downloads.make(*who, written(b"x"))
+            tasks.append(asyncio.ensure_future(make))
+        await asyncio.wait(tasks, timeout=0.5)
+        assert sum(task.done() for task in tasks) == 8
+        new = [
+            await downloads.make(asker(f"10.0.1.{n}"), f"new {n}", "f", written(b"new"))
+            for n in range(8)
+        ]
+        bodies = [await sent(response) for response in new]
+        for task in tasks:
+            await sent(await task)
+        return bodies
+
+    assert outcome(run()) == [b"new"] * 8
+
+
+def test_the_slowest_reader_gives_way_to_who_waits(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("app.web.front.fair_slots._PATIENCE", 0.01)
+
+    async def never(_message) -> None:
+        await asyncio.Event().wait()
+
+    async def run() -> tuple[bytes, int]:
+        downloads = Downloads(app.state.engine, app.state.storage, longest_wait=10)
+        readers = []
+        for number in range(16):
+            who = asker(f"10.0.0.{number}"), f"reader {number}", "f.zip"
+            response = await downloads.make(*who, written(b"x"))
+            reading = response({"type": "http"}, asker().receive, never)
+            readers.append(asyncio.ensure_future(reading))
+        new = await downloads.make(asker("10.0.1.1"), "new", "f.zip", written(b"new"))
+        ended = sum(task.done() for task in readers)
+        for task in readers:
+            task.cancel()
+        return await sent(new), ended
+
+    body, ended = outcome(run())
+    assert body == b"new"
+    assert 1 <= ended < 16
+
+
+def test_who_is_sent_a_file_holds_no_slot_of_the_server(
+    settings: Settings, clock, live_library
+):
+    one = settings.model_copy(update={"client_requests": 1})
+    app = create_app(one, clock, live_library)
+    path = "/settings/export"
+    scope = {
+        "type": "http",
+        "asgi": {"spec_version": "2.3"},
+        "http_version": "1.1",
+        "method": "GET",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "scheme": "http",
+        "headers": [],
+        "client": ("127.0.0.1", 1),
+        "state": {},
+    }
+
+    async def run() -> int:
+        sending = asyncio.Event()
+
+        async def take(message) -> None:
+            if message["type"] == "http.response.body":
+                sending.set()
+                await asyncio.Event().wait()
+
+        reading = asyncio.ensure_future(app(scope, asker().receive, take))
+        await sending.wait()
+        async with browser(app) as rosa:
+            answer = await asyncio.wait_for(rosa.get(path), 20)
+        reading.cancel()
+        return answer.status_code
+
+    assert outcome(run()) == 200
+    app.state.pages.close()
 
 
 @pytest.mark.parametrize("path", FILES)

@@ -1,5 +1,6 @@
 """A full server takes no more files and cards, and goes on saving everything else."""
 
+import datetime as dt
 import re
 import shutil
 import uuid
@@ -14,10 +15,12 @@ from sqlmodel import Session, select
 
 from app.config import Settings
 from app.content.live.library import LiveLibrary
-from app.db.storage_limit import LEAST_FREE, StorageLimit
+from app.db.storage_limit import LEAST_FREE, DailyQuota, StorageLimit
 from app.db.tables import Attempt, OwnCard, Review
+from app.errors import QuotaExceededError
+from app.exchange.store import Arrival, stored_size
 from app.main import create_app
-from tests.conftest import visit
+from tests.conftest import Clock, visit
 from tests.databases import ABOUT_SQLITE
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_out import review
@@ -77,6 +80,78 @@ def test_answers_grades_and_settings_are_saved_on_a_full_server(
     assert len(session.exec(select(Attempt)).all()) == 1
     assert len(session.exec(select(Review)).all()) == 1
     assert learner.get("/settings/export").status_code == 200
+
+
+@pytest.fixture
+def nearly_full(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> FastAPI:
+    """A server whose database has nine tenths of its limit."""
+    monkeypatch.setattr(app.state.storage, "_max_gb", 10)
+    monkeypatch.setattr(app.state.storage, "database_size", lambda: 9_000_000_000)
+    return app
+
+
+@pytest.mark.parametrize("bring_cards", [bring, write])
+def test_the_last_tenth_is_kept_for_learners_who_began_before_today(
+    nearly_full: FastAPI, clock: Clock, bring_cards
+):
+    with visit(nearly_full) as rosa, visit(nearly_full) as newcomer:
+        rosa.get("/settings")
+        rosa.post("/settings", data={"name": "Rosa"})
+        clock.now += dt.timedelta(hours=25)
+        newcomer.get("/settings")
+        newcomer.post("/settings", data={"name": "Milo"})
+        old, new = bring_cards(rosa), bring_cards(newcomer)
+
+    assert old.status_code == 303
+    assert new.status_code == 507
+    assert "kept for learners who began before today" in new.text
+    assert "Front" in new.text or bring_cards is bring
+
+
+def test_an_address_adds_so_much_in_a_day(
+    settings: Settings, clock, live_library: LiveLibrary
+):
+    few = settings.model_copy(update={"client_data_mb": 0.0001})
+    app = create_app(few, clock, live_library)
+    now = 10 * 86_400.0
+    app.state.daily_quota._clock = lambda: now
+    statuses, answer = [], None
+    for bring_cards in (bring, write, bring):
+        with visit(app) as client:
+            client.get("/settings")
+            answer = bring_cards(client)
+            statuses.append(answer.status_code)
+            assert client.post("/settings", data={"name": "A"}).status_code == 303
+    now += 86_400
+    with visit(app) as client:
+        assert write(client).status_code == 303
+
+    assert statuses == [303, 429, 429]
+    assert answer.headers["retry-after"] == "86400"
+    assert "Add the rest tomorrow." in answer.text
+    app.state.pages.close()
+
+
+def test_an_address_is_counted_for_itself_and_day_by_day():
+    now = 0.0
+    quota = DailyQuota(1000, lambda: now)
+    quota.count("a", 600)
+    quota.check("a")
+    quota.count("a", 600)
+    with pytest.raises(QuotaExceededError):
+        quota.check("a")
+    quota.check("b")
+    now = 86_400.0
+    quota.check("a")
+
+
+def test_two_classes_behind_one_address_send_the_largest_files(settings: Settings):
+    quota = DailyQuota(settings.client_data_mb * 1e6)
+    pictures = {"a.png": bytes(20_000_000)}
+    largest = Arrival("own:1", "", "", "", pictures=pictures)
+    for _ in range(60):
+        quota.check("a")
+        quota.count("a", stored_size([largest]))
 
 
 def test_without_a_limit_the_size_is_not_asked(app: FastAPI, monkeypatch):

@@ -35,10 +35,12 @@ def sender(pieces: Iterable[bytes], *, stops: bool = False, leaves: bool = False
     return receive
 
 
-async def taken(intake: Intake, receive, headers=FORM, room: int = 100) -> bytes:
+async def taken(
+    intake: Intake, receive, headers=FORM, room: int = 100, client: str = "someone"
+) -> bytes:
     """What the app reads."""
     body = b""
-    async with intake.whole(receive, headers, room, "someone") as whole:
+    async with intake.whole(receive, headers, room, client) as whole:
         while True:
             message = await whole()
             body += message["body"]
@@ -220,6 +222,46 @@ def test_the_place_of_somebody_who_gave_up_goes_to_the_next():
         return body
 
     assert outcome(run()) == b"x"
+
+
+def test_the_slowest_upload_gives_way_to_who_waits(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("app.web.front.fair_slots._PATIENCE", 0.01)
+
+    async def run() -> tuple[int, str, bytes]:
+        intake = Intake(Patience(files=2))
+        slow = [
+            asyncio.create_task(taken(intake, sender([b"x"], stops=True), LARGE, FILE)),
+            asyncio.create_task(
+                taken(intake, sender([b"x" * 9000], stops=True), LARGE, FILE)
+            ),
+        ]
+        await asyncio.sleep(0.05)
+        body = await taken(intake, sender([b"new"]), LARGE, FILE, "another")
+        assert not slow[1].done()
+        slow[1].cancel()
+        with pytest.raises(HTTPException) as refused:
+            await slow[0]
+        return refused.value.status_code, refused.value.detail, body
+
+    status, said, body = outcome(run())
+    assert (status, body) == (503, b"new")
+    assert "Send it in some minutes." in said
+
+
+def test_a_form_gives_way_to_nobody(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("app.web.front.fair_slots._PATIENCE", 0.01)
+
+    async def run() -> bool:
+        intake = Intake(Patience(files=0))
+        form = asyncio.create_task(taken(intake, sender([b"a="], stops=True)))
+        upload = asyncio.create_task(taken(intake, sender([b"x"]), LARGE, FILE))
+        await asyncio.sleep(0.1)
+        for task in (form, upload):
+            task.cancel()
+        await asyncio.wait([form, upload])
+        return form.cancelled()
+
+    assert outcome(run())
 
 
 def test_a_small_file_needs_no_place():

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 
-from app.web.front.fair_slots import FairSlots
+import pytest
+
+from app.web.front.fair_slots import FairSlots, TransferSlots
 from tests.loops import outcome
 
 
@@ -81,3 +83,74 @@ def test_who_gives_up_waiting_takes_no_slot():
             return True
 
     assert outcome(act())
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.web.front.fair_slots._PATIENCE", 0.01)
+
+
+class Downloads:
+    """Clients that hold a slot for a transfer until it is displaced."""
+
+    def __init__(self, total: int, of_one_client: int) -> None:
+        self.slots = TransferSlots(total, of_one_client)
+        self.displaced: list[str] = []
+
+    async def read(self, client: str, size: int) -> None:
+        """Take so many bytes, and then nothing more."""
+        async with self.slots.occupy(client, seconds=30):
+            try:
+                async with self.slots.transfer() as transfer:
+                    transfer.bytes = size
+                    await asyncio.Event().wait()
+            except TimeoutError:
+                self.displaced.append(client)
+
+    async def begin(self, **sizes: int) -> None:
+        """Begin a transfer for each client."""
+        tasks = [asyncio.ensure_future(self.read(name, sizes[name])) for name in sizes]
+        await asyncio.sleep(0.05)
+        self._tasks = tasks
+
+
+@pytest.mark.usefixtures("impatient")
+def test_where_somebody_waits_the_slowest_transfer_gives_way():
+    async def act() -> list[str]:
+        downloads = Downloads(3, 2)
+        await downloads.begin(a=3_000_000, b=1_000, c=2_000_000)
+        async with downloads.slots.occupy("new", seconds=30):
+            return downloads.displaced
+
+    assert outcome(act()) == ["b"]
+
+
+@pytest.mark.usefixtures("impatient")
+def test_no_transfer_gives_way_where_nobody_waits_or_only_for_slots_of_their_own():
+    async def act() -> list[str]:
+        downloads = Downloads(3, 1)
+        await downloads.begin(a=1_000, b=2_000)
+        with contextlib.suppress(TimeoutError):
+            async with downloads.slots.occupy("a", seconds=0.1):
+                pass
+        return downloads.displaced
+
+    assert outcome(act()) == []
+
+
+def test_a_transfer_expires_and_one_that_was_displaced_gets_no_more_time():
+    async def act() -> list[str]:
+        slots, ended = TransferSlots(1, 1), []
+        for name in ("expired", "displaced"):
+            try:
+                async with slots.transfer() as transfer:
+                    if name == "displaced":
+                        transfer.displace()
+                    now = asyncio.get_running_loop().time()
+                    transfer.expire_at(now + (0.01 if name == "expired" else 60))
+                    await asyncio.Event().wait()
+            except TimeoutError:
+                ended.append(name)
+        return ended
+
+    assert outcome(act()) == ["expired", "displaced"]

@@ -147,6 +147,35 @@ def test_a_task_that_failed_unseen_does_not_show_what_was_raised():
     assert written.getvalue().endswith("ERROR Task exception was never retrieved\n")
 
 
+def test_nobody_is_advised_to_install_what_the_server_does_not_use():
+    advice = "No supported WebSocket library detected. Please use pip"
+
+    assert written_as("text", advice) == ""
+
+
+def test_lines_of_requests_are_written_once_a_minute_for_a_route_and_status():
+    handler, written = handler_of("text"), io.StringIO()
+    now = 0.0
+    handler.filters[:] = [RepeatFilter(lambda: now)]
+    handler.setStream(written)
+    logger = logging.getLogger("tests.of.the.log")
+    logger.addHandler(handler)
+    for moment in (0.0, 1.0, 2.0, 60.0):
+        now = moment
+        for route, status in (("/a", 408), ("/b", 408), ("/a", 200), ("/a", 500)):
+            more = {"route": route, "status": status}
+            logger.warning("request %s answered %d", route, status, extra=more)
+    logger.removeHandler(handler)
+
+    lines = [line.partition("WARNING ")[2] for line in written.getvalue().splitlines()]
+    for name in ("/a answered 408", "/b answered 408", "/a answered 200"):
+        assert [line for line in lines if name in line] == [
+            f"request {name}",
+            f"request {name} (2 more since the last time)",
+        ]
+    assert lines.count("request /a answered 500") == 4
+
+
 def test_a_warning_that_strangers_can_cause_is_written_once_a_minute_with_a_count():
     seconds = iter((0.0, 1.0, 59.0, 60.0, 61.0))
     handler, written = handler_of("text"), io.StringIO()
@@ -156,7 +185,7 @@ def test_a_warning_that_strangers_can_cause_is_written_once_a_minute_with_a_coun
     logger.addHandler(handler)
     for _ in range(5):
         logger.warning("Invalid HTTP request received.")
-        logger.error("an error is written each time")
+        logger.error("an error is written each time", exc_info=ValueError())
     logger.removeHandler(handler)
 
     lines = written.getvalue().splitlines()

@@ -80,6 +80,16 @@ def test_a_browser_without_a_key_counts_for_its_address_alone():
     assert spent(rates) == 4
 
 
+def test_who_throws_the_cookie_away_stops_no_browser_of_the_same_address():
+    rates = Rates({"work": "4/minute", "work_browser": "2/minute"}, Seconds())
+
+    assert spent(rates) == 4
+    for browser in ("one", "two"):
+        rates.admit("work", "a", browser)
+        rates.admit("work", "a", browser)
+    assert rates.seconds_to_wait("work", "a", "three") > 0
+
+
 def test_the_wait_is_that_of_the_longest_window_that_is_full():
     rates = Rates({"work": "1/minute;1/hour"}, Seconds())
 
@@ -134,6 +144,7 @@ def test_who_searches_too_often_is_told_to_wait(
 ):
     few = settings.model_copy(update={"rate_searches": "2/hour"})
     with visit(create_app(few, clock, live_library)) as client:
+        client.get("/search")
         answers = [client.get(f"/search?q=word{n}") for n in range(3)]
 
     assert [a.status_code for a in answers] == [200, 200, 429]
@@ -153,6 +164,24 @@ def test_so_many_learners_begin_from_one_address(
 
     assert [a.status_code for a in answers] == [303, 303, 429]
     assert "from your address" in answers[2].text
+
+
+def test_a_first_form_with_a_mistake_is_no_new_learner(
+    settings: Settings, clock, live_library
+):
+    few = settings.model_copy(update={"rate_learners": "2/hour"})
+    app = create_app(few, clock, live_library)
+
+    def begin() -> int:
+        with visit(app) as browser:
+            browser.get("/settings")
+            note = {"section": "nowhere", "words": "Words"}
+            return browser.post("/concepts/weights/notes", data=note).status_code
+
+    assert [begin() for _ in range(5)] == [422] * 5
+    with visit(app) as browser:
+        browser.get("/settings")
+        assert browser.post("/concepts/weights/readings").status_code == 303
 
 
 def test_forms_are_counted_by_address_and_by_browser(
@@ -234,6 +263,25 @@ class TestClassBehindOneAddress:
         for browser in others:
             assert browser.post("/continue", data=wrong).status_code == 422
             assert browser.post("/settings/cards", files=file).status_code == 422
+
+    def test_a_stranger_without_cookies_keeps_nobody_from_starting(self, browsers):
+        *others, stranger = browsers
+
+        def send(path: str, **words: object) -> set[int]:
+            statuses = set()
+            for _ in range(1300):
+                stranger.cookies.clear()
+                statuses.add(stranger.post(path, **words).status_code)
+                if 429 in statuses:
+                    break
+            return statuses
+
+        wrong = {"code": "2222-2222"}
+        assert 429 in send("/continue", data=wrong)
+        assert 429 in send("/concepts/weights/readings")
+        for browser in others:
+            assert browser.post("/continue", data=wrong).status_code == 422
+            assert browser.post("/concepts/weights/readings").status_code == 303
 
 
 def test_no_default_keeps_anybody_out_for_longer_than_an_hour(settings: Settings):

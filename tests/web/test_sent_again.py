@@ -10,8 +10,11 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
+from app.config import Settings
 from app.db.tables import Learner
 from app.errors import Refusal
+from app.main import create_app
+from tests.conftest import visit
 from tests.quiz.conftest import Fields
 
 BUSY = "The database is busy just now."
@@ -121,3 +124,19 @@ def test_htmx_gets_the_sentence_alone(rosa: TestClient) -> None:
 
     assert BUSY in answer.text
     assert "<form" not in answer.text
+
+
+def test_who_waits_in_vain_for_a_slot_gets_the_form_back(
+    settings: Settings, clock, live_library, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("app.web.front.middleware._LONGEST_WAIT", 0.01)
+    slots = {"pages": 8, "forms": 0, "estimates": 8, "files": 32}
+    monkeypatch.setattr("app.main._SLOTS", slots)
+
+    with visit(create_app(settings, clock, live_library)) as rosa:
+        answer = rosa.post("/settings", data={"name": "Rosa Meyer"})
+
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "60"
+    assert "The server is busy just now." in answer.text
+    assert form_on(answer.text).values["name"] == "Rosa Meyer"

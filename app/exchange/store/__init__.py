@@ -6,6 +6,7 @@ from app.exchange.store.arrivals import (
     Outcome,
     expect_room,
     slices_of,
+    stored_size,
     take_in,
 )
 from app.exchange.store.attempts import COLUMNS, attempts
@@ -24,7 +25,13 @@ from app.exchange.store.imports import (
     is_running,
     read_import,
 )
-from app.exchange.store.pictures import TOO_MANY, drop_beyond_room, drop_pictures
+from app.exchange.store.pictures import (
+    TOO_MANY,
+    Sizes,
+    drop_beyond_room,
+    drop_pictures,
+    measure_pictures,
+)
 from app.exchange.store.removal import (
     brought,
     held_cards,

@@ -33,6 +33,7 @@ from app.web.clock import milliseconds, moment
 # A slice holds the writers' turn for about thirty milliseconds. A card costs as much as
 # some of its grades, and a grade as much as some bytes of a picture.
 _ROWS_OF_SLICE, _ROWS_OF_CARD, _BYTES_OF_ROW = 300, 3, 10_000
+_STORED_ROW = 150  # bytes of a row with its part of the indexes
 _ANKI_BEGAN = 1_136_073_600_000  # 2006; an earlier moment is no moment of a grade
 _SAME = 1000  # ms within which a grade of the same card is the same grade
 _LONGEST_LOOK = 10 * 60 * 1000
@@ -123,6 +124,18 @@ def expect_room(db: Session, learner_id: int, arrivals: Iterable[Arrival]) -> No
         raise Unusable(
             f"You would have more than {OWN_CARDS.most:,} cards of your own."
         )
+
+
+def stored_size(arrivals: Iterable[Arrival]) -> int:
+    """About how many bytes some cards take in the database, as if all were new."""
+    return sum(map(_size, arrivals))
+
+
+def _size(arrival: Arrival) -> int:
+    pictures = sum(map(len, arrival.pictures.values())) * 4 // 3  # they lie in base64
+    words = arrival.own.front + arrival.own.back if arrival.own else ""
+    rows = _ROWS_OF_CARD + len(arrival.log)
+    return pictures + len(words.encode()) + rows * _STORED_ROW
 
 
 def slices_of(arrivals: Iterable[Arrival]) -> Iterator[tuple[Arrival, ...]]:

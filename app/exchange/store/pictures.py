@@ -4,7 +4,7 @@ import base64
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import ColumnElement, delete, func, select
 from sqlmodel import Session
 
 from app.db.insert_once import insert_once
@@ -32,22 +32,40 @@ class Illustrated(Protocol):
 Card = TypeVar("Card", bound=Illustrated)
 
 
+Sizes = Mapping[tuple[int, str], int]
+"""Bytes of pictures by the learner's row and the name of the picture."""
+
+
+def measure_pictures(db: Session, learner_id: int) -> Sizes:
+    """The size of every picture of a person, in whatever course.
+
+    The database reads all of them for that, so it belongs before a transaction that
+    writes.
+    """
+    return _measure(db, PICTURE.c.learner_id.in_(rows_of(learner_id)))
+
+
+def _measure(db: Session, which: ColumnElement[bool]) -> Sizes:
+    length = func.length(PICTURE.c.content)
+    columns = PICTURE.c.learner_id, PICTURE.c.name, length
+    rows = db.connection().execute(select(*columns).where(which))
+    return {(owner, name): count * 3 // 4 for owner, name, count in rows}
+
+
 def drop_beyond_room(
-    db: Session, learner_id: int, cards: Sequence[Card]
+    db: Session, learner_id: int, cards: Sequence[Card], measured: Sizes
 ) -> tuple[Card, ...]:
     """The cards without those whose new pictures are more than are kept of a learner.
 
-    What is left out is said to be `TOO_MANY`.
+    What is left out is said to be `TOO_MANY`. Of the pictures that were `measured`
+    before this transaction only the names are read again.
     """
     if not any(card.pictures for card in cards):
         return tuple(cards)
-    length = func.length(PICTURE.c.content)
-    wanted = select(PICTURE.c.learner_id, PICTURE.c.name, length)
-    theirs = PICTURE.c.learner_id.in_(rows_of(learner_id))
-    rows = db.connection().execute(wanted.where(theirs)).all()
-    known = {name for owner, name, _ in rows if owner == learner_id}
-    room = MOST_BYTES - sum(count * 3 // 4 for _, _, count in rows)
-    places = MOST_PICTURES - len(rows)
+    sizes = _measure_new(db, learner_id, measured)
+    known = {name for owner, name in sizes if owner == learner_id}
+    room = MOST_BYTES - sum(sizes.values())
+    places = MOST_PICTURES - len(sizes)
     fitting = []
     for card in cards:
         new = {n: len(c) for n, c in card.pictures.items() if n not in known}
@@ -58,6 +76,18 @@ def drop_beyond_room(
         known |= new.keys()
         fitting.append(card)
     return tuple(fitting)
+
+
+def _measure_new(db: Session, learner_id: int, measured: Sizes) -> Sizes:
+    """The sizes as they are now; only those that were not measured are read."""
+    names = select(PICTURE.c.learner_id, PICTURE.c.name)
+    theirs = names.where(PICTURE.c.learner_id.in_(rows_of(learner_id)))
+    present = {(owner, name) for owner, name in db.connection().execute(theirs)}
+    sizes = {key: measured[key] for key in present & measured.keys()}
+    for owner, name in present - measured.keys():
+        this = (PICTURE.c.learner_id == owner) & (PICTURE.c.name == name)
+        sizes |= _measure(db, this)
+    return sizes
 
 
 def put_pictures(

@@ -9,7 +9,6 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.cards.added_cards import card_of_own
 from app.cards.names import OWN
 from app.cards.store import Addition, add_cards
-from app.db.storage_limit import expect_storage
 from app.errors import Conflict, NotFound
 from app.flashcards.store import own
 from app.flashcards.writing import (
@@ -19,6 +18,7 @@ from app.flashcards.writing import (
     render_card,
     typed_of,
 )
+from app.learners.current import count_stored, expect_storage
 from app.learners.desk import Desk, Reader, run_reading, run_writing
 from app.questions.asking import new_token
 
@@ -73,6 +73,7 @@ async def add(request: Request, sent: SentCard, token: _Words = "") -> Response:
         return await run_reading(
             request, lambda desk: _refuse(desk, sent, [problem], token=token)
         )
+    count_stored(request, sent.size)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
@@ -103,6 +104,7 @@ async def change(request: Request, card: str, sent: SentCard) -> Response:
             request, lambda desk: _refuse(desk, sent, sent.problems, card)
         )
     await run_writing(request, lambda desk: _change(desk, card, sent))
+    count_stored(request, sent.size)
     return RedirectResponse("/flashcards/deck#own", 303)
 
 

@@ -4,7 +4,6 @@ Whoever sends slowly, or stops in the middle, must not hold a transaction, a pla
 the queue of writers or a connection of the pool meanwhile.
 """
 
-import asyncio
 import contextlib
 import dataclasses
 import io
@@ -16,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message, Receive
 
-from app.web.front.fair_slots import FairSlots
+from app.web.front.fair_slots import TransferSlots
 
 _IN_MEMORY = 64 * 1024  # larger bodies wait on disk
 _LARGE = 256 * 1024  # any form may have as much; larger bodies, which are files, queue
@@ -31,6 +30,7 @@ class Patience:
     that a large file may come over a line of one megabit and who stops sending is soon
     noticed. `files` bodies of more than a quarter of a megabyte are taken in at a time,
     `of_one_client` of them from one address; others wait as long as the largest takes.
+    Where all are taken, the slowest that comes gives way to who waits.
     """
 
     seconds: float = 20.0
@@ -48,7 +48,7 @@ class Intake:
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
-        self._slots = FairSlots(patience.files, patience.of_one_client)
+        self._slots = TransferSlots(patience.files, patience.of_one_client)
 
     @contextlib.asynccontextmanager
     async def whole(
@@ -65,16 +65,18 @@ class Intake:
         size = _announced(headers)
         if size is None or size > room:
             raise too_large(room)
-        chunked = b"transfer-encoding" in headers
-        async with self._place(client, room if chunked else size, room):
+        is_large = size > _LARGE or b"transfer-encoding" in headers
+        async with self._place(client, room, is_large=is_large):
             with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as kept:
-                await self._pour(receive, kept, room)
+                await self._pour(receive, kept, room, is_large=is_large)
                 kept.seek(0)
                 yield _replayed(kept, receive)
 
     @contextlib.asynccontextmanager
-    async def _place(self, client: str, size: int, room: int) -> AsyncIterator[None]:
-        if size <= _LARGE:
+    async def _place(
+        self, client: str, room: int, *, is_large: bool
+    ) -> AsyncIterator[None]:
+        if not is_large:
             yield
             return
         async with contextlib.AsyncExitStack() as stack:
@@ -88,26 +90,35 @@ class Intake:
                 raise HTTPException(503, words, told) from None
             yield
 
-    async def _pour(self, receive: Receive, kept: IO[bytes], room: int) -> None:
+    async def _pour(
+        self, receive: Receive, kept: IO[bytes], room: int, *, is_large: bool
+    ) -> None:
         """Write a body down; raises HTTPException 408 where it takes too long."""
-        begun, taken = asyncio.get_running_loop().time(), 0
+        seconds_for = self._patience.seconds_for
         try:
-            async with asyncio.timeout(self._patience.seconds) as clock:
-                while True:
+            async with self._slots.transfer(has_slot=is_large) as transfer:
+                more = True
+                while more:
+                    transfer.expire_at(transfer.begun + seconds_for(transfer.bytes))
                     message = await receive()
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnect
                     piece = message.get("body", b"")
-                    taken += len(piece)
-                    if taken > room:
+                    transfer.bytes += len(piece)
+                    if transfer.bytes > room:
                         raise too_large(room)
                     kept.write(piece)
-                    if not message.get("more_body"):
-                        return
-                    clock.reschedule(begun + self._patience.seconds_for(taken))
+                    more = message.get("more_body", False)
         except TimeoutError:
-            words = "The rest of the request did not arrive in time. Send it again."
-            raise HTTPException(408, words, {"connection": "close"}) from None
+            raise _too_slow(is_displaced=transfer.is_displaced) from None
+
+
+def _too_slow(*, is_displaced: bool) -> HTTPException:
+    if is_displaced:
+        words = "Your file came slowly while others waited. Send it in some minutes."
+        return HTTPException(503, words, {"retry-after": "300", "connection": "close"})
+    words = "The rest of the request did not arrive in time. Send it again."
+    return HTTPException(408, words, {"connection": "close"})
 
 
 async def read_form(receive: Receive) -> tuple[bytes, Receive]:

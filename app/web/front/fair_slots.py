@@ -1,4 +1,4 @@
-"""Slots for requests that are worked on at a time, shared fairly between clients."""
+"""Slots for requests and files, shared fairly between clients."""
 
 import asyncio
 import collections
@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 
 _HALF_LIFE = 5.0  # seconds
 _FORGOTTEN = 0.01  # seconds of use that make no difference
+_PATIENCE = 5.0  # seconds until a slow transfer gives way
 
 
 @dataclasses.dataclass(eq=False, slots=True)
@@ -34,6 +35,10 @@ class FairSlots:
         self._used: dict[str, float] = {}
         self._halved_at = 0.0
         self._waiting: list[_Waiter] = []
+
+    def may_hold_more(self, client: str) -> bool:
+        """Whether only the slots of others keep a client from having one more."""
+        return self._held[client] < self._of_one_client
 
     @contextlib.asynccontextmanager
     async def occupy(
@@ -92,3 +97,82 @@ class FairSlots:
             held[first.client] += 1
             if not first.admitted.done():
                 first.admitted.set_result(None)
+
+
+class Transfer:
+    """A body that is being sent or received; `is_displaced` when it gave way."""
+
+    def __init__(self, timeout: asyncio.Timeout) -> None:
+        self._timeout = timeout
+        self.begun = asyncio.get_running_loop().time()
+        self.bytes = 0
+        self.is_displaced = False
+
+    def expire_at(self, moment: float) -> None:
+        """End the transfer with TimeoutError at a moment of the event loop's clock."""
+        if not self.is_displaced:
+            self._timeout.reschedule(moment)
+
+    def displace(self) -> None:
+        """End the transfer with TimeoutError now."""
+        self.expire_at(asyncio.get_running_loop().time())
+        self.is_displaced = True
+
+
+class TransferSlots:
+    """Fair slots for files on their way: where clients wait, the slowest gives way.
+
+    A transfer that has lasted for some seconds is ended for a client that has waited
+    as long, unless that client waits for slots of its own. So clients that
+    send or read as slowly as they may hold no slot against those who are quicker.
+    """
+
+    def __init__(self, total: int, of_one_client: int) -> None:
+        self._slots = FairSlots(total, of_one_client)
+        self._under_way: set[Transfer] = set()
+
+    @contextlib.asynccontextmanager
+    async def occupy(self, client: str, *, seconds: float) -> AsyncIterator[None]:
+        """Wait for a slot, and hold it inside of the block.
+
+        Raises TimeoutError when none was free for `seconds`.
+        """
+        async with contextlib.AsyncExitStack() as stack:
+            helper = asyncio.ensure_future(self._displace_others(client))
+            try:
+                slot = self._slots.occupy(client, seconds=seconds)
+                await stack.enter_async_context(slot)
+            finally:
+                helper.cancel()
+            yield
+
+    @contextlib.asynccontextmanager
+    async def transfer(self, *, has_slot: bool = True) -> AsyncIterator[Transfer]:
+        """A transfer that lasts as long as the block; it gives way if it has a slot.
+
+        Raises TimeoutError where it expired or was displaced.
+        """
+        async with asyncio.timeout(None) as timeout:
+            transfer = Transfer(timeout)
+            if has_slot:
+                self._under_way.add(transfer)
+            try:
+                yield transfer
+            finally:
+                self._under_way.discard(transfer)
+
+    async def _displace_others(self, client: str) -> None:
+        while True:
+            await asyncio.sleep(_PATIENCE)
+            if self._slots.may_hold_more(client):
+                self._displace_slowest()
+
+    def _displace_slowest(self) -> None:
+        now = asyncio.get_running_loop().time()
+        rates = {
+            transfer: transfer.bytes / (now - transfer.begun)
+            for transfer in self._under_way
+            if now - transfer.begun >= _PATIENCE and not transfer.is_displaced
+        }
+        if rates:
+            min(rates, key=rates.__getitem__).displace()

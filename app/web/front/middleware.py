@@ -7,13 +7,14 @@ import logging
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
 import anyio
 from anyio import to_thread
 from fastapi import Request
+from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.content.live.courses import Courses
 from app.web import errors, health
@@ -34,6 +35,7 @@ from app.web.visitor import Doorkeeper, Visitor
 
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
+_LONGEST_WAIT = 50.0  # seconds for a slot; proxies give up after sixty
 _LOOKS = {"GET", "HEAD"}
 _NOBODY = Visitor(key="")
 # One at a time: the others find what the first has read.
@@ -195,22 +197,22 @@ class Front:
         door.rates.admit(work, exchange.client, browser)
         if exchange.writes:
             door.rates.admit("writes", exchange.client, browser)
-        async with contextlib.AsyncExitStack() as stack:
-            whole = await stack.enter_async_context(
-                door.intake.whole(
-                    receive, exchange.headers, door.room(exchange), exchange.client
-                )
-            )
-            slots = door.slots[
-                SLOW.get(work) or ("forms" if exchange.writes else "pages")
-            ]
-            await stack.enter_async_context(slots.occupy(exchange.client))
+        body = door.intake.whole(
+            receive, exchange.headers, door.room(exchange), exchange.client
+        )
+        slots = SLOW.get(work) or ("forms" if exchange.writes else "pages")
+        async with body as received, contextlib.AsyncExitStack() as slot:
+            occupied = door.slots[slots].occupy(exchange.client, seconds=_LONGEST_WAIT)
+            is_busy = not await _enter(slot, occupied)
             kind = exchange.headers.get(b"content-type", b"")
-            whole = without_null(whole, kind)
+            whole = without_null(received, kind)
             if exchange.writes and kind.lower().startswith(FORM):
                 # Should the app be busy or full, it comes back with the answer.
                 inner["state"]["form"], whole = await read_form(whole)
-            await self._app(inner, whole, exchange.record)
+            if is_busy:
+                words = "The server is busy just now. Try again in a minute."
+                raise HTTPException(503, words, {"retry-after": "60"})
+            await self._app(inner, whole, _freeing(slot, exchange.record))
 
     def _note(self, exchange: Exchange, inner: Scope) -> None:
         seconds = time.perf_counter() - exchange.begun
@@ -243,6 +245,28 @@ class Front:
         if exchange.is_cacheable and (shared or changes is not None):
             self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)
         await exchange.give(kept)
+
+
+async def _enter(
+    stack: contextlib.AsyncExitStack, slot: AbstractAsyncContextManager[None]
+) -> bool:
+    """Whether a slot was free in time."""
+    try:
+        await stack.enter_async_context(slot)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _freeing(slot: contextlib.AsyncExitStack, send: Send) -> Send:
+    """A `send` that frees the slot before a file is sent at the pace of the client."""
+
+    async def record(message: Message) -> None:
+        if message.get("more_body"):
+            await slot.aclose()
+        await send(message)
+
+    return record
 
 
 def _inner(scope: Scope, known: Mapping[str, object]) -> Scope:

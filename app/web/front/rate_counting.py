@@ -44,7 +44,8 @@ class Rates:
     """Counts the work of each kind by client; `clock` must never go back.
 
     A kind `imports` has its limit for one address; `imports_browser` is that for one
-    browser.
+    browser. Requests without a cookie are counted apart from those of browsers, so that
+    whoever throws it away stops no browser behind the same address.
     """
 
     def __init__(
@@ -62,11 +63,18 @@ class Rates:
         `browser` is counted by itself as well, where the kind has a limit for one. What
         is refused counts for nobody: one browser does not use up what its address has.
         """
-        keys = self._keys(kind, client, browser)
-        for key in keys:
+        self.check(kind, client, browser)
+        self.count(kind, client, browser)
+
+    def check(self, kind: str, client: str, browser: str = "") -> None:
+        """Raise HTTPException 429 where one more would not be admitted."""
+        for key in self._keys(kind, client, browser):
             if self._count(key) >= key.rate.most:
                 raise self._too_many(key)
-        for key in keys:
+
+    def count(self, kind: str, client: str, browser: str = "") -> None:
+        """Count one piece of work that was done, whether it was admitted or not."""
+        for key in self._keys(kind, client, browser):
             self._counts[key] = (self._window(key.rate), self._count(key) + 1)
 
     def seconds_to_wait(self, kind: str, client: str, browser: str = "") -> int:
@@ -76,10 +84,12 @@ class Rates:
         return max(map(self._seconds_left, full), default=0)
 
     def _keys(self, kind: str, client: str, browser: str) -> list[_Key]:
-        limits = [(f"{kind}_browser", browser)] if browser else []
+        limits = [(kind, f"{client} without a cookie")]
+        if browser:
+            limits = [(f"{kind}_browser", browser), (kind, client)]
         return [
             _Key(limit, rate, who)
-            for limit, who in [*limits, (kind, client)]
+            for limit, who in limits
             for rate in self._kinds.get(limit, ())
         ]
 
