@@ -24,6 +24,8 @@ BEGINNINGS = (
     "\t- [ ] ", " - [ ] ", "   - [ ] ", "       - [ ] ", "\u3000- [ ] ", "\u200b- [ ] ",
     "\ufeff- [ ] ", "\uff0d [ ] ", "- \uff3b \uff3d ", "- \uff3b\uff58\uff3d ",
     "\uff08\uff58\uff09 ", "- \u3010x\u3011", "\u2010 [ ] ", "\u2002- [ ] ",
+    "* ", "+ ", "4. ", "4) ", "d) ", "(d) ", "✗ ", "✓ ", "❌ ", "✅ ", "◯ ", "⚪ ",
+    "▢ ", "» [ ] ", "\u30fc [ ] ", "_ [ ] ", "&bull; [ ] ", "&nbsp;- [ ] ", "&ndash; ",
 )
 # fmt: on
 
@@ -62,6 +64,39 @@ def test_options_are_read_or_told_where_all_begin_alike(
         with subtests.test(begin=begin):
             read = quiz(*(o.replace("- [ ] ", begin) for o in OPTIONS))
             assert errors(read) or len(read.questions[0].answer.options) == 3
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *(
+            "  » It is FP4.",
+            "  \uff1e It is FP4.",
+            "  &gt; It is FP4.",
+            "  \u203a It is FP4.",
+        ),
+        *("  \u00a0> It is FP4.", "  | It is FP4.", "  -> It is FP4.", "It is FP4."),
+        "  > It is\nFP4.",
+    ],
+)
+def test_what_was_to_be_a_reason_is_no_part_of_the_option(reason: str) -> None:
+    read = quiz(f"- [ ] Half a byte\n{reason}", *OPTIONS)
+
+    told = [code for code, _ in errors(read)]
+    assert told == ["E24"]
+
+
+def test_lines_with_spaces_before_them_go_on_with_an_option() -> None:
+    read = quiz("- [ ] Half\n  a byte\n  > That is\n  > FP4, or\n  INT4.", *OPTIONS)
+
+    assert errors(read) == []
+    assert len(read.questions[0].answer.options) == 4
+
+
+def test_a_list_that_stands_apart_from_the_options_is_text() -> None:
+    read = quiz(*OPTIONS, "", "* One", "* Two")
+
+    assert errors(read) == []
 
 
 @pytest.mark.parametrize(
