@@ -143,7 +143,7 @@ class Settings(BaseSettings):
         ge=0,
         description="GB that the database may have; from then on learners import and "
         "write no cards, but go on saving all else. The last tenth is for those who "
-        "began before today. 0 means no limit.",
+        "began more than a day ago. 0 means no limit.",
     )
     client_data_mb: float = Field(
         2000.0,  # sixty learners, each with the largest file that may be sent

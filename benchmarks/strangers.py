@@ -19,9 +19,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from tests.browser.server import free_port
 from tests.drills.memory import limited_memory
@@ -32,6 +34,7 @@ _MODULE = ("-m", "tests.drills.strangers")
 _TOPIC = "dpu"
 _CALM = 5.0  # seconds
 _PAUSE = 0.1  # seconds between two writes of the learner
+Result = TypeVar("Result")
 _PATIENCE = 60.0  # seconds after which a write counts as failed
 
 
@@ -71,7 +74,7 @@ def try_strangers(names: Sequence[str], seconds: float, memory: int = 0) -> Repo
     It has so many bytes of `memory` at most, as in a container; 0 is no limit.
     """
     with _server(memory) as (port, process):
-        calm, lost_before = asyncio.run(_study(port, _CALM))
+        calm, lost_before = _run(_study(port, _CALM))
         attack = subprocess.Popen(
             [sys.executable, *_MODULE, str(port), str(seconds), *names],
             cwd=ROOT,
@@ -80,13 +83,19 @@ def try_strangers(names: Sequence[str], seconds: float, memory: int = 0) -> Repo
         )
         try:
             time.sleep(1)
-            during, lost = asyncio.run(_study(port, seconds - 1))
+            during, lost = _run(_study(port, seconds - 1))
             said, _ = attack.communicate(timeout=seconds + 60)
         finally:
             attack.kill()
         is_alive = process.poll() is None
         peak = _peak_memory(process.pid) if is_alive else 0
         return Report(calm, during, lost_before + lost, peak, is_alive, said)
+
+
+def _run(work: Coroutine[Any, Any, Result]) -> Result:
+    """What `work` returns; a browser test may have left a loop in this thread."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, work).result()
 
 
 async def _study(port: int, seconds: float) -> tuple[tuple[float, ...], int]:
@@ -124,7 +133,7 @@ def _server(memory: int) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
             stderr=subprocess.DEVNULL,
         )
         try:
-            asyncio.run(_wait(port))
+            _run(_wait(port))
             yield port, process
         finally:
             process.send_signal(signal.SIGTERM)

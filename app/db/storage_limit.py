@@ -86,7 +86,7 @@ class StorageLimit:
         if not is_known and self.is_reserved():
             raise StorageFullError(
                 "This server is nearly full: the rest of its room is kept for learners "
-                "who began before today.",
+                "who began more than a day ago.",
                 _STILL_SAVED,
             )
 

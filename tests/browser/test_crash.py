@@ -106,9 +106,11 @@ def answer(page: Page, chance: random.Random) -> str:
         boxes.first.fill(str(chance.randrange(1, 500)))
         boxes.first.blur()
     else:
-        places = page.locator("main form select").first
-        last = places.locator("option").count() - 1
-        places.select_option(index=last)
+        places = page.locator("main form select")
+        given = places.evaluate_all("all => all.filter((one) => one.value).length")
+        if given != 1:  # the last step stays: with none in place nothing is answered
+            last = places.first.locator("option").count() - 1
+            places.first.select_option(index=last)
     return entered(page)
 
 

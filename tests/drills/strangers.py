@@ -40,12 +40,16 @@ class Client:
     async def connect(self, buffer: int = 0) -> _Streams:
         """A new connection from this client's address; `buffer` bytes are received."""
         link = socket.socket()
-        if buffer:
-            link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
-        link.setblocking(False)
-        link.bind((self.host, 0))
-        loop = asyncio.get_running_loop()
-        await loop.sock_connect(link, ("127.0.0.1", self.port))
+        try:
+            if buffer:
+                link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+            link.setblocking(False)
+            link.bind((self.host, 0))
+            loop = asyncio.get_running_loop()
+            await loop.sock_connect(link, ("127.0.0.1", self.port))
+        except BaseException:
+            link.close()
+            raise
         return await asyncio.open_connection(sock=link, limit=buffer or 2**16)
 
     async def ask(

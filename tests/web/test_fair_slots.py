@@ -151,6 +151,7 @@ def test_a_transfer_expires_and_one_that_was_displaced_gets_no_more_time():
                     await asyncio.Event().wait()
             except TimeoutError:
                 ended.append(name)
+            transfer.displace()  # too late, which is no fault
         return ended
 
     assert outcome(act()) == ["expired", "displaced"]

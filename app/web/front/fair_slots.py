@@ -110,7 +110,7 @@ class Transfer:
 
     def expire_at(self, moment: float) -> None:
         """End the transfer with TimeoutError at a moment of the event loop's clock."""
-        if not self.is_displaced:
+        if not self.is_displaced and not self._timeout.expired():
             self._timeout.reschedule(moment)
 
     def displace(self) -> None:
@@ -123,8 +123,8 @@ class TransferSlots:
     """Fair slots for files on their way: where clients wait, the slowest gives way.
 
     A transfer that has lasted for some seconds is ended for a client that has waited
-    as long, unless that client waits for slots of its own. So clients that
-    send or read as slowly as they may hold no slot against those who are quicker.
+    as long, unless that client waits for slots of its own. So clients that send or
+    read as slowly as they may keep no slot from those who are quicker.
     """
 
     def __init__(self, total: int, of_one_client: int) -> None:
