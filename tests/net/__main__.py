@@ -7,6 +7,7 @@ look, so that a change can be read as a difference of two files.
 import hashlib
 import json
 import multiprocessing
+import os
 import re
 import shutil
 import sys
@@ -31,6 +32,8 @@ RUNS = [
 
 def perform_all(names: list[str]) -> dict[str, str]:
     """The texts of several runs, each in a process of its own, two at a time."""
+    # Some of what is stored stands in the order of a set of words.
+    os.environ["PYTHONHASHSEED"] = "0"
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, context, max_tasks_per_child=1) as pool:
         found = [texts for each in pool.map(perform, names) for texts in each.items()]
