@@ -266,6 +266,8 @@ class HtmlReader(HTMLParser):
             self.lists.append(start_list(tag, given))
             if self.lists[-1].is_bare:
                 self._lose("a list that counts down has no numbers here: add them")
+            if self.lists[-1].is_foreign:
+                self._lose("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
             self.prefix.append(self._next_mark(given))
         elif tag == "blockquote":
