@@ -8,25 +8,35 @@ import unicodedata
 # marks, marks of the writing direction, variation selectors, fillers of Hangul).
 _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e0fff]"
+    "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb"
+    "\U000e0000-\U000e0fff]"
 )
 # Behind letters of scripts that join or shape theirs, a joiner is part of the word.
 _JOINERS = re.compile("(?<=[\u0600-\U0010ffff])[\u200c\u200d]")
 # Forms of a letter that look like it and mean it: wide, half as wide, or as a ligature.
 _WIDE = re.compile("[\u3000\ufb00-\ufb06\uff01-\uffef]+")
-_SINGLE = "\u2018\u2019\u201a\u201b\u2039\u203a\u02bb\u02bc\u00b4\u275b\u275c"
+_SINGLE = (
+    "\u2018\u2019\u201a\u201b\u2039\u203a\u02bb\u02bc\u00b4\u275b\u275c\u275f"
+    "\u2032\u2035\u05f3\u276e\u276f\u27e8\u27e9\u2329\u232a"
+)
 _DOUBLE = (
     "\u201c\u201d\u201e\u201f\u00ab\u00bb\u275d\u275e\u2e42\u3008\u3009\u300a\u300b"
-    "\u300c\u300d\u300e\u300f\u301d\u301e\u301f"
+    "\u300c\u300d\u300e\u300f\u301d\u301e\u301f\u2033\u2036\u05f4\u2760\u27ea\u27eb"
+    "\U0001f676\U0001f677\U0001f678"
 )
 QUOTES = f"'\"{_SINGLE}{_DOUBLE}"
 """Quotation marks of every language."""
 _QUOTES = str.maketrans(_SINGLE + _DOUBLE, "'" * len(_SINGLE) + '"' * len(_DOUBLE))
-# What ends a sentence or a part of one: Latin, Spanish, Armenian, Hebrew, Arabic,
-# Devanagari, Tibetan, Burmese, Ethiopic, Khmer, Chinese and Japanese.
+# What ends a sentence or a part of one in any script: what Unicode names
+# Terminal_Punctuation, with what begins a sentence in Spanish.
 _ENDS = (
-    ".,;:!?\u2026\u203d\u00a1\u00bf\u0589\u055c\u055e\u05c3\u060c\u061b\u061f\u06d4"
-    "\u0964\u0965\u0f0d\u0f0e\u104a\u104b\u1362-\u1368\u17d4\u17d5\u3001\u3002"
+    ".,;:!?\u2026\u203c\u203d\u2047-\u2049\u2e2e\u2e3c\u2e41\u00a1\u00bf\u00b7\u0589"
+    "\u055c\u055e\u05c3\u060c\u061b\u061d-\u061f\u06d4\u0700-\u070c\u07f8\u07f9"
+    "\u0830-\u083e\u085e\u0964\u0965\u0e5a\u0e5b\u0f08\u0f0d-\u0f12\u104a\u104b"
+    "\u1361-\u1368\u166e\u16eb-\u16ed\u1735\u1736\u17d4-\u17d6\u17da\u1801-\u1805"
+    "\u1808\u1809\u1944\u1945\u1aa8-\u1aab\u1b5a-\u1b5f\u1c3b-\u1c3f\u1c7e\u1c7f"
+    "\u3001\u3002\ua4fe\ua4ff\ua60d-\ua60f\ua6f3-\ua6f7\ua876\ua877\ua8ce\ua8cf"
+    "\ua92f\ua9c7-\ua9c9\uaa5d-\uaa5f\uaaf0\uaaf1\uabeb"
 )
 _AROUND = f"[\\s{_ENDS}\"'`]+"
 _EDGES = re.compile(f"^{_AROUND}|{_AROUND}$")
@@ -81,7 +91,7 @@ def _plain(words: str, case_sensitive: bool) -> str:
     plain = unicodedata.normalize("NFKC", words.translate(_QUOTES))
     visible = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain))
     quoted = "".join(
-        "-" if unicodedata.category(c) == "Pd" or c == "\u2212" else c
+        "-" if unicodedata.category(c) == "Pd" or c in "\u2043\u2212" else c
         for c in visible.translate(_QUOTES)
     )
     joined = re.sub(r"[\s_-]+", _in_word, _EDGES.sub("", quoted))

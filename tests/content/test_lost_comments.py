@@ -181,3 +181,33 @@ def test_a_heading_of_a_quiz_that_nothing_reads_is_told() -> None:
     assert (told.code, told.line, told.severity) == ("E01", 1, "error")
     assert "put all of it between <!-- and -->" in told.hint
     assert not read.unidentified
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        *(
+            "<!\u2014 q: width \u2014>",
+            "<!\u2013 q: width \u2013>",
+            "<!\u2013- q: width -->",
+        ),
+        *(
+            "<!--- q: width --->",
+            "<!\u2212\u2212 q: width -->",
+            "&lt;!-- q: width --&gt;",
+        ),
+        *("<q: width>", "[q: width]", "q: width", "// q: width", "{# q: width #}"),
+        *('<!-- "q": width -->', "\\<!-- q: width -->", "`<!-- q: width -->`"),
+        *("\uff1c!-- q: width --\uff1e", "<!\u2014\ndifficulty: 2\nq: width\n\u2014>"),
+        *("    <!-- q: width -->", "<!-- TODO -->\n\n<!\u2014 q: width \u2014>"),
+    ],
+)
+def test_a_question_whose_id_stands_in_no_comment_gets_no_other_id(
+    comment: str,
+) -> None:
+    page = PAGE.replace("<!-- q: width -->", comment)
+    read = parse(page, "topics/case/quiz.md")
+
+    errors = [p for p in read.problems if p.severity == "error"]
+    assert {p.code for p in errors} == {"E10"}
+    assert read.unidentified == ()

@@ -271,3 +271,37 @@ def test_lines_of_code_in_a_stem_stay_lines() -> None:
     assert only(text).stem == (
         "Look:\n\n```\nfor i in range(3):\n    print(i)\n```\n\nWhat is shown?"
     )
+
+
+def test_pairs_of_which_one_has_no_partner_are_no_words_to_type() -> None:
+    reading = read_gift("Match.{=HBM -> GPU =DDR -&gt; CPU =tape → shelf}")
+
+    assert not reading.items
+    assert "have no “->”" in reading.refused[0].reason
+
+
+def test_a_comment_behind_answers_is_no_part_of_the_question() -> None:
+    reading = read_gift("::a::Is it?{T} // checked\n\n::b::And this?{F}")
+
+    assert [i.name for i in reading.items] == ["b"]
+    assert "a comment stands behind its answers" in reading.refused[0].reason
+
+
+@pytest.mark.parametrize(
+    ("answers", "lost"),
+    [
+        ("~%50%a ~%50%b ~%-100%c", "was worth a part of the mark; here none"),
+        ("=a ~%-25%b ~c", "a wrong choice cost a part of the mark"),
+        ("~%100%a ~%-100%b ~%-100%c", "here it is a single choice"),
+    ],
+)
+def test_marks_that_count_otherwise_here_are_told(answers: str, lost: str) -> None:
+    (remark,) = read_gift(f"Which?{{{answers}}}").lost
+
+    assert lost in remark.reason
+
+
+def test_the_rule_that_a_tag_names_needs_no_remark() -> None:
+    text = "// [tag:partial:off]\nWhich?{~%50%a ~%50%b ~%-100%c}"
+
+    assert not read_gift(text).lost

@@ -81,3 +81,10 @@ def test_a_formula_that_canvas_shows_as_a_picture_stays_a_formula() -> None:
 
     assert turned.text == "It is $x^2 < y$ here."
     assert turned.lost == ()
+
+
+@pytest.mark.parametrize("style", ["hebrew", "katakana", "cjk-ideographic", "disc"])
+def test_a_list_that_is_counted_in_a_way_that_is_not_known_is_told(style: str) -> None:
+    turned = to_markdown(f'<ol style="list-style-type:{style}"><li>A</li></ol>')
+
+    assert turned.lost == ("a list has other numbers here: look at what names them",)

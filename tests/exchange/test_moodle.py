@@ -308,3 +308,11 @@ def test_what_is_said_to_a_right_answer_is_told() -> None:
         for words in ("Your answer is correct.", "Yes, since V.")
     ]
     assert [len(lost) for lost in told] == [0, 1]
+
+
+@pytest.mark.parametrize("gap", ["SHORTANSWER:=sun~%50%star", "NUMERICAL:=3:0~%50%4:1"])
+def test_a_word_of_a_gap_that_is_partly_right_is_told(gap: str) -> None:
+    losses = Losses()
+    read_gaps(f"The {{1:{gap}}} shines.", losses)
+
+    assert "a word of a gap that is partly right counts as wrong" in losses.noted

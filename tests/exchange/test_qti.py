@@ -144,3 +144,36 @@ def test_feedback_that_follows_no_choice_and_ranges_are_told() -> None:
         "its range is not read",
         "feedback that belongs to no choice is left out",
     ]
+
+
+V2 = "http://www.imsglobal.org/xsd/imsqti_v2p1"
+
+
+def text_entry(base: str, declared: str) -> bytes:
+    return (
+        f'<assessmentItem xmlns="{V2}" identifier="i" title="Memory">'
+        '<responseDeclaration identifier="R" cardinality="single" '
+        f'baseType="{base}">{declared}</responseDeclaration><itemBody>'
+        '<p>It has <textEntryInteraction responseIdentifier="R"/> bytes.</p>'
+        "</itemBody></assessmentItem>"
+    ).encode()
+
+
+@pytest.mark.parametrize("base", ["float", "integer"])
+def test_a_number_in_a_gap_may_be_typed_as_its_digits(base: str) -> None:
+    right = "<correctResponse><value>1,024</value></correctResponse>"
+    reading = read_qti(text_entry(base, right))
+
+    assert reading.items[0].blanks[0].answers == ("1,024", "1024")
+    assert "a number in a gap is compared as words" in reading.lost[0].reason
+
+
+def test_a_word_in_a_gap_that_is_worth_a_part_is_told() -> None:
+    mapped = (
+        '<mapping><mapEntry mapKey="HBM" mappedValue="1"/>'
+        '<mapEntry mapKey="DRAM" mappedValue="0.5"/></mapping>'
+    )
+    reading = read_qti(text_entry("string", mapped))
+
+    assert reading.items[0].blanks[0].answers == ("HBM",)
+    assert "partly right counts as wrong" in reading.lost[0].reason

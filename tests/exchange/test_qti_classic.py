@@ -359,3 +359,12 @@ def test_a_refused_item_does_not_hide_what_another_of_its_name_lost() -> None:
     assert [r.name for r in found.lost] == ["Which one?", "Which one?"]
     lines = [found.lost[0].line, found.refused[0].line, found.lost[1].line]
     assert lines == sorted(set(lines))
+
+
+def test_a_question_without_a_right_choice_is_refused() -> None:
+    asked = ONE.replace("Single", "Multiple")
+    none = f"<and><not>{equal('1')}</not><not>{equal('2')}</not></and>"
+    reading = read(item("multiple_answers_question", "Which?", asked, earns(none)))
+
+    assert not reading.items
+    assert reading.refused[0].reason == "it is right where nothing is ticked"

@@ -343,3 +343,32 @@ def test_names_of_columns_that_stand_again_are_no_question() -> None:
 def test_a_quotation_mark_that_is_not_closed_takes_no_rows_along() -> None:
     with pytest.raises(Unusable, match="line 3 cannot be parted into cells"):
         read('question,A,B,answer\n"Q?,x,y,A\n"R?,x,y,B\n')
+
+
+@pytest.mark.parametrize("answer", ["B", "b)", "2", "(3)", "Option 2"])
+def test_a_label_beside_wrong_answers_in_words_is_no_answer(answer: str) -> None:
+    text = f"question,answer,wrong answer 1,wrong answer 2\nWhat?,{answer},fan,pump\n"
+    reading = read_spreadsheet(text.encode())
+
+    assert not reading.items
+    assert "may be a label of the wrong ones" in reading.refused[0].reason
+
+
+@pytest.mark.parametrize(("answer", "wrong"), [("2", "3"), ("B", "C"), ("fan", "2")])
+def test_an_answer_that_is_like_the_wrong_ones_is_one(answer: str, wrong: str) -> None:
+    text = (
+        f"question,answer,wrong answer 1,wrong answer 2\nWhat?,{answer},{wrong},x y\n"
+    )
+
+    assert read_spreadsheet(text.encode()).items[0].options[0].text == answer
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["5 to 7", "5-7", "about 5", "1½", "5 or 6", "(5)", "3M", "1e400", "1 1/2", "0x10"],
+)
+def test_a_number_that_becomes_words_is_told(answer: str) -> None:
+    reading = read_spreadsheet(f"question,answer\nHow many?,{answer}\n".encode())
+
+    assert reading.items[0].kind == "short"
+    assert f"its answer “{answer}” is words" in reading.lost[0].reason

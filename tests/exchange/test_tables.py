@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,38 @@ def test_a_row_with_more_cells_than_columns_is_refused() -> None:
 
     assert [i.name for i in reading.items] == ["y"]
     assert reading.refused[0].reason == "it has more cells than the table has columns"
+
+
+def numeric(center: object, low: object, high: object) -> str:
+    span = {"centre": center, "low": low, "high": high, "unit": ""}
+    option = {"text": "", "right": True, "span": span}
+    row = {"name": "n", "kind": "numeric", "stem": "How many?", "options": [option]}
+    return json.dumps({"version": 1, "items": [row]})
+
+
+@pytest.mark.parametrize(
+    "ends", [(math.nan, 1, 2), (1, math.nan, 2), (1, 0, math.inf), (5, 7, 9), (5, 6, 4)]
+)
+def test_a_range_around_no_number_is_refused(ends: tuple[float, float, float]) -> None:
+    reading = read_json(numeric(*ends))
+
+    assert not reading.items
+    assert "is not within" in reading.refused[0].reason
+
+
+def test_a_range_that_is_not_even_keeps_its_ends() -> None:
+    span = read_json(numeric(1024, 1000, 1100)).items[0].options[0].span
+
+    assert span == Span(1050, 1000, 1100)
+
+
+def test_a_column_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(Unusable, match="The column “stem” is there twice"):
+        read_csv("name,kind,stem,stem\nn,card,a,b\n")
+
+
+def test_a_difficulty_that_is_no_whole_number_is_refused() -> None:
+    row = {"name": "n", "kind": "card", "stem": "a", "text": "b", "difficulty": 2.9}
+    reading = read_json(json.dumps({"version": 1, "items": [row]}))
+
+    assert "“difficulty” is 2.9" in reading.refused[0].reason

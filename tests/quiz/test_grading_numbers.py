@@ -170,7 +170,7 @@ def test_what_is_no_number_is_refused_with_an_example(
 ) -> None:
     for typed in [
         *("", "  ", "lots", "GB", "1.2.3", "1,12,3", "80 4", "--5", "1e999", "9" * 500),
-        *("∞", "1½", "1 1/2", "1120/0", "1.12/2"),
+        *("∞", "1½", "1 1/2", "1120/0", "1.12/2", "1,120e3", "1,120 × 10^3"),
     ]:
         with subtests.test(typed=typed):
             refused = answered(typed)

@@ -52,6 +52,11 @@ def test_spelling_habits_do_not_matter(subtests: pytest.Subtests) -> None:
         *("all\u00adreduce", "all-\u200breduce", "all\u200dreduce", "all\u2060reduce"),
         *("\ufeffall-reduce", "\u200eall-reduce\u200f", "\u2067all-reduce\u2069"),
         *("ａｌｌ－ｒｅｄｕｃｅ", "all-reduce\u3000", "all-reduce\ufe0f"),
+        *("⟨all-reduce⟩", "⟪all-reduce⟫", "❮all-reduce❯", "′all-reduce′"),
+        *("″all-reduce″", "״all-reduce״", "׳all-reduce׳", "❟all-reduce❞"),
+        *("all-reduce᙮", "all-reduce᠃", "all-reduce꓿", "all-reduce⸮", "᠁all-reduce"),
+        *("all-reduce·", "all-reduce՞", "all-reduce۔", "all-reduce⁈", "all-reduce⸼"),
+        *("all⁃reduce", "all\ufff9reduce"),
     ],
 )
 def test_quotes_and_end_marks_of_others_and_what_is_invisible_do_not_matter(

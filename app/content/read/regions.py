@@ -1,8 +1,10 @@
 """A file cut into prose and items: an item reaches to the next heading of its rank."""
 
 import dataclasses
+import html
 import itertools
 import re
+import unicodedata
 
 from markdown_it.token import Token
 
@@ -28,6 +30,10 @@ from app.content.source_file import Manuscript, Unidentified
 from app.questions.written import Draft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
+# The comment of a question in other signs: dashes, quotes, marks of another format.
+_STRAY = re.compile(
+    r"[\W_\u30fc]+q\W{0,2}[:=]\s*[a-z0-9][\w-]*|q\s*[:=]\s*[a-z0-9][\w-]*\W*$"
+)
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
 _NAMELESS = re.compile(
     r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
@@ -329,10 +335,33 @@ def _report_nameless(prose: list[Token], at: int, sheet: Manuscript) -> None:
     if found:
         report_glued("E01", first_line(heading), found, sheet)
         return
+    if stray := _stray_comment(prose, at, sheet):
+        words = sheet.lines[stray - 1].strip()[:40]
+        message = f"“{words}” is not the comment of this question."
+        hint = "Write <!-- q: and the id right below the heading, and --> behind them."
+        sheet.report("E10", stray, 1, message, hint)
+        return
     hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
     message = "This heading has answers but no id."
     sheet.report("E01", first_line(heading), 1, message, hint)
     sheet.unidentified.append(_unidentified(prose, at, sheet))
+
+
+def _stray_comment(prose: list[Token], at: int, sheet: Manuscript) -> int:
+    """The line below a heading that holds its id in no comment; 0 for none."""
+    section = prose[at : end_of_section(prose, at)]
+    end = max(map(last_line, section))
+    code = {
+        line
+        for t in section
+        if t.type == "fence"
+        for line in range(first_line(t), last_line(t) + 1)
+    }
+    for line in range(last_line(section[0]) + 1, end + 1):
+        words = unicodedata.normalize("NFKC", html.unescape(sheet.lines[line - 1]))
+        if line not in code and _STRAY.match(words):
+            return line
+    return 0
 
 
 def _unidentified(prose: list[Token], at: int, sheet: Manuscript) -> Unidentified:

@@ -1,7 +1,7 @@
 """Answers as people write them beside a question: letters, words, a number."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from app.exchange.items import Kind, NotCarried, Option
 from app.exchange.markup.texts import read_span
@@ -17,6 +17,10 @@ _BOTH = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
+# What begins with a number, or speaks of one.
+_NUMERAL = re.compile(
+    r"(?:(?:about|around|approx\w*\.?|circa|ca\.?)\s+)?[^\w\s]{0,2}\d"
+)
 _MOST_PARTS = 100
 Choices = Mapping[str, str]
 
@@ -138,6 +142,21 @@ def kind_of(options: Iterable[Option]) -> Kind:
         return "multiple"
     said = {option.text.strip(" .").lower() for option in chosen}
     return "true-false" if said == {"true", "false"} else "single"
+
+
+def is_label(answer: str) -> bool:
+    """Whether an answer may be the letter or the number of a choice: B, 2), (c)."""
+    return _LABELED.fullmatch(answer.strip()) is not None
+
+
+def tell_words(kind: Kind, options: Iterable[Option]) -> Iterator[str]:
+    """What is lost where an answer that may have been meant as a number is words."""
+    for option in options:
+        if kind == "short" and _NUMERAL.match(option.text):
+            yield (
+                f"its answer “{option.text[:40]}” is words that learners have to type "
+                "so: write a number, or a number with its tolerance, if it is one"
+            )
 
 
 def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[Option, ...]]:

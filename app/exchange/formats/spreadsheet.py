@@ -16,8 +16,10 @@ from app.exchange.formats.decoding import MOST_BYTES, decode_or_guess
 from app.exchange.formats.plain_answers import (
     bare,
     find_readings,
+    is_label,
     kind_of,
     named_in,
+    tell_words,
 )
 from app.exchange.formats.table_header import Header, parse_header
 from app.exchange.formats.workbook import UNREADABLE, read_workbook
@@ -267,7 +269,7 @@ class _Row:
             objectives=_listed(self.cell("objectives")),
             tags=_listed(self.cell("tags")),
             line=self.line,
-            lost=(*lost, *self._typed(kind, options)),
+            lost=(*lost, *self._typed(kind, options), *tell_words(kind, options)),
         )
 
     def _unread(self) -> Iterator[str]:
@@ -326,6 +328,11 @@ class _Row:
         wrong = [words for place in self.heads.wrong if (words := self._at(place))]
         if answer in wrong:
             raise NotCarried(f"its answer “{answer[:40]}” is among the wrong ones too")
+        if is_label(answer) and wrong and not any(map(is_label, wrong)):
+            raise NotCarried(
+                f"its answer “{answer[:40]}” may be a label of the wrong ones: write "
+                "the words of the right answer"
+            )
         options = tuple(
             Option(from_plain(words), number == 0)
             for number, words in enumerate((answer, *wrong))

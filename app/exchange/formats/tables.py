@@ -4,7 +4,9 @@ import csv
 import dataclasses
 import io
 import json
+import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
@@ -21,6 +23,7 @@ from app.exchange.items import (
     Unusable,
     Writing,
 )
+from app.exchange.markup.texts import span_between
 
 VERSION = 1
 _FIELDS = [f.name for f in dataclasses.fields(Item) if f.name not in {"line", "lost"}]
@@ -100,6 +103,9 @@ def read_csv(text: str) -> Reading:
         raise Unusable(
             "The first line must name the columns, among them kind and stem."
         )
+    twice = [n for n, count in Counter(reader.fieldnames or ()).items() if count > 1]
+    if twice:
+        raise Unusable(f"The column “{twice[0]}” is there twice: take one out.")
     return _reading(rows)
 
 
@@ -191,7 +197,13 @@ def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one way out per kin
         return tuple(map(str, value))
     if name in _TRUTHS:
         return _truth(name, value)
-    return int(value) if name == "difficulty" else str(value)
+    return _whole(name, value) if name == "difficulty" else str(value)
+
+
+def _whole(name: str, value: Any) -> int:
+    if int(value) != float(value):
+        raise TypeError(f"“{name}” is {value}, not a whole number")
+    return int(value)
 
 
 def _truth(name: str, value: Any) -> bool:
@@ -201,12 +213,21 @@ def _truth(name: str, value: Any) -> bool:
     return value
 
 
+def _span(given: Mapping[str, Any]) -> Span:
+    """A range as written; one whose middle is not its center is told by its ends."""
+    center, low, high = (float(given[k]) for k in ("centre", "low", "high"))
+    if not (math.isfinite(low) and math.isfinite(high) and low <= center <= high):
+        raise ValueError(f"the number {center:g} is not within {low:g} to {high:g}")
+    unit = str(given.get("unit", ""))
+    even = math.isclose(center - low, high - center, rel_tol=1e-6, abs_tol=1e-12)
+    return Span(center, low, high, unit) if even else span_between(low, high, unit)
+
+
 def _option(value: Any) -> Option:
     given = value.get("span")
     span = None
     if given:
-        center, low, high = (float(given[k]) for k in ("centre", "low", "high"))
-        span = Span(center, low, high, str(given.get("unit", "")))
+        span = _span(given)
     text, note = str(value.get("text", "")), str(value.get("feedback", ""))
     credit = float(value.get("credit", 0))
     if not 0 <= credit <= 1:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+from collections.abc import Iterable
 
 from app.exchange.items import Item
 
@@ -68,6 +69,11 @@ def with_tags(item: Item, tags: tuple[str, ...]) -> Item:
         "sources": (*item.sources, *sources),
     }
     return dataclasses.replace(item, **changes)  # type: ignore[arg-type] # by name
+
+
+def has_rule(tags: Iterable[str]) -> bool:
+    """Whether a tag of ours names the rule of partial credit."""
+    return any(tag.startswith("partial:") for tag in tags)
 
 
 def _field(key: str, value: str, changes: dict[str, object]) -> bool:

@@ -35,9 +35,16 @@ class Weighted:
 
 
 def weighted_choices(
-    item: Item, given: Sequence[Weighted], losses: Losses, *, several: bool
+    item: Item,
+    given: Sequence[Weighted],
+    losses: Losses,
+    *,
+    several: bool,
+    told: bool = True,
 ) -> Item:
     """A single or multiple choice; what our rules cannot say is noted as lost.
+
+    `told`: whether the rule of credit is named, and not only told by the weights.
 
     In a single choice only the full mark is right, and less is a credit. In a multiple
     choice everything with a positive weight is right, and the rule of credit follows
@@ -47,9 +54,15 @@ def weighted_choices(
         losses.add("several boxes could be ticked there; here it is a single choice")
         return _one_choice(dataclasses.replace(item, partial=""), given, losses)
     if not several:
+        if any(choice.weight < 0 for choice in given):
+            losses.add("a wrong choice cost a part of the mark; here it costs nothing")
         return _one_choice(item, given, losses)
     options = tuple(Option(w.text, w.weight > 0, w.feedback) for w in given)
     partial = item.partial or _rule(given, losses)
+    if partial == "off" and not item.partial and not told:
+        losses.add(
+            "a part of the right choices was worth a part of the mark; here none"
+        )
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
 
 

@@ -102,7 +102,7 @@ def clean_for_reading(text: str) -> str:
         tags=(named | {"img"}) - _OTHER_RULES,
         clean_content_tags=_UNREAD,
         attributes={
-            "*": {"style", "class", "id", "hidden", "open", "bgcolor"},
+            "*": {"style", "class", "id", "hidden", "open", "popover", "bgcolor"},
             "a": {"href"},
             "font": {"color"},
             "img": {"src", "alt", EQUATION},

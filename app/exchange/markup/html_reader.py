@@ -59,7 +59,8 @@ _BLOCKS = (
 _VOID = frozenset(
     {"area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr"}
 )
-_MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "select", "video"})
+_MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "video"})
+_FIELDS = frozenset({"input", "meter", "progress", "select"})
 _UNMARKED = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
 _JOINS = re.compile(r"[\d\\$]")  # before a formula it would make words of it
 _SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
@@ -167,10 +168,10 @@ class HtmlReader(HTMLParser):
         )
         if self.veiled:
             return True
-        if tag in _MEDIA:
-            what = "a field" if tag == "select" else "a recording or an embedded object"
+        if tag in _MEDIA | _FIELDS:
+            what = "a field" if tag in _FIELDS else "a recording or an embedded object"
             self._lose(f"{what} is left out: say in words what it holds")
-        return tag in _MEDIA
+        return tag in _MEDIA | _FIELDS
 
     def _lose(self, what: str) -> None:
         self.lost.append(what)
@@ -265,6 +266,8 @@ class HtmlReader(HTMLParser):
             self.lists.append(start_list(tag, given))
             if self.lists[-1].is_bare:
                 self._lose("a list that counts down has no numbers here: add them")
+            if self.lists[-1].is_foreign:
+                self._lose("a list has other numbers here: look at what names them")
         elif tag == "li" and self.lists:
             self.prefix.append(self._next_mark(given))
         elif tag == "blockquote":

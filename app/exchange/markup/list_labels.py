@@ -22,6 +22,11 @@ _GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MOST_ROMAN = 3999
 _BULLETS = frozenset({"", "circle", "disc", "none", "square"})
+_KNOWN = frozenset(
+    {"", "none", "decimal", "decimal-leading-zero", "lower-alpha", "upper-alpha"}
+    | {"lower-roman", "upper-roman", "lower-greek", "initial", "inherit", "inside"}
+    | {"outside"}
+)
 
 
 def parse_list_style(kind: str, style: str) -> str:
@@ -98,6 +103,11 @@ class OpenList:
         if self.ordered and self.plain:
             return f"{number}. ", ""
         return "", format_label(number, style)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether its items are counted in a way that is not known."""
+        return self.ordered and self.style not in _KNOWN
 
     @property
     def is_bare(self) -> bool:

@@ -8,13 +8,17 @@ _HIDES = re.compile(
     rf"""(?:^|[;{{\s])(?:
     display\s*:\s*none | visibility\s*:\s*(?:hidden|collapse)
     | content-visibility\s*:\s*hidden
-    | (?:opacity|font-size)\s*:\s*{_ZERO} | font-size\s*:\s*1p[xt]
+    | (?:opacity|font-size|zoom|scale)\s*:\s*{_ZERO} | font-size\s*:\s*1p[xt]
+    | opacity\s*:\s*(?:0*\.0\d*\s*(?:;|$)|[0-9]\s*%)
+    | font-size\s*:\s*0*\.\d+p[xt] | font\s*:\s*0(?:p[xt])?[\s/]
+    | filter\s*:[^;]*opacity\(\s*0*\.?0*%?\s*\)
+    | translate\s*:\s*-\d{{4,}}
     | (?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:
       \s*-(?:\d{{3,}}|\d\d(?:\.\d+)?r?em)
     | clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?
-    | clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|circle\(\s*0)
+    | clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|circle\(\s*0
+      |polygon\([0px%\s,]*\))
     | transform\s*:[^;]*(?:scale[xy]?\(\s*0\s*[,)]|translate[xy]?\(\s*-\d{{4,}})
-    | color\s*:\s*(?:transparent|rgba\([^)]*,\s*0*\.?0*\s*\))
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -22,29 +26,61 @@ _TINY = re.compile(
     r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:\D|$)", re.IGNORECASE
 )
 _CUT = re.compile(r"overflow[^:;]*:\s*(?:hidden|clip)", re.IGNORECASE)
-_WHITE = r"(?:white|\#fff(?:fff)?|rgb\(\s*255\s*,\s*255\s*,\s*255\s*\))"
-_WHITE_WORDS = re.compile(rf"(?:^|;)\s*color\s*:\s*{_WHITE}", re.IGNORECASE)
-_BACKGROUND = re.compile(rf"background[^:;]*:(?![^;]*{_WHITE})", re.IGNORECASE)
+_COLOR = re.compile(
+    r"(?:^|;)\s*(?:-webkit-text-fill-)?color\s*:\s*([^;!]+)", re.IGNORECASE
+)
+_BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;!]+)", re.IGNORECASE)
+_HEX = re.compile("#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})")
+_NAMED = {
+    **dict.fromkeys(("white", "snow", "ivory", "ghostwhite", "whitesmoke"), "#fff"),
+    **dict.fromkeys(("floralwhite", "mintcream", "azure"), "#fff"),
+    "black": "#000",
+    "transparent": "#0000",
+}
+_WHITISH, _UNSEEN = 240, 0.1
 # Names that platforms give to what only programs for the blind read, or nobody.
 _CLASSES = frozenset(
     {
+        "a11y-hidden",
         "accesshide",
+        "assistive-text",
+        "cdk-visually-hidden",
+        "clip-hide",
         "d-none",
         "element-invisible",
         "hidden",
         "hidden-readable",
         "hide",
         "invisible",
+        "is-hidden",
+        "is-invisible",
+        "is-sr-only",
+        "is-visually-hidden",
         "katex-mathml",
         "mjx-assistive-mml",
         "mjx_assistive_mathml",
+        "off-screen",
+        "offscreen",
+        "opacity-0",
         "qti-hidden",
         "qti-visually-hidden",
         "screenreader-only",
         "screen-reader-text",
+        "show-for-sr",
+        "slds-assistive-text",
+        "slds-hide",
         "sr-only",
+        "sr-only-focusable",
+        "text-hide",
+        "u-hidden",
+        "u-visually-hidden",
+        "ui-helper-hidden",
+        "ui-helper-hidden-accessible",
+        "uk-hidden",
         "visually-hidden",
+        "visually-hidden-focusable",
         "visuallyhidden",
+        "w3-hide",
     }
 )
 _SHUT = frozenset({"datalist", "details", "dialog"})  # seen only when they are open
@@ -55,7 +91,8 @@ _RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
 _SELECTOR = re.compile(r"[a-z0-9]*(?:[.#][\w-]+)+", re.IGNORECASE)
 HIDING_MARKUP = re.compile(
     r"<(?:style|script|template|details|dialog|datalist)\b|\bhidden\b"
-    r"|display\s*:|visibility\s*:|opacity\s*:|-\d{3,}",
+    r"|display\s*:|visibility\s*:|opacity\s*[:(]|-\d{3,}|\bcollapse\b|\bpopover\b"
+    r"|\bscale\s*:|\bzoom\s*:",
     re.IGNORECASE,
 )
 """What HTML holds that may hide a part of it."""
@@ -82,15 +119,60 @@ def _parts(selector: str) -> list[tuple[str, str]]:
 def is_hiding_style(style: str, *, dark: bool = False) -> bool:
     """Whether a style makes words unseen, on a white page unless it is `dark`."""
     plain = _COMMENT.sub("", style)
-    white = _WHITE_WORDS.search(plain) and not dark and not _BACKGROUND.search(plain)
     tiny = _TINY.search(plain) and _CUT.search(plain)
-    return bool(white or tiny or _HIDES.search(plain))
+    return bool(tiny or _HIDES.search(plain) or _is_colorless(plain, dark=dark))
+
+
+def _is_colorless(style: str, *, dark: bool) -> bool:
+    """Whether words have the color of what is behind them, or none."""
+    found = _COLOR.findall(style)
+    behind = _BACKGROUND.findall(style)
+    if found and behind and found[-1].strip().lower() == behind[-1].strip().lower():
+        return True
+    color = _parse_color(found[-1]) if found else None
+    if color is None:
+        return False
+    *shade, alpha = color
+    ground = _parse_color(behind[-1]) if behind else None
+    if alpha < _UNSEEN or (ground and color == ground):
+        return True
+    on_white = (not behind and not dark) or bool(ground and _is_white(ground))
+    return on_white and min(shade) >= _WHITISH
+
+
+def _is_white(color: tuple[float, ...]) -> bool:
+    return min(color[:3]) >= _WHITISH
+
+
+def _parse_color(text: str) -> tuple[float, ...] | None:
+    """Red, green, blue (0..255) and opacity (0..1) of a color in CSS, if it is known.
+
+    >>> _parse_color("#fff"), _parse_color("rgb(0 0 0 / 50%)")
+    ((255, 255, 255, 1.0), (0.0, 0.0, 0.0, 0.5))
+    """
+    word = text.strip().lower()
+    word = _NAMED.get(word, word)
+    if found := _HEX.fullmatch(word):
+        digits = found[1] if len(found[1]) > 4 else "".join(d * 2 for d in found[1])
+        parts = [int(digits[n : n + 2], 16) for n in range(0, len(digits), 2)]
+        return (*parts[:3], parts[3] / 255 if len(parts) > 3 else 1.0)
+    name, _, inside = word.partition("(")
+    given = re.findall(r"(\d*\.?\d+)(%?)", inside)[:4]
+    if name not in {"rgb", "rgba", "hsl", "hsla"} or len(given) < 3:
+        return None
+    opacity = float(given[3][0]) / (100 if given[3][1] else 1) if given[3:] else 1.0
+    if name.startswith("hsl"):  # only the ends of it, which have no hue, are known
+        light = float(given[2][0]) * 2.55
+        return (light, light, light, opacity)
+    return (*(float(v) * (2.55 if per else 1) for v, per in given[:3]), opacity)
 
 
 def has_dark_background(given: Mapping[str, str | None]) -> bool:
     """Whether an element has a background on which white words may be seen."""
     named = f"background:{given['bgcolor']};" if given.get("bgcolor") else ""
-    return _BACKGROUND.search(named + (given.get("style") or "")) is not None
+    behind = _BACKGROUND.findall(named + (given.get("style") or ""))
+    color = _parse_color(behind[-1]) if behind else None
+    return bool(behind) and not (color and _is_white(color))
 
 
 def is_hidden(
@@ -111,7 +193,9 @@ def is_hidden(
     return bool(
         "hidden" in given
         or (tag in _SHUT and "open" not in given)
+        or "popover" in given
         or classes & _CLASSES
+        or ("collapse" in classes and not classes & {"in", "show"})
         or styled & names
         or is_hiding_style(
             color + (given.get("style") or ""), dark=dark or has_dark_background(given)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from app.exchange.formats.afterwords import unexplained
 from app.exchange.formats.gift.blocks import Block, blocks_of, parts_of, unescaped
-from app.exchange.formats.tagged import with_tags
+from app.exchange.formats.tagged import has_rule, with_tags
 from app.exchange.formats.weights import Weighted, ordered, weighted_choices
 from app.exchange.items import (
     Item,
@@ -87,6 +87,10 @@ class _Reader:
             at_end = not after.strip(_BLANKS + _ENDS)
             before += "" if judged and at_end else "_____"
             beside, _, below = after.partition("\n")
+            if beside.lstrip().startswith("//"):
+                raise NotCarried(
+                    "a comment stands behind its answers: put it on a line of its own"
+                )
             if below.strip(_BLANKS + _ENDS) and not beside.strip(_BLANKS + _ENDS):
                 self.losses.add(
                     "the words below its answers are taken for a part of it: put an "
@@ -120,6 +124,8 @@ class _Reader:
             pairs = [_arrow(body) for _, body in answers]
             if len(pairs) > 1 and all(pairs):
                 return self._match(item, [p for p in pairs if p])
+            if len(pairs) > 1 and any(pairs):
+                raise NotCarried("some of its pairs have no “->” with words behind it")
             return self._short(item, answers)
         return self._choices(item, answers)
 
@@ -148,7 +154,9 @@ class _Reader:
             given = weight if weight is not None else 100.0 * (mark == "=")
             weighted.append(Weighted(self._text(text), given, feedback))
         several = not any(mark == "=" for mark, _ in answers)
-        return weighted_choices(item, weighted, self.losses, several=several)
+        return weighted_choices(
+            item, weighted, self.losses, several=several, told=has_rule(self.block.tags)
+        )
 
     def _short(self, item: Item, answers: list[tuple[str, str]]) -> Item:
         options = []

@@ -47,9 +47,10 @@ def _blank(kind: str, body: str, losses: Losses) -> Blank:
         raise NotCarried("a gap has no right answer")
     said = [note for answer, weight, note in answers if answer == "*" and weight <= 0]
     others = [a for a, weight, _ in answers if weight < 100 and a and a != "*"]
+    if any(0 < weight < 100 for _, weight, _ in answers):
+        what = "a choice" if _CHOSEN.match(kind) else "a word"
+        losses.add(f"{what} of a gap that is partly right counts as wrong")
     if _CHOSEN.match(kind) and others:
-        if any(0 < weight < 100 for _, weight, _ in answers):
-            losses.add("a choice of a gap that is partly right counts as wrong")
         if len(kept) > 1:
             losses.add("of several right choices of a gap the first is offered")
         wrong = tuple(o for o in dict.fromkeys(others) if o not in kept)

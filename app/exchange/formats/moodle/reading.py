@@ -10,7 +10,7 @@ from app.content.numbers.quantities import known_unit
 from app.exchange.formats.afterwords import unexplained
 from app.exchange.formats.decoding import read_xml
 from app.exchange.formats.moodle.gaps import read_gaps
-from app.exchange.formats.tagged import with_tags
+from app.exchange.formats.tagged import has_rule, with_tags
 from app.exchange.formats.weights import Weighted, ordered, weighted_choices
 from app.exchange.items import (
     BLANK,
@@ -167,7 +167,8 @@ def _choices(node: ET.Element, item: Item, losses: Losses) -> Item:
     several = bool(rule) or not _says(node, "single")
     shuffle = node.find("shuffleanswers") is None or _says(node, "shuffleanswers")
     item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
-    return weighted_choices(item, given, losses, several=several)
+    told = has_rule(_tags(node))
+    return weighted_choices(item, given, losses, several=several, told=told)
 
 
 def _truth(node: ET.Element, item: Item, losses: Losses) -> Item:

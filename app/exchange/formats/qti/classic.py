@@ -171,6 +171,8 @@ class _Reader:
             total = sum(score for score in scores.values() if score > 0) or 1.0
             return {name: 100 * score / total for name, score in scores.items()}
         right = max(joint)[1]
+        if not right:
+            raise NotCarried("it is right where nothing is ticked")
         if len({score for score, _ in joint}) > 1:
             self.losses.add("its rule of credit is replaced by the nearest one")
         gain = 100 / len(right)

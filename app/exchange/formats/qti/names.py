@@ -15,6 +15,7 @@ _UNSEEN = frozenset(
 # What tells how an element is shown, or whether it is seen at all.
 _SHOWN = (
     *("alt", "bgcolor", "class", "colspan", "color", "hidden", "href", "id", "open"),
+    "popover",
     *("reversed", "rowspan", "src", "start", "style", "type", "value"),
 )
 Replace = Callable[[ET.Element], str | None]

@@ -40,11 +40,13 @@ from app.exchange.items import (
     Reading,
     Remark,
     Unusable,
+    shown,
 )
 from app.exchange.markup.pictures import Album
 from app.exchange.markup.texts import (
     Losses,
     read_html,
+    read_number,
     report_unused_feedback,
     without_unit,
 )
@@ -353,7 +355,15 @@ class _Reader:
         response = self._response(node)
         if name_of(node) == "text-entry-interaction":
             hint = given(node, "placeholder-text")
-            return Blank(tuple(" ".join(r.split()) for r in response.right), hint)
+            right = [" ".join(r.split()) for r in response.right]
+            if response.base in {"float", "integer"}:
+                right = [w for r in right for w in (r, shown(read_number(r)))]
+                self.losses.add(
+                    "a number in a gap is compared as words: add what else counts"
+                )
+            if response.credits:
+                self.losses.add("a word of a gap that is partly right counts as wrong")
+            return Blank(tuple(dict.fromkeys(right)), hint)
         choices = {
             given(n, "identifier"): words(n) for n in within(node, "inline-choice")
         }

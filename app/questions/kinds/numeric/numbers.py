@@ -182,7 +182,9 @@ def read_number(text: str) -> Written | None:
     if match is None or (match["sign"] and match["inner"]):
         return None
     digits = _decimal(match["digits"])
-    if digits is None:
+    # “1,024e3” may have a group, or a decimal comma, as many write it.
+    either = match["power"] and "," in match["digits"] and "." not in (digits or "")
+    if digits is None or either:
         return None
     value = _raised(digits, match["power"], match["exponent"])
     if match["below"]:
