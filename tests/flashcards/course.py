@@ -94,6 +94,9 @@ class HandLibrary:
     def current(self) -> Library:
         return self.held
 
+    def recent(self) -> Library:
+        return self.held
+
     def remove(self, *gone: str) -> None:
         left = [c for c in self.held.cards.values() if c.id not in gone]
         self.held = a_library(*left)

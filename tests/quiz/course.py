@@ -102,6 +102,9 @@ class HandLibrary:
     def __init__(self, *questions: Question) -> None:
         self.held = a_library(*questions)
 
+    def recent(self) -> Library:
+        return self.held
+
     def current(self) -> Library:
         return self.held
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import dataclasses
+import functools
 import sqlite3
+import sys
 import time
 
 import pytest
@@ -10,10 +12,13 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
+from app.calculators.concurrency import PACE
 from app.config import Settings
 from app.main import create_app
+from app.web.front.rate_setting import read_rates
 from tests.conftest import visit
 from tests.databases import ABOUT_SQLITE
+from tests.web.addresses import addressed, routes
 
 PAGE = "/glossary"
 
@@ -131,6 +136,9 @@ class Course:
     def __init__(self, state):
         self.state = state
 
+    def recent(self):
+        return None
+
     def current(self):
         return self.state
 
@@ -173,6 +181,45 @@ def test_an_unknown_query_makes_no_new_entry(app: FastAPI, rosa: TestClient):
 
     assert {answer.status_code for answer in answers} == {200}
     assert app.state.pages.size == before
+
+
+def entries_in_caches(app: FastAPI) -> dict[str, int]:
+    """How much each cache of this process and of the app holds."""
+    sizes = {
+        f"{name}.{word}": value.cache_info().currsize
+        for name, module in list(sys.modules.items())
+        if name.startswith("app.")
+        for word, value in list(vars(module).items())
+        if isinstance(value, functools._lru_cache_wrapper)
+    }
+    rates = app.state.rates
+    return sizes | {
+        "pages": app.state.pages.size,
+        "rates": len(rates._counts),
+        "pace": len(PACE.known),
+    }
+
+
+def test_no_cache_of_any_kind_keeps_an_address_with_unknown_fields(
+    app: FastAPI, rosa: TestClient
+):
+    rates = app.state.rates
+    rates._kinds = dict.fromkeys(rates._kinds, read_rates("1000000/day"))
+    addresses = [
+        addressed(template)
+        for method, template in routes(app)
+        if method == "GET" and not template.startswith("/calculators/accuracy")
+    ]
+
+    def ask_all(turn: str) -> dict[str, int]:
+        for number, address in enumerate(addresses):
+            fields = {f"x{turn}{number}{n}": f"y{turn}{n}" for n in range(20)}
+            rosa.get(address, params=fields, follow_redirects=False)
+        return entries_in_caches(app)
+
+    ask_all("first")
+
+    assert ask_all("second") == ask_all("third")
 
 
 @ABOUT_SQLITE

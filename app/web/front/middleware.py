@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.content.live.courses import Courses
+from app.content.live.library import Library, LiveLibrary
 from app.web import errors, health
 from app.web.addresses import RouteNames
 from app.web.compression import BEST_QUALITY, LONG_PAGE, QUALITY, Packed
@@ -115,10 +116,7 @@ class Front:
         cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
         visitor = exchange.visitor = door.doorkeeper.recognize(cookies)
         live = door.courses.libraries[name or door.courses.first]
-        # Reading what an author has changed may take a second of processor time.
-        course = live.recent()
-        if course is None:
-            course = await to_thread.run_sync(live.current, limiter=_COURSE_THREAD)
+        course = await _read_course(live)
         now = Moment(
             course.version,
             door.clock().timestamp(),
@@ -267,6 +265,18 @@ def _freeing(slot: contextlib.AsyncExitStack, send: Send) -> Send:
         await send(message)
 
     return record
+
+
+async def _read_course(live: LiveLibrary) -> Library:
+    """The course of now.
+
+    A look at the files takes a thread: to read what an author has changed may take a
+    second of processor time.
+    """
+    recent = live.recent()
+    if recent is not None:
+        return recent
+    return await to_thread.run_sync(live.current, limiter=_COURSE_THREAD)
 
 
 def _inner(scope: Scope, known: Mapping[str, object]) -> Scope:
