@@ -32,10 +32,12 @@ from app.estimator.memory.sharding import (
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import (
     CACHE_BITS,
-    FORMATS,
+    format_of,
     gpu_weights,
     weight_table,
 )
+from app.estimator.models.repacking import padding_bytes
+from app.estimator.serving.engine import unpacked
 from app.estimator.shared_inputs import refuse
 
 
@@ -47,11 +49,17 @@ class Load:
     cache: float
     activations: float
     overhead: float
+    padding: float = 0.0
+
+    @property
+    def fixed(self) -> float:
+        """All but the cache."""
+        return self.weights + self.padding + self.activations + self.overhead
 
     @property
     def total(self) -> float:
         """Their sum."""
-        return self.weights + self.cache + self.activations + self.overhead
+        return self.fixed + self.cache
 
 
 Size = tuple[int, Load, float]
@@ -127,7 +135,16 @@ def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
         cache=sequence * own,
         activations=active,
         overhead=default if asked.overhead is None else asked.overhead,
+        padding=_padding(model, asked, gpus),
     )
+
+
+def _padding(model: Architecture, asked: InferenceMemory, gpus: int) -> float:
+    """What repacking adds to the experts on one GPU, without 4-bit math [B]."""
+    form = format_of(model, asked.weights)
+    if not unpacked(find_accelerator(asked.gpu), form):
+        return 0.0
+    return padding_bytes(model, form, gpus) / gpus
 
 
 def sharing_gpus(asked: InferenceMemory, gpus: int) -> int:
@@ -195,7 +212,7 @@ def limit_of(asked: InferenceMemory, gpu: Accelerator, load: Load, gpus: int) ->
 
 def check(model: Architecture, asked: InferenceMemory, gpu: Accelerator) -> None:
     """Refuse what cannot be: a format the card lacks, heads that do not divide."""
-    form = FORMATS[asked.weights]
+    form = format_of(model, asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     if gpu.lacks(needed):
         raise refuse(
@@ -228,7 +245,7 @@ def limits_of(
     gpus = asked.tensor_parallel
     limit = limit_of(asked, gpu, load, gpus)
     sizes = _sizes(model, asked, gpu, load)
-    room = limit - load.weights - load.activations - load.overhead
+    room = limit - load.fixed
     if asked.engine == TRANSFORMERS:
         longest, most = _searched(model, asked, gpu)
     else:
