@@ -62,12 +62,12 @@ def ask_gpu(
     )
 
 
-def ask_weights(default: str = PUBLISHED) -> Any:
-    """Ask for the number format of the weights."""
+def ask_weights(default: str = PUBLISHED, *first: tuple[str, str]) -> Any:
+    """Ask for the number format of the weights; `first` are choices of its own."""
     return MODEL.ask(
         default,
         "Weights",
-        choices=PUBLISHED_CHOICES,
+        choices=(*first, *PUBLISHED_CHOICES),
         help="As published: as the checkpoint is quantized, BF16 where it is not. "
         "Quantized formats leave embeddings, output head and norms in 16 bit.",
         term="quantisation",

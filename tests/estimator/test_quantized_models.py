@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from app.estimator import registry
+from app.estimator.inputs import BadInputs
 from app.estimator.models.formats import format_of, weight_table
 from app.estimator.models.lookup import find_model, models
 from app.estimator.models.pasted import read_pasted
@@ -389,3 +390,103 @@ def test_a_long_list_of_modules_is_read_as_it_is() -> None:
     assert size == pytest.approx(
         expected(BLOCK, BLOCK) + MLP * 4 / 3 * (16 - BLOCK) / 8
     )
+
+
+def test_capacity_takes_fp8_for_models_that_are_not_published_quantized() -> None:
+    plain = registry.estimate("serving-capacity", {"model": "llama-3.1-8b"})
+    chosen = {"model": "llama-3.1-8b", "weights": "fp8"}
+    assert plain.figures == registry.estimate("serving-capacity", chosen).figures
+    expert = {"model": "gpt-oss-120b", "gpu": "b200-sxm", "tensor_parallel": 1}
+    chosen = {**expert, "weights": "mxfp4-experts"}
+    published = registry.estimate("serving-capacity", expert)
+    assert published.figures == registry.estimate("serving-capacity", chosen).figures
+    assert "Weights as published: MXFP4 experts" in published.verdict.text
+
+
+@pytest.mark.parametrize("name", ["inference-memory", "latency", "serving-capacity"])
+def test_a_card_without_the_published_format_is_refused_with_a_way_on(
+    name: str,
+) -> None:
+    typed = {"model": "deepseek-v3", "gpu": "a100-sxm4-80", "tensor_parallel": 8}
+    with pytest.raises(BadInputs) as refused:
+        registry.estimate(name, typed)
+    problem = refused.value.problems[0]
+    assert problem.field == "weights"
+    assert "DeepSeek-V3 671B-A37B is published" in problem.message
+    assert "choose another format" in problem.message
+    assert registry.estimate(name, {**typed, "weights": "bf16"})
+
+
+ONE_H100 = {"model": "gpt-oss-120b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
+SHORT = {"context": 1024, "concurrent": 1}
+
+
+def test_a_log_that_finds_no_room_for_the_cache_is_met() -> None:
+    # vLLM on one H100: loading took 65.97 GiB; at 90% no room was left, and at 95%
+    # with 1,024 tokens per step 1.71 GiB.
+    engine = {**ONE_H100, "engine": "vllm-0.9", "step_tokens": 1024}
+    usual = registry.estimate("inference-memory", {**engine, "memory_utilization": 0.9})
+    assert usual["fits"].value is False
+    assert usual["cache_room"].value == 0
+    loaded = (usual["weights"].value or 0) + (usual["padding"].value or 0)
+    assert loaded == pytest.approx(65.97 * GIB, rel=2e-3)
+    more = registry.estimate("inference-memory", {**engine, "memory_utilization": 0.95})
+    assert more["cache_room"].value == pytest.approx(1.71 * GIB, rel=0.25)
+
+
+def test_a_load_that_only_the_general_formula_fits_is_not_said_to_fit() -> None:
+    answer = registry.estimate("inference-memory", {**ONE_H100, **SHORT})
+    assert answer.verdict.lead == "May not fit."
+    assert "may be as high as" in answer.verdict.text
+    assert answer["fewest_gpus"].high == 2
+
+
+def test_experts_are_padded_where_kernels_repack_them_alone() -> None:
+    def padding(**typed: Any) -> Any:
+        figure = registry.estimate("inference-memory", {**ONE_H100, **typed})["padding"]
+        return figure.value if figure.applies else 0
+
+    assert padding() == pytest.approx(5.5e9, rel=0.01)
+    assert padding(gpu="b200-sxm") == 0
+    assert padding(weights="bf16") == 0
+    assert padding(weights="int4") == 0
+    assert padding(model="kimi-k2", weights="mxfp4-experts", tensor_parallel=8) == 0
+
+
+def test_tokens_of_a_step_are_heard_when_an_engine_is_chosen() -> None:
+    typed = {"model": "llama-3.1-8b", "engine": "vllm-0.9"}
+    sizes = [
+        registry.estimate("inference-memory", {**typed, "step_tokens": n})[
+            "activations"
+        ].value
+        for n in (8192, 200_000)
+    ]
+    usual = registry.estimate("inference-memory", typed)["activations"].value
+    assert usual == sizes[0] < sizes[1]
+
+
+def test_a_choice_of_accelerators_counts_padding_for_those_that_repack() -> None:
+    typed = {"model": "gpt-oss-120b", "only": "h100-sxm5-80", **SHORT}
+    hopper = registry.estimate("accelerator-choice", typed)["need"].value
+    typed = {**typed, "only": "b200-sxm"}
+    blackwell = registry.estimate("accelerator-choice", typed)["need"].value
+    assert hopper == pytest.approx(blackwell + 5.5e9, rel=0.01)
+
+
+def test_the_page_of_a_model_says_what_its_published_weights_take() -> None:
+    text = registry.estimate("model", {"model": "gpt-oss-120b"}).verdict.text
+    said = "Weights as published: MXFP4 experts, the rest BF16, 65.2 GB."
+    assert text.replace("\u00a0", " ").endswith(said)
+    pasted = json.dumps({**SMALL, "quantization_config": {"quant_method": "aqlm"}})
+    text = registry.estimate("model", {"config": pasted}).verdict.text
+    assert "“aqlm”, cannot be read: counted in BF16" in text
+
+
+@pytest.mark.parametrize("where", ["top", "inner"])
+def test_a_table_that_was_read_is_not_called_unknown(where: str) -> None:
+    outer = {"text_config": dict(SMALL)}
+    part = outer if where == "top" else outer["text_config"]
+    part["quantization_config"] = FP8  # type: ignore[assignment]
+    assert "quantization_config" not in read_pasted(json.dumps(outer)).unread
+    alone = read_pasted(json.dumps({**SMALL, "quantization_config": FP8}))
+    assert "quantization_config" not in alone.unread

@@ -4,7 +4,7 @@ import collections
 import dataclasses
 
 from app.estimator.models.layers import Layer, Mixer, Mlp
-from app.estimator.models.quantization_methods import Quantization
+from app.estimator.models.quantized.methods import Quantization
 from app.estimator.models.towers.tower import Tower
 
 

@@ -2,7 +2,7 @@
 
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.families import is_known
-from app.estimator.models.formats import FORMATS, PUBLISHED, format_of
+from app.estimator.models.formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, format_of
 from app.estimator.units import format_number
 
 _MOST = 12
@@ -17,7 +17,7 @@ def weights_words(model: Architecture, name: str, label: str) -> str:
     if how is None:
         return ""
     published = format_of(model, PUBLISHED)
-    if name != PUBLISHED:
+    if name not in (PUBLISHED, PUBLISHED_OR_FP8):
         said = f"Weights in {label}, as chosen; "
         if how.problem:
             return f"{said}how they are published, {how.problem}, cannot be read."

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from app.estimator import catalogue
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Matrix
-from app.estimator.models.published import Widths, published_widths
+from app.estimator.models.quantized.published import Widths, published_widths
 
 
 def bytes_of(elements: float, bits: float) -> float:
@@ -64,6 +64,8 @@ FORMATS: dict[str, Format] = {row["id"]: _format({**row}) for row in _WORDS["for
 WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
 PUBLISHED = "published"
 """The choice of weights as the model is published: BF16 where it is not quantized."""
+PUBLISHED_OR_FP8 = "published-or-fp8"
+"""The same, but FP8 where it is not quantized."""
 PUBLISHED_CHOICES = ((PUBLISHED, "As published"), *WEIGHT_CHOICES)
 CACHE_BITS: dict[str, float] = {row["id"]: row["bits"] for row in _WORDS["cache"]}
 CACHE_CHOICES = tuple((row["id"], row["label"]) for row in _WORDS["cache"])
@@ -100,7 +102,8 @@ class WeightTable:
 def format_of(model: Architecture, name: str) -> Format:
     """The format called `name`; for `published` that of the model's checkpoint.
 
-    BF16 where the checkpoint is not quantized, or in a way that cannot be read.
+    BF16 where the checkpoint is not quantized, or in a way that cannot be read;
+    `published-or-fp8` is FP8 where it is not quantized.
 
     >>> from app.estimator.models.lookup import find_model
     >>> format_of(find_model("gpt-oss-120b"), "published").label
@@ -108,7 +111,16 @@ def format_of(model: Architecture, name: str) -> Format:
     >>> format_of(find_model("llama-2-7b"), "published").label
     'BF16'
     """
+    if name == PUBLISHED_OR_FP8:
+        name = PUBLISHED if model.quantization else "fp8"
     return _published(model) if name == PUBLISHED else FORMATS[name]
+
+
+def published_hint(model: Architecture, name: str) -> str:
+    """Add to a refused format where it comes from, if nobody chose it."""
+    if name in FORMATS or model.quantization is None:
+        return ""
+    return f", in which {model.name} is published: choose another format of weights"
 
 
 @functools.lru_cache(maxsize=256)

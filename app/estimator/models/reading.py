@@ -15,7 +15,7 @@ from app.estimator.models.decoders import decoder_layers
 from app.estimator.models.families import Traits, traits_of
 from app.estimator.models.fields import Fields, with_defaults
 from app.estimator.models.layers import Layer
-from app.estimator.models.quantization import read_quantization
+from app.estimator.models.quantized.reading import read_quantization
 from app.estimator.models.seq2seq import is_seq2seq, read_shape
 from app.estimator.models.towers.reading import BESIDE, read_beside
 

@@ -10,7 +10,7 @@ from app.estimator.memory.kv_cache import (
     recurrent_bytes,
 )
 from app.estimator.models.formats import weight_table
-from app.estimator.models.repacking import padding_bytes
+from app.estimator.models.quantized.repacking import padding_bytes
 from app.estimator.serving.step import Batch, Placed, step_time
 
 # Memory that the engine may take; what it keeps beside weights and cache is read

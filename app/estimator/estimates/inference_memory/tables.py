@@ -50,6 +50,12 @@ def notes(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[str,
             f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
             "start-up logs show 0.3 to 4 GB."
         )
+    if load.started > load.activations + load.overhead:
+        kept = format_value(load.started, "B")
+        found.append(
+            f"vLLM 0.9 keeps {kept} beside weights and cache at its start, for "
+            "sampling many sequences; the upper end counts that."
+        )
     if asked.engine == TRANSFORMERS and asked.tensor_parallel > 1:
         found.append("Whole layers are dealt to the GPUs; none of them is divided.")
     if any(a.mixer.latent for a, _ in model.runs) and asked.tensor_parallel > 1:

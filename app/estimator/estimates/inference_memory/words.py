@@ -19,6 +19,7 @@ from app.estimator.estimates.inference_memory.changes import changes
 from app.estimator.estimates.inference_memory.compute import (
     COMMUNICATION,
     CONTEXT,
+    STEP_TOKENS,
     Limits,
     Load,
     fewest_gpus,
@@ -83,10 +84,10 @@ def answer(
     """Put the load of one GPU into words, figures, a picture and its working."""
     limit = limits.usable
     room = Room(limit, memory_of(asked, gpu), gpu.memory)
-    least, _ = _bounds(asked, load)
+    bounds = _bounds(asked, load)
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(load.total, room, asked.tensor_parallel, least),
+        verdict=memory_verdict(load.total, room, asked.tensor_parallel, *bounds),
         figures=_figures(asked, load, limits),
         steps=_steps(model, asked, gpu, load, limit),
         pictures=(bar(gpu, load, limit),),
@@ -183,6 +184,7 @@ def _fewest(asked: InferenceMemory, limits: Limits) -> Figure:
 
 
 def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
+    """The least and the most that one GPU may hold [B]."""
     if asked.engine == TRANSFORMERS:
         return load.total * _GENERATED[0], load.total * _GENERATED[1]
     fixed = load.weights + load.padding + load.cache
@@ -190,7 +192,7 @@ def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
         fixed + load.overhead * spread + load.activations * active
         for spread, active in zip(_spread(asked), _ACTIVE, strict=True)
     )
-    return below, above
+    return below, max(above, fixed + load.started)
 
 
 def _modeled(name: str, value: float, share: tuple[float, float]) -> Figure:
@@ -242,7 +244,7 @@ def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -
     if asked.engine != GENERAL:
         return _measured_step(model, asked, load)
     own = own_sequences(asked, asked.tensor_parallel)
-    tokens = min(asked.step_tokens, asked.context * own)
+    tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * own)
     gpus = sharing_gpus(asked, asked.tensor_parallel)
     numbers = (
         f"max({term(tokens)} × 2 B × (3 × {term(widest(model))} ÷ "
@@ -272,8 +274,9 @@ def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> S
         "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
         "vocabulary × bytes of the sampler"
     )
+    tokens = asked.step_tokens or engine.step_tokens
     numbers = (
-        f"max({term(engine.step_tokens)} × 2 B × (3 × {term(measured_width(model))} ÷ "
+        f"max({term(tokens)} × 2 B × (3 × {term(measured_width(model))} ÷ "
         f"{sharing_gpus(asked, asked.tensor_parallel)} + 4 × "
         f"{term(model.hidden)}), {term(engine.sequences)} × "
         f"{term(model.vocabulary)} × {term(engine.sampler)} B)"

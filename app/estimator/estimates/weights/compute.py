@@ -6,7 +6,7 @@ from app.estimator.estimates.weights.asked import Weights
 from app.estimator.models import gguf
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import format_of, weight_table
-from app.estimator.models.repacking import padding_bytes
+from app.estimator.models.quantized.repacking import padding_bytes
 
 MIXTURE = {f"gguf-{name.lower().replace('_', '-')}": name for name in gguf.MIXTURES}
 """The choices that are mixtures of GGUF, with their names."""

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer, Matrix
-from app.estimator.models.module_names import EMBEDDING, HEAD, names_of_matrix
-from app.estimator.models.quantization_methods import Quantization, Scheme
+from app.estimator.models.quantized.methods import Quantization, Scheme
+from app.estimator.models.quantized.module_names import EMBEDDING, HEAD, names_of_matrix
 
 Key = tuple[str, str, int]
 

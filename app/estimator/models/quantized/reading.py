@@ -3,8 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from app.estimator.models.module_names import ModulePatterns
-from app.estimator.models.quantization_methods import (
+from app.estimator.models.quantized.methods import (
     FP8,
     MXFP4,
     READERS,
@@ -14,6 +13,7 @@ from app.estimator.models.quantization_methods import (
     UnknownFormatError,
     name_of,
 )
+from app.estimator.models.quantized.module_names import ModulePatterns
 
 
 def read_quantization(config: Config, text: Config) -> Quantization | None:
@@ -21,7 +21,8 @@ def read_quantization(config: Config, text: Config) -> Quantization | None:
 
     `text` is the part that describes the language model.
     """
-    found = next((q for q in map(_declared, (config, text)) if q), None)
+    inner = _declared(text)
+    found = _declared(config) or inner
     try:
         if found is None:
             return _read_dtype(config, text)

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from app.estimator.models.module_names import ModulePatterns
+from app.estimator.models.quantized.module_names import ModulePatterns
 
 Config = Mapping[str, Any]
 Scope = Literal["linear", "experts", "everything"]
