@@ -490,3 +490,19 @@ def test_a_table_that_was_read_is_not_called_unknown(where: str) -> None:
     assert "quantization_config" not in read_pasted(json.dumps(outer)).unread
     alone = read_pasted(json.dumps({**SMALL, "quantization_config": FP8}))
     assert "quantization_config" not in alone.unread
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {**FP8, "ignored_layers": [f"*.1*.x{i}*y" for i in range(64)]},
+        {**GPTQ, "dynamic": {f"+:.*x{i}": {"group_size": i + 1} for i in range(64)}},
+    ],
+)
+def test_more_patterns_and_formats_than_any_checkpoint_has_are_not_tried(
+    table: dict[str, Any],
+) -> None:
+    words = json.dumps({**SMALL, "quantization_config": table})
+    how = read_pasted(words).quantization
+    assert how is not None
+    assert how.problem

@@ -162,11 +162,17 @@ def _dynamic(table: Config, bits: int, group: int) -> tuple[Override, ...]:
     return _by_scheme(found)
 
 
+# Published checkpoints mix two to four.
+_MOST_FORMATS = 8
+
+
 def _by_scheme(pairs: Iterable[tuple[str, Scheme | None]]) -> tuple[Override, ...]:
     """One override for each format, of all modules that have it."""
     named: dict[Scheme | None, list[str]] = {}
     for name, scheme in pairs:
         named.setdefault(scheme, []).append(name)
+        if len(named) > _MOST_FORMATS:
+            raise UnknownFormatError(f"one of more than {_MOST_FORMATS} formats")
     return tuple(Override(_patterns(tuple(n)), scheme) for scheme, n in named.items())
 
 
@@ -222,20 +228,18 @@ def _read_compressed(table: Config) -> Quantization:
     packing = str(table.get("format") or "")
     if "sparse" in packing or "marlin-24" in packing:
         raise UnknownFormatError(f"“{packing[:40]}”")
-    overrides = list(_kept(table))
     base = None
+    others: list[tuple[str, Scheme | None]] = []
     for group in (table.get("config_groups") or {}).values():
-        weights = group.get("weights")
-        scheme = _compressed_scheme(group) if weights else None
-        targets = tuple(str(t) for t in group.get("targets") or ("Linear",))
+        scheme = _compressed_scheme(group) if group.get("weights") else None
+        targets = [str(target) for target in group.get("targets") or ("Linear",)]
         if "Linear" in targets:
             base = base or scheme
-            targets = tuple(t for t in targets if t != "Linear")
-        if targets:
-            overrides.append(Override(_patterns(targets), scheme))
+        others += [(target, scheme) for target in targets if target != "Linear"]
+    overrides = (*_kept(table), *_by_scheme(others))
     if base is None and not any(o.scheme for o in overrides):
         raise UnknownFormatError(f"{name_of(table)} without any format of weights")
-    return Quantization(base, overrides=tuple(overrides))
+    return Quantization(base, overrides=overrides)
 
 
 def _compressed_scheme(group: Config) -> Scheme:

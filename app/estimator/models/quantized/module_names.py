@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from app.estimator import catalogue
 from app.estimator.models.layers import Layer, Matrix
 
-_MOST_WILDCARDS = 64
+_MOST_WILDCARDS = 16
+_IN_LAYER = "layers.N."
 _WORDS = catalogue.words("module_names.toml")
 
 # What precedes `layers.0` in the language model of checkpoints.
@@ -33,18 +34,27 @@ def _paths(names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(found)
 
 
-def names_of_matrix(layer: Layer, matrix: Matrix, index: int | str) -> tuple[str, ...]:
-    """What families call a matrix of the layer `index`: full names in a checkpoint.
+@functools.lru_cache(maxsize=4096)
+def _beginnings(names: tuple[str, ...]) -> frozenset[str]:
+    """Every beginning of whole components of these names in their layer."""
+    parts = [name.partition(_IN_LAYER)[2].split(".") for name in names]
+    return frozenset(".".join(p[:end]) for p in parts for end in range(len(p) + 1))
 
-    An index of `N` is for lists that name no layer.
-    """
+
+@functools.lru_cache(maxsize=16384)
+def _is_matched(names: tuple[str, ...], glob: str) -> bool:
+    return any(fnmatch.fnmatchcase(name, glob) for name in names)
+
+
+def names_of_matrix(layer: Layer, matrix: Matrix) -> tuple[str, ...]:
+    """What families call a matrix: full names in a checkpoint, in a layer N."""
     part: str = matrix.part
     if part == "attention" and layer.mixer.state and layer.mixer.kind != "attention":
         part = "linear" if matrix in layer.mixer.matrices else part
     table = _NAMES.get(part, _NAMES["mlp"])
     words = table.get(matrix.name, [matrix.name])
     return tuple(
-        f"model.layers.{index}.{block}.{word}"
+        f"model.{_IN_LAYER}{block}.{word}"
         for block in _CONTAINERS[part]
         for word in words
     )
@@ -60,34 +70,71 @@ class ModulePatterns:
 
     def __init__(self, entries: Iterable[str]) -> None:
         """Read the entries of one list."""
-        plain, wild, unreadable = set(), [], []
+        plain: set[str] = set()
+        wild: dict[str, None] = {}
+        self._of_layer: dict[str, set[str]] = {}
+        self._of_layers: dict[tuple[str, str], None] = {}
+        unreadable = []
         for entry in entries:
             globs = _globs(entry)
             if globs is None:
                 unreadable.append(entry)
                 continue
             for glob in filter(None, map(_of_language_model, globs)):
-                if _has_wildcard(glob):
-                    wild.append(glob)
+                index, name = _in_layer(glob)
+                if index and not _has_wildcard(index + name):
+                    self._of_layer.setdefault(index, set()).add(name)
+                elif index:
+                    self._of_layers[index, name] = None
+                elif _has_wildcard(glob):
+                    wild[glob] = None
                 else:
                     plain.add(glob)
-        if len(wild) > _MOST_WILDCARDS:
-            unreadable.append(wild[_MOST_WILDCARDS])
-        self._plain = frozenset(plain)
-        self._wild = tuple(dict.fromkeys(wild))[:_MOST_WILDCARDS]
+        if len(wild) + len(self._of_layers) > _MOST_WILDCARDS:
+            unreadable.append(next(iter((*wild, *(n for _, n in self._of_layers)))))
+        self._plain, self._wild = frozenset(plain), tuple(wild)
         self.unreadable = tuple(unreadable)
-        named = (*self._plain, *self._wild)
-        self.names_layers = any("layers." in name for name in named) or any(
-            part.isdigit() for name in named for part in name.split(".")
-        )
 
-    def match(self, names: tuple[str, ...]) -> bool:
-        """Whether one of these full names is named by the list."""
+    @property
+    def names_layers(self) -> bool:
+        """Whether it names some layers and not others."""
+        return bool(self._of_layer or self._of_layers)
+
+    def match(self, names: tuple[str, ...], layer: str = "") -> bool:
+        """Whether one of these full names, of the layer of this index, is named."""
         if not self._plain.isdisjoint(_paths(names)):
             return True
+        if any(_is_matched(names, glob) for glob in self._wild):
+            return True
+        if not layer:
+            return False
+        if not self._of_layer.get(layer, _NONE).isdisjoint(_beginnings(names)):
+            return True
         return any(
-            fnmatch.fnmatchcase(name, glob) for glob in self._wild for name in names
+            fnmatch.fnmatchcase(layer, index) and _is_matched(names, name)
+            for index, name in self._of_layers
         )
+
+
+def _in_layer(glob: str) -> tuple[str, str]:
+    """The index of the layer that a pattern names, and the name in it.
+
+    The index is empty where the pattern names no layer or every one.
+    """
+    found = _LAYER.match(glob)
+    if found is None or found["index"] == "*":
+        return "", ""
+    name = (found["name"] or "").removesuffix("*").removesuffix(".")
+    if _has_wildcard(found["index"] + name):
+        return found["index"], f"model.{_IN_LAYER}{name}*"
+    return found["index"], name
+
+
+_LAYER = re.compile(
+    r"(?:\*\.?)?(?:layers\.)?(?<![^.*])(?P<index>[\d*\[\]\-]*[\d\]][\d*\[\]\-]*|\*)"
+    r"(?:\.(?P<name>.*))?$"
+)
+_NONE: frozenset[str] = frozenset()
 
 
 def _has_wildcard(text: str) -> bool:

@@ -96,23 +96,23 @@ def _key(matrix: Matrix) -> Key:
 
 def _indexed(
     model: Architecture, how: Quantization
-) -> Iterator[tuple[Layer, int | str, int]]:
+) -> Iterator[tuple[Layer, str, int]]:
     """Layers with their index; equal ones at once where lists name no layer."""
     if not any(override.modules.names_layers for override in how.overrides):
-        yield from ((layer, "N", number) for layer, number in model.runs)
+        yield from ((layer, "", number) for layer, number in model.runs)
         return
-    yield from ((layer, index, 1) for index, layer in enumerate(model.stack))
-    yield from ((layer, "N", 1) for layer in model.encoder)
+    yield from ((layer, str(i), 1) for i, layer in enumerate(model.stack))
+    yield from ((layer, "", 1) for layer in model.encoder)
 
 
 def _scheme_of(
-    how: Quantization, layer: Layer, matrix: Matrix, index: int | str
+    how: Quantization, layer: Layer, matrix: Matrix, index: str
 ) -> Scheme | None:
     if matrix.part == "router":
         return how.scheme if how.scope == "everything" else None
-    names = names_of_matrix(layer, matrix, index)
+    names = names_of_matrix(layer, matrix)
     for override in how.overrides:
-        if override.modules.match(names):
+        if override.modules.match(names, index):
             return override.scheme
     outside = how.scope == "experts" and matrix.part != "experts"
     return None if outside else how.scheme
