@@ -8,9 +8,10 @@ from app.estimator.hardware import accelerators
 from app.estimator.hardware.fields import UNITS
 from app.estimator.models import lookup
 from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import PUBLISHED, format_of
 
 # The layers themselves are the estimator's own business; their sums are shown.
-_INNER = frozenset({"stack", "encoder", "runs", "tower"})
+_INNER = frozenset({"stack", "encoder", "runs", "tower", "quantization"})
 
 
 def listing(kind: str) -> dict[str, Any]:
@@ -27,7 +28,12 @@ def _models() -> list[dict[str, Any]]:
 def _shape(model: Architecture) -> dict[str, Any]:
     names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
     shape = {name: getattr(model, name) for name in names}
-    return {**shape, "tower_parameters": model.tower_parameters}
+    published = format_of(model, PUBLISHED)
+    return {
+        **shape,
+        "tower_parameters": model.tower_parameters,
+        "published_weights": published.label,
+    }
 
 
 def _row(entry: Any) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.estimate import Estimate, Output
-from app.estimator.inputs import read
-from app.estimator.models.caveats import caveats
+from app.estimator.inputs import declared, read
+from app.estimator.models.caveats import caveats, weights_words
+from app.estimator.models.formats import PUBLISHED
 from app.estimator.models.lookup import find_model
 from app.estimator.models.pasted import read_pasted
 
@@ -37,12 +38,17 @@ class Entry:
     is_search: bool = False
 
     def compute(self, inputs: Any) -> Estimate:
-        """Answer, and say what was not understood of the model asked about."""
+        """Answer, and say how weights are counted and what was not understood."""
         found = self.answer(inputs)
         unclear = _unclear(inputs)
-        if not unclear:
-            return found
-        return dataclasses.replace(found, notes=found.notes + unclear)
+        counted = _counted_weights(inputs)
+        if unclear:
+            found = dataclasses.replace(found, notes=found.notes + unclear)
+        if counted:
+            text = f"{found.verdict.text} {counted}"
+            verdict = dataclasses.replace(found.verdict, text=text)
+            found = dataclasses.replace(found, verdict=verdict)
+        return found
 
 
 def _unclear(inputs: Any) -> tuple[str, ...]:
@@ -51,6 +57,20 @@ def _unclear(inputs: Any) -> tuple[str, ...]:
         return caveats(read_pasted(pasted))
     name = getattr(inputs, "model", "")
     return caveats(find_model(name)) if name else ()
+
+
+def _counted_weights(inputs: Any) -> str:
+    """The format of the weights, for a model that is published quantized."""
+    kind: type = type(inputs)
+    field = declared(kind).get("weights")
+    if field is None or getattr(inputs, "job", "serving") != "serving":
+        return ""
+    words = dict(field.choices)
+    if PUBLISHED not in words:
+        return ""
+    return weights_words(
+        find_model(inputs.model), inputs.weights, words[inputs.weights]
+    )
 
 
 # Every estimate, in the order in which people see them. `kv-cache` lives in the

@@ -39,12 +39,16 @@ class Room:
 
 
 def memory_verdict(
-    need: float, room: Room, gpus: int, least: float | None = None
+    need: float,
+    room: Room,
+    gpus: int,
+    least: float | None = None,
+    most: float | None = None,
 ) -> Verdict:
     r"""Say whether a GPU that needs `need` bytes has room.
 
-    `least` is the lower end of a modeled need: where it fits and the need does not,
-    the answer is neither yes nor no.
+    `least` and `most` are the ends of a modeled need: where one of them fits and
+    the need itself does not, or the other way round, the answer is neither yes nor no.
 
     >>> room = Room(80e9, 80e9)
     >>> memory_verdict(149.4e9, room, 8).text.replace("\u00a0", " ")
@@ -58,6 +62,11 @@ def memory_verdict(
     ('tight', 'May not fit.')
     >>> close.text.replace("\u00a0", " ")
     'Each GPU would need 82 GB and has 80 GB; the estimate may be as low as 74 GB.'
+    >>> close = memory_verdict(76e9, room, 8, most=82e9)
+    >>> close.status, close.lead
+    ('tight', 'May not fit.')
+    >>> close.text.replace("\u00a0", " ")
+    'Each GPU needs 76 GB and has 80 GB; the estimate may be as high as 82 GB.'
     """
     limit, whole, label = room.limit, room.whole, room.label
     status = status_of(need, limit)
@@ -70,12 +79,10 @@ def memory_verdict(
     words = format_value(need, "B", more)
     if status == "no" and words == format_value(limit, "B"):
         words = f"{format_value(need - limit, 'B')} more than {words}"
-    if status == "no" and least is not None and least <= limit:
-        low = format_value(least, "B")
-        text = f"{subject} would need {words} and {has}; "
-        return Verdict(
-            "tight", "May not fit.", f"{text}the estimate may be as low as {low}."
-        )
+    if close := _close(need, limit, least, most):
+        verb = "would need" if need > limit else "needs"
+        text = f"{subject} {verb} {words} and {has}; {close}"
+        return Verdict("tight", "May not fit.", text)
     if status == "no":
         text = f"{subject} would need {words} and {has}."
     else:
@@ -84,6 +91,15 @@ def memory_verdict(
             free = _left(words, format_value(limit, "B", more))
         text = f"{subject} needs {words} and {has}: {free} free."
     return Verdict(status, _LEADS[status], text)
+
+
+def _close(need: float, limit: float, least: float | None, most: float | None) -> str:
+    """Name the end of a modeled need on the other side of the limit, if one is."""
+    if need > limit and least is not None and least <= limit:
+        return f"the estimate may be as low as {format_value(least, 'B')}."
+    if need <= limit and most is not None and most > limit:
+        return f"the estimate may be as high as {format_value(most, 'B')}."
+    return ""
 
 
 def _left(need: str, limit: str) -> str:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from app.estimator.inputs import BadInputs, Group, InputProblem
-from app.estimator.models.formats import CACHE_CHOICES, WEIGHT_CHOICES
+from app.estimator.models.formats import CACHE_CHOICES, PUBLISHED, PUBLISHED_CHOICES
 from app.estimator.serving import engine
 from app.estimator.timing.training_plan import SOFTWARE
 
@@ -62,13 +62,14 @@ def ask_gpu(
     )
 
 
-def ask_weights(default: str = "bf16") -> Any:
-    """Ask for the number format of the weights."""
+def ask_weights(default: str = PUBLISHED, *first: tuple[str, str]) -> Any:
+    """Ask for the number format of the weights; `first` are choices of its own."""
     return MODEL.ask(
         default,
         "Weights",
-        choices=WEIGHT_CHOICES,
-        help="Quantized formats leave embeddings, output head and norms in 16 bit.",
+        choices=(*first, *PUBLISHED_CHOICES),
+        help="As published: as the checkpoint is quantized, BF16 where it is not. "
+        "Quantized formats leave embeddings, output head and norms in 16 bit.",
         term="quantisation",
         topic="number-formats",
     )

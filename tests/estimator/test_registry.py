@@ -70,7 +70,7 @@ CONTEXTS: dict[str, list[dict[str, Any]]] = {
     "collectives": [{"gpus": 64}, {"gpus": 8, "domain": 4}],
     "fabric": [{"nodes": 8}],
     "power-cooling": [{"system": "gb200-nvl72"}, {"liquid": 0.8}],
-    "weights": [{"weights": "awq-int4"}],
+    "weights": [{"weights": "awq-int4"}, {"model": "gpt-oss-20b"}],
     "accelerator-choice": [{"job": "training"}],
     "mig": [{"instances": "1g.10gb"}],
 }

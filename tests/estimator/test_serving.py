@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
+from app.estimator.models.formats import FORMATS
 from app.estimator.models.lookup import find_model
 from app.estimator.serving import engine, load, profile, step
 from app.estimator.serving.engine import Serving
@@ -155,14 +156,14 @@ def test_a_smaller_cache_holds_more_sequences() -> None:
 
 def test_a_card_without_fp8_unpacks_it() -> None:
     card = find_accelerator("a100-sxm4-80")
-    fp8 = engine.rates_of(card, "fp8")
-    assert fp8.matmul == engine.rates_of(card, "bf16").matmul
+    fp8 = engine.rates_of(card, FORMATS["fp8"])
+    assert fp8.matmul == engine.rates_of(card, FORMATS["bf16"]).matmul
 
 
 def test_integer_products_have_the_rate_of_integers() -> None:
     card = find_accelerator("b300-sxm")
-    whole = engine.rates_of(card, "int8").matmul
-    assert whole < 0.1 * engine.rates_of(card, "fp8").matmul
+    whole = engine.rates_of(card, FORMATS["int8"]).matmul
+    assert whole < 0.1 * engine.rates_of(card, FORMATS["fp8"]).matmul
 
 
 def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:

@@ -67,12 +67,15 @@ def measured_width(model: Architecture) -> int:
     return int(model.experts_per_token * model.expert_width)
 
 
-def peak_bytes(model: Architecture, engine: Engine, gpus: int) -> float:
+def peak_bytes(
+    model: Architecture, engine: Engine, gpus: int, step_tokens: int | None = None
+) -> float:
     """The highest temporary memory of the engine's own measurement on one GPU [B].
 
     Either a step of T tokens through one layer, T · 2 B · (3f/t + 4h), or sampling
-    over the whole vocabulary.
+    over the whole vocabulary. `step_tokens` stands in for the engine's own T.
     """
+    tokens = engine.step_tokens if step_tokens is None else step_tokens
     width = measured_width(model)
-    layer = engine.step_tokens * 2 * (3 * width / gpus + 4 * model.hidden)
+    layer = tokens * 2 * (3 * width / gpus + 4 * model.hidden)
     return max(layer, engine.sequences * model.vocabulary * engine.sampler)

@@ -4,6 +4,7 @@ import collections
 import dataclasses
 
 from app.estimator.models.layers import Layer, Mixer, Mlp
+from app.estimator.models.quantized.methods import Quantization
 from app.estimator.models.towers.tower import Tower
 
 
@@ -37,6 +38,8 @@ class Architecture:
     predictors: int = 0
     # What it sees with: beside the model and its counts, but in memory with it.
     tower: Tower | None = None
+    # How its published checkpoint is quantized; None where it is not.
+    quantization: Quantization | None = None
     # Fields of its configuration that nobody understood, and those that it left out.
     unread: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()

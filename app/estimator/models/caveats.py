@@ -2,9 +2,30 @@
 
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.families import is_known
+from app.estimator.models.formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, format_of
 from app.estimator.units import format_number
 
 _MOST = 12
+
+
+def weights_words(model: Architecture, name: str, label: str) -> str:
+    """Say in a sentence how weights are counted, where a checkpoint is quantized.
+
+    `name` and `label` are the format asked for; empty where nothing is to be said.
+    """
+    how = model.quantization
+    if how is None:
+        return ""
+    published = format_of(model, PUBLISHED)
+    if name not in (PUBLISHED, PUBLISHED_OR_FP8):
+        said = f"Weights in {label}, as chosen; "
+        if how.problem:
+            return f"{said}how they are published, {how.problem}, cannot be read."
+        same = published is FORMATS.get(name)
+        return "" if same else f"{said}published in {published.label}."
+    if how.problem:
+        return f"Its quantization, {how.problem}, cannot be read: counted in BF16."
+    return f"Weights as published: {published.label}."
 
 
 def caveats(model: Architecture) -> tuple[str, ...]:

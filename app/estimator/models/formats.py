@@ -7,6 +7,7 @@ from typing import Any, Literal
 from app.estimator import catalogue
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Matrix
+from app.estimator.models.quantized.published import Widths, published_widths
 
 
 def bytes_of(elements: float, bits: float) -> float:
@@ -38,6 +39,7 @@ class Format:
     `bits` per weight that is covered, with scales; `covers` says which matrices
     are: all tensors, the linear layers, or only routed experts. `rest` is the
     width of all other tensors. `math` is the format of the multiplication.
+    `widths` hold instead where a published checkpoint mixes formats.
     """
 
     id: str
@@ -47,6 +49,7 @@ class Format:
     rest: float = 16.0
     math: str = "bf16"
     scale: str = ""
+    widths: Widths | None = None
 
 
 def _format(row: dict[str, Any]) -> Format:
@@ -59,6 +62,11 @@ def _format(row: dict[str, Any]) -> Format:
 _WORDS = catalogue.words("formats.toml")
 FORMATS: dict[str, Format] = {row["id"]: _format({**row}) for row in _WORDS["format"]}
 WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
+PUBLISHED = "published"
+"""The choice of weights as the model is published: BF16 where it is not quantized."""
+PUBLISHED_OR_FP8 = "published-or-fp8"
+"""The same, but FP8 where it is not quantized."""
+PUBLISHED_CHOICES = ((PUBLISHED, "As published"), *WEIGHT_CHOICES)
 CACHE_BITS: dict[str, float] = {row["id"]: row["bits"] for row in _WORDS["cache"]}
 CACHE_CHOICES = tuple((row["id"], row["label"]) for row in _WORDS["cache"])
 
@@ -91,6 +99,61 @@ class WeightTable:
         return self.divided / tensor_parallel + heads + self.copied
 
 
+def format_of(model: Architecture, name: str) -> Format:
+    """The format called `name`; for `published` that of the model's checkpoint.
+
+    BF16 where the checkpoint is not quantized, or in a way that cannot be read;
+    `published-or-fp8` is FP8 where it is not quantized.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> format_of(find_model("gpt-oss-120b"), "published").label
+    'MXFP4 experts, the rest BF16'
+    >>> format_of(find_model("llama-2-7b"), "published").label
+    'BF16'
+    """
+    if name == PUBLISHED_OR_FP8:
+        name = PUBLISHED if model.quantization else "fp8"
+    return _published(model) if name == PUBLISHED else FORMATS[name]
+
+
+def published_hint(model: Architecture, name: str) -> str:
+    """Add to a refused format where it comes from, if nobody chose it."""
+    if name in FORMATS or model.quantization is None:
+        return ""
+    return f", in which {model.name} is published: choose another format of weights"
+
+
+@functools.lru_cache(maxsize=256)
+def _published(model: Architecture) -> Format:
+    """The format of a checkpoint: one of the catalog where it is exactly that."""
+    widths = published_widths(model)
+    if widths is None:
+        return FORMATS["bf16"]
+    most = widths.scheme
+    same = next((f for f in FORMATS.values() if _is_same(f, widths, model)), None)
+    return same or Format(
+        id=most.id,
+        label=widths.label,
+        bits=widths.bits,
+        math=most.math,
+        scale=most.scale,
+        widths=widths,
+    )
+
+
+def _is_same(form: Format, widths: Widths, model: Architecture) -> bool:
+    """Whether a format of the catalog has just these widths."""
+    if form.math != widths.scheme.math or widths.embedding or widths.head:
+        return False
+    if abs(form.bits - widths.bits) > 1e-9:
+        return False
+    return all(
+        widths.share(matrix) == float(covers(form, matrix))
+        for layer, _ in model.runs
+        for matrix in layer.matrices
+    )
+
+
 @functools.lru_cache(maxsize=4096)
 def weight_table(model: Architecture, name: str) -> WeightTable:
     """The bytes of `model` in the format called `name`.
@@ -98,19 +161,17 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
     A vision tower keeps the width of what is not quantized, as published checkpoints
     do, and is divided as matrices are, which is the default of vLLM and SGLang.
     """
-    form = FORMATS[name]
-    rows = model.embedding_parameters + model.head_parameters + model.side_tables
-    wide = bytes_of(rows + model.tower_parameters, form.rest)
-    divided, copied, experts, quantized = wide, 0.0, 0.0, 0
+    form = format_of(model, name)
+    divided, quantized = _tables(model, form)
+    copied, experts = 0.0, 0.0
     by_heads: dict[int, float] = {}
     vectors = model.other + model.positions * model.hidden
     for layer, number in model.runs:
         vectors += layer.vectors * number
         for matrix in layer.matrices:
-            covered = covers(form, matrix)
             count = matrix.parameters * number
-            size = bytes_of(count, form.bits if covered else form.rest)
-            quantized += count if covered else 0
+            size = bytes_of(count, matrix_bits(form, matrix))
+            quantized += count * share_of(form, matrix)
             if matrix.split == "whole":
                 copied += size
             elif matrix.split == "heads":
@@ -125,9 +186,25 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
         by_heads=tuple((size, heads) for heads, size in by_heads.items()),
         copied=copied,
         experts=experts,
-        quantized=quantized,
+        quantized=round(quantized),
         tower=bytes_of(model.tower_parameters, form.rest),
     )
+
+
+def _tables(model: Architecture, form: Format) -> tuple[float, float]:
+    """Bytes of embeddings, head and tower, and the weights of them in the format."""
+    rows = model.embedding_parameters + model.head_parameters
+    wide = model.side_tables + model.tower_parameters
+    if form.widths is None:
+        return bytes_of(rows + wide, form.rest), 0.0
+    size, covered = bytes_of(wide, form.rest), 0.0
+    for count, bits in (
+        (model.embedding_parameters, form.widths.embedding),
+        (model.head_parameters, form.widths.head),
+    ):
+        size += bytes_of(count, bits or form.rest)
+        covered += count if bits else 0.0
+    return size, covered
 
 
 @functools.lru_cache(maxsize=8192)
@@ -142,10 +219,27 @@ def gpu_weights(
     return table.per_gpu(gpus) - table.experts / gpus + table.experts / (over or gpus)
 
 
-def covers(form: Format, matrix: Matrix) -> bool:
-    """Whether the format applies to a matrix; routers keep their precision."""
+def share_of(form: Format, matrix: Matrix) -> float:
+    """The share of the weights of a matrix, over all layers, in the format [1].
+
+    Routers keep their precision.
+    """
+    if form.widths is not None:
+        return form.widths.share(matrix)
     if form.covers == "all":
-        return True
+        return 1.0
     if matrix.part == "router":
-        return False
-    return form.covers == "linear" or matrix.part == "experts"
+        return 0.0
+    return float(form.covers == "linear" or matrix.part == "experts")
+
+
+def matrix_bits(form: Format, matrix: Matrix) -> float:
+    """Bits of a weight of a matrix, on average over the layers that have it."""
+    share = share_of(form, matrix)
+    bits = form.bits if form.widths is None else form.widths.bits_of(matrix)
+    return share * bits + (1 - share) * form.rest
+
+
+def covers(form: Format, matrix: Matrix) -> bool:
+    """Whether the format applies to most of a matrix."""
+    return share_of(form, matrix) > 0.5

@@ -15,6 +15,7 @@ from app.estimator.models.decoders import decoder_layers
 from app.estimator.models.families import Traits, traits_of
 from app.estimator.models.fields import Fields, with_defaults
 from app.estimator.models.layers import Layer
+from app.estimator.models.quantized.reading import read_quantization
 from app.estimator.models.seq2seq import is_seq2seq, read_shape
 from app.estimator.models.towers.reading import BESIDE, read_beside
 
@@ -35,10 +36,12 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     check_family(text)
     read = _from_seq2seq if is_seq2seq(text) else _from_decoder
     model = sound(read(text, name))
+    quantization = read_quantization(config, text)
     beside = read_beside(config, model.hidden)
     return dataclasses.replace(
         model,
         tower=beside.tower,
+        quantization=quantization,
         unread=(*text.unread(), *beside.unread),
         assumed=(*assumed, *beside.assumed),
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.estimator import catalogue
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.models.formats import CACHE_BITS, FORMATS, Format, covers
+from app.estimator.models.formats import CACHE_BITS, Format, matrix_bits
 from app.estimator.models.layers import Layer, Matrix
 
 # What unpacking 4-bit weights reaches of what 8-bit ones do.
@@ -176,26 +176,27 @@ def _kernels(architecture: str) -> dict[str, Any]:
     return next(found, rows["other"])
 
 
-def rates_of(gpu: Accelerator, weights: str) -> Rates:
+def rates_of(gpu: Accelerator, form: Format) -> Rates:
     """What `gpu` reaches with weights in a format.
 
     Raises ValueError naming what the data sheet lacks.
 
     >>> from app.estimator.hardware.accelerators import find_accelerator
-    >>> rates_of(find_accelerator("H100"), "fp8").matmul > 1e15
+    >>> from app.estimator.models.formats import FORMATS
+    >>> rates_of(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
     True
     """
     row = _kernels(gpu.architecture)
     peak16, bandwidth = gpu.peak("bf16"), gpu.memory_bandwidth
     if peak16 is None or bandwidth is None:
         raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
-    kind = math_of(gpu, FORMATS[weights])
+    kind = math_of(gpu, form)
     share = row["product_16"]
-    nibble = _NIBBLE if FORMATS[weights].bits < 6 else 1.0
+    nibble = _NIBBLE if form.bits < 6 else 1.0
     peak = peak16
     if kind != "16":
         share = row[f"product_{kind}"]
-        peak = gpu.peak(_peak_of(kind, FORMATS[weights])) or peak16
+        peak = gpu.peak(_peak_of(kind, form)) or peak16
     return Rates(
         matmul=peak * share,
         matmul16=peak16 * row["product_16"],
@@ -235,8 +236,7 @@ def unpacked(gpu: Accelerator, form: Format) -> bool:
 
 def matrix_bytes(matrix: Matrix, form: Format) -> float:
     """Bytes of one copy of a matrix in a format [B]."""
-    bits = form.bits if covers(form, matrix) else form.rest
-    return matrix.inputs * matrix.outputs * bits / 8
+    return matrix.inputs * matrix.outputs * matrix_bits(form, matrix) / 8
 
 
 def cache_bytes(cache: str) -> float:

@@ -10,6 +10,7 @@ from app.estimator.memory.kv_cache import (
     recurrent_bytes,
 )
 from app.estimator.models.formats import weight_table
+from app.estimator.models.quantized.repacking import padding_bytes
 from app.estimator.serving.step import Batch, Placed, step_time
 
 # Memory that the engine may take; what it keeps beside weights and cache is read
@@ -48,7 +49,10 @@ def weights_per_gpu(placed: Placed) -> float:
     if not placed.model.is_routed:
         return table.per_gpu(serving.tensor)
     dense = table.per_gpu(serving.tensor) - table.experts / serving.tensor
-    return dense + table.experts / (serving.expert * serving.expert_tensor)
+    experts, parts = table.experts, serving.expert_tensor
+    if placed.narrow:
+        experts += padding_bytes(placed.model, placed.form, parts)
+    return dense + experts / (serving.expert * parts)
 
 
 def sequence_bytes(placed: Placed, context: float) -> float:

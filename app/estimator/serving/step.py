@@ -7,7 +7,7 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Fabric, collective_time, quick
 from app.estimator.memory.kv_cache import cached_elements
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import FORMATS, Format, covers
+from app.estimator.models.formats import Format, covers, format_of
 from app.estimator.models.layers import Layer
 from app.estimator.serving.engine import (
     Rates,
@@ -134,8 +134,8 @@ def place(
 
     `fitted` stands in for the overheads of the catalog.
     """
-    form = FORMATS[serving.weights]
-    rates = rates_of(gpu, serving.weights)
+    form = format_of(model, serving.weights)
+    rates = rates_of(gpu, form)
     engine, common = fitted or (software(serving.software), steps())
     narrow, host = unpacked(gpu, form), gpu.host or 1.0
     bandwidth = rates.narrow if narrow else rates.bandwidth

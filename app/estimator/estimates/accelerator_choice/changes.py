@@ -13,7 +13,7 @@ from app.estimator.estimates.accelerator_choice.search import (
 )
 from app.estimator.estimates.accelerator_choice.terms import named
 from app.estimator.inputs import BadInputs
-from app.estimator.models.formats import FORMATS
+from app.estimator.models.formats import FORMATS, format_of
 from app.estimator.thresholds import within
 from app.estimator.units import format_number, format_value
 
@@ -54,13 +54,14 @@ def _tries(asked: AcceleratorChoice, found: Search) -> tuple[_Try, ...]:
     tries: list[_Try] = []
     if best is not None:
         tries += _fuller(asked, found, best)
-    lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(asked.weights)
+    form = format_of(found.model, asked.weights)
+    lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
     if best is None:
         now, value = f"{format_number(asked.slowest * 1e3)} ms", asked.slowest * 4
         flips = f"{format_number(value * 1e3)} ms"
         tries.append(("slowest", "Slowest token", min(value, 100.0), now, flips))
     if lighter:
-        now, flips = FORMATS[asked.weights].label, FORMATS[lighter].label
+        now, flips = form.label, FORMATS[lighter].label
         tries.append(("weights", "Weights", lighter, now, flips))
     return tuple(tries)
 
@@ -79,8 +80,7 @@ def _fuller(
 ) -> tuple[_Try, ...]:
     """One sequence more than fits on the best."""
     load = found.loads[best.count]
-    fixed = load.weights + load.activations + load.overhead
-    room = best.gpu.capacity * USABLE - fixed
+    room = best.gpu.capacity * USABLE - load.fixed
     each = load.cache / asked.concurrent
     if each <= 0 or room <= 0:
         return ()

@@ -18,8 +18,9 @@ from app.estimator.hardware.accelerators import Accelerator, find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.memory.sharding import tensor_parallel_choices
 from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import format_of
 from app.estimator.models.lookup import find_model
-from app.estimator.serving.engine import Serving
+from app.estimator.serving.engine import Serving, unpacked
 from app.estimator.serving.step import decode_time, place
 from app.estimator.timing.hours import hours_per_token
 from app.estimator.units import format_value
@@ -85,24 +86,39 @@ def search(asked: AcceleratorChoice) -> Search:
     """Try every GPU; BadInputs for prices that cannot be read or are missing."""
     model = find_model(asked.model)
     prices = read_prices(asked)
-    loads = _loads(asked, model) if asked.job == "serving" else {}
+    loads = _loads_by_repacking(asked, model) if asked.job == "serving" else {}
+    form = format_of(model, asked.weights)
     found: list[Candidate] = []
     against: list[tuple[Accelerator, str]] = []
     for gpu in gpus():
         why = objection(asked, gpu)
-        tried = why or _tried(asked, model, gpu, loads, prices.get(gpu.id))
+        load = loads.get(unpacked(gpu, form), {})
+        tried = why or _tried(asked, model, gpu, load, prices.get(gpu.id))
         if isinstance(tried, str):
             against.append((gpu, tried))
         else:
             found.append(tried)
     found.sort(key=lambda c: _order(asked.rank, c))
-    return Search(model, tuple(found), tuple(against), loads)
+    best = loads.get(unpacked(found[0].gpu, form), {}) if found else {}
+    return Search(model, tuple(found), tuple(against), best)
 
 
-def _loads(asked: AcceleratorChoice, model: Architecture) -> dict[int, Load]:
+def _loads_by_repacking(
+    asked: AcceleratorChoice, model: Architecture
+) -> dict[bool, dict[int, Load]]:
+    """Loads of cards that unpack the weights to 16 bit, and of those that do not."""
+    form = format_of(model, asked.weights)
+    examples = {unpacked(gpu, form): gpu for gpu in gpus()}
+    return {wide: _loads(asked, model, gpu) for wide, gpu in examples.items()}
+
+
+def _loads(
+    asked: AcceleratorChoice, model: Architecture, gpu: Accelerator
+) -> dict[int, Load]:
     """What each GPU has to hold, by the number that share the model."""
     memory = InferenceMemory(
         model=asked.model,
+        gpu=gpu.id,
         weights=asked.weights,
         cache=asked.cache,
         context=asked.context,

@@ -11,7 +11,8 @@ from app.estimator.hardware.accelerators import (
     find_accelerator,
     systems,
 )
-from app.estimator.models.formats import FORMATS
+from app.estimator.models.formats import FORMATS, format_of
+from app.estimator.models.lookup import find_model
 from app.estimator.shared_inputs import refuse
 from app.estimator.units import format_number, format_value, split_number
 
@@ -155,7 +156,9 @@ def _limit_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
 
 
 def _format_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
-    form = FORMATS["bf16" if asked.job == "training" else asked.weights]
+    form = FORMATS["bf16"]
+    if asked.job != "training":
+        form = format_of(find_model(asked.model), asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     return f"Cannot compute in {form.label}." if gpu.lacks(needed) else ""
 

@@ -231,14 +231,20 @@ def _steps(
     )
 
 
+def _parts_of(load: Load) -> tuple[float, ...]:
+    parts = (load.weights, load.cache, load.activations, load.overhead)
+    return (*parts, load.padding) if load.padding else parts
+
+
 def _serving_steps(
     asked: AcceleratorChoice, best: Candidate, load: Load
 ) -> tuple[Step, ...]:
     return (
         _WORKING.line(
             "need",
-            "weights + KV cache + activations + overhead",
-            added((load.weights, load.cache, load.activations, load.overhead), "B"),
+            "weights + KV cache + activations + overhead"
+            + (" + padding of repacked experts" if load.padding else ""),
+            added(_parts_of(load), "B"),
             best.need,
             "vllm-memory",
             topic="inference-memory",
@@ -307,7 +313,7 @@ def _bar(asked: AcceleratorChoice, found: Search, best: Candidate) -> StackedBar
             Segment("weights", "Weights", load.weights),
             Segment("kv", "KV cache", load.cache),
             Segment("activations", "Activations", load.activations),
-            Segment("overhead", "Overhead", load.overhead),
+            Segment("overhead", "Overhead", load.overhead + load.padding),
         )
     label = f"Memory of each {best.gpu.name}"
     return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {words}")

@@ -93,13 +93,15 @@ class InferenceMemory:
         topic="inference-memory",
         advanced=True,
     )
-    step_tokens: int = ENGINE.ask(
-        8192,
+    step_tokens: int | None = ENGINE.ask(
+        None,
         "Tokens per engine step",
+        kind="count",
         unit="token",
         minimum=1,
         maximum=10_000_000,
-        help="The most tokens that the engine computes at once.",
+        help="The most tokens that the engine computes at once; left empty: the "
+        "engine's own number, 8,192 where none is chosen.",
         advanced=True,
     )
     overhead: float | None = ENGINE.ask(

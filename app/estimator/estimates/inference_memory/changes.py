@@ -3,7 +3,8 @@
 from app.estimator.estimate import Change
 from app.estimator.estimates.inference_memory.asked import InferenceMemory
 from app.estimator.estimates.inference_memory.compute import Limits
-from app.estimator.models.formats import FORMATS
+from app.estimator.models.formats import FORMATS, format_of
+from app.estimator.models.lookup import find_model
 from app.estimator.units import format_number, format_value
 
 
@@ -27,7 +28,8 @@ def changes(asked: InferenceMemory, limits: Limits, fits: bool) -> tuple[Change,
         word = "The fewest that fit." if fits else "Fits."
         changes.append(Change("tensor_parallel", "GPUs", now, flips, word))
     if limits.weights:
-        now, flips = FORMATS[asked.weights].label, FORMATS[limits.weights].label
+        now = format_of(find_model(asked.model), asked.weights).label
+        flips = FORMATS[limits.weights].label
         changes.append(Change("weights", "Weights", now, flips, "Fits."))
     if limits.attention:
         words = "Divided", "Data parallel", "Fits."

@@ -32,26 +32,40 @@ from app.estimator.memory.sharding import (
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import (
     CACHE_BITS,
-    FORMATS,
+    format_of,
     gpu_weights,
+    published_hint,
     weight_table,
 )
+from app.estimator.models.quantized.repacking import padding_bytes
+from app.estimator.serving.engine import unpacked
 from app.estimator.shared_inputs import refuse
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Load:
-    """Bytes on one GPU."""
+    """Bytes on one GPU.
+
+    `padding` is what repacking adds to the weights. Where no engine is chosen,
+    `started` is what a real one keeps at its start beside weights and cache.
+    """
 
     weights: float
     cache: float
     activations: float
     overhead: float
+    padding: float = 0.0
+    started: float = 0.0
+
+    @property
+    def fixed(self) -> float:
+        """All but the cache."""
+        return self.weights + self.padding + self.activations + self.overhead
 
     @property
     def total(self) -> float:
         """Their sum."""
-        return self.weights + self.cache + self.activations + self.overhead
+        return self.fixed + self.cache
 
 
 Size = tuple[int, Load, float]
@@ -85,6 +99,11 @@ CONTEXT = 1e9
 
 
 COMMUNICATION = 1e9
+
+
+# Tokens of a step where neither they nor an engine is given.
+STEP_TOKENS = 8192
+_NEWEST = ENGINES["vllm-0.9"]
 
 
 def activation_bytes(
@@ -127,7 +146,28 @@ def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
         cache=sequence * own,
         activations=active,
         overhead=default if asked.overhead is None else asked.overhead,
+        padding=_padding(model, asked, gpus),
+        started=_started(model, asked, gpus),
     )
+
+
+def _started(model: Architecture, asked: InferenceMemory, gpus: int) -> float:
+    """What the newest measured engine keeps, if the general formula is asked [B].
+
+    It samples for as many sequences at its start as it may ever answer at once.
+    """
+    if asked.engine != GENERAL or asked.overhead is not None:
+        return 0.0
+    peak = peak_bytes(model, _NEWEST, sharing_gpus(asked, gpus), asked.step_tokens)
+    return peak + _NEWEST.outside_of(gpus)
+
+
+def _padding(model: Architecture, asked: InferenceMemory, gpus: int) -> float:
+    """What repacking adds to the experts on one GPU, without 4-bit math [B]."""
+    form = format_of(model, asked.weights)
+    if not unpacked(find_accelerator(asked.gpu), form):
+        return 0.0
+    return padding_bytes(model, form, gpus) / gpus
 
 
 def sharing_gpus(asked: InferenceMemory, gpus: int) -> int:
@@ -146,11 +186,12 @@ def _beside(
     """Temporary tensors, and what lies outside of the framework unless given."""
     sharing = sharing_gpus(asked, gpus)
     if asked.engine == GENERAL:
-        tokens = min(asked.step_tokens, asked.context * sequences)
+        tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * sequences)
         active = activation_bytes(model, tokens, sequences, sharing)
         return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
     engine = ENGINES[asked.engine]
-    return peak_bytes(model, engine, sharing), engine.outside_of(gpus)
+    active = peak_bytes(model, engine, sharing, asked.step_tokens)
+    return active, engine.outside_of(gpus)
 
 
 def _generating(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
@@ -195,13 +236,14 @@ def limit_of(asked: InferenceMemory, gpu: Accelerator, load: Load, gpus: int) ->
 
 def check(model: Architecture, asked: InferenceMemory, gpu: Accelerator) -> None:
     """Refuse what cannot be: a format the card lacks, heads that do not divide."""
-    form = FORMATS[asked.weights]
+    form = format_of(model, asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     if gpu.lacks(needed):
         raise refuse(
             "weights",
             asked.weights,
-            f"The {gpu.name} cannot compute in {form.label}; it has {rates(gpu)}.",
+            f"The {gpu.name} cannot compute in {form.label}"
+            f"{published_hint(model, asked.weights)}; it has {rates(gpu)}.",
         )
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
@@ -228,7 +270,7 @@ def limits_of(
     gpus = asked.tensor_parallel
     limit = limit_of(asked, gpu, load, gpus)
     sizes = _sizes(model, asked, gpu, load)
-    room = limit - load.weights - load.activations - load.overhead
+    room = limit - load.fixed
     if asked.engine == TRANSFORMERS:
         longest, most = _searched(model, asked, gpu)
     else:

@@ -6,10 +6,7 @@ from app.estimator.estimate import (
     Estimate,
     Figure,
     Output,
-    Segment,
-    StackedBar,
     Step,
-    Table,
     by_name,
 )
 from app.estimator.estimates.inference_memory.asked import (
@@ -22,6 +19,7 @@ from app.estimator.estimates.inference_memory.changes import changes
 from app.estimator.estimates.inference_memory.compute import (
     COMMUNICATION,
     CONTEXT,
+    STEP_TOKENS,
     Limits,
     Load,
     fewest_gpus,
@@ -30,14 +28,14 @@ from app.estimator.estimates.inference_memory.compute import (
     sharing_gpus,
     widest,
 )
+from app.estimator.estimates.inference_memory.tables import bar, notes, table
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.memory.engines import ENGINES, measured_width
 from app.estimator.memory.generation import loading_bytes, prompt_bytes
 from app.estimator.memory.kv_cache import recurrent_bytes, whole_blocks
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import CACHE_BITS, FORMATS, weight_table
+from app.estimator.models.formats import CACHE_BITS, format_of, weight_table
 from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
-from app.estimator.units import format_number, format_value
 from app.estimator.working import (
     Working,
     added,
@@ -54,6 +52,7 @@ OUTPUTS = (
     Output("kv_cache", "KV cache", "B", better="less"),
     Output("activations", "Activations", "B", better="less", modeled=True),
     Output("overhead", "Overhead", "B", better="less", modeled=True),
+    Output("padding", "Padding of repacked experts", "B", better="less"),
     Output("total", "In all", "B", better="less", modeled=True),
     Output("per_gpu", "On each GPU", "B", better="less", modeled=True),
     Output("free", "Free on each GPU", "B", better="more", modeled=True),
@@ -85,15 +84,15 @@ def answer(
     """Put the load of one GPU into words, figures, a picture and its working."""
     limit = limits.usable
     room = Room(limit, memory_of(asked, gpu), gpu.memory)
-    least, _ = _bounds(asked, load)
+    bounds = _bounds(asked, load)
     return Estimate(
         name="inference-memory",
-        verdict=memory_verdict(load.total, room, asked.tensor_parallel, least),
+        verdict=memory_verdict(load.total, room, asked.tensor_parallel, *bounds),
         figures=_figures(asked, load, limits),
         steps=_steps(model, asked, gpu, load, limit),
-        pictures=(_bar(gpu, load, limit),),
-        tables=(_table(asked, load),),
-        notes=(*_notes(model, asked, load), capacity_note(gpu)),
+        pictures=(bar(gpu, load, limit),),
+        tables=(table(asked, load),),
+        notes=(*notes(model, asked, load), capacity_note(gpu)),
         changes=changes(asked, limits, load.total <= limit),
     )
 
@@ -121,6 +120,7 @@ def _figures(asked: InferenceMemory, load: Load, limits: Limits) -> tuple[Figure
         Figure(_OUT["kv_cache"], load.cache * gpus),
         _modeled("activations", load.activations * gpus, _ACTIVE),
         _modeled("overhead", load.overhead * gpus, _spread(asked)),
+        _padding(load, gpus),
         Figure(_OUT["total"], load.total * gpus, low * gpus, high * gpus),
         Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
         Figure(_OUT["free"], free[0], free[1], free[2]),
@@ -131,6 +131,13 @@ def _figures(asked: InferenceMemory, load: Load, limits: Limits) -> tuple[Figure
         Figure(_OUT["cache_room"], limits.room),
         *_held(asked, limits.tokens),
     )
+
+
+def _padding(load: Load, gpus: int) -> Figure:
+    """What repacking adds; it applies to few formats and cards."""
+    if not load.padding:
+        return Figure(_OUT["padding"], None, note="None is added.", applies=False)
+    return Figure(_OUT["padding"], load.padding * gpus)
 
 
 def _held(asked: InferenceMemory, tokens: int | None) -> tuple[Figure, Figure]:
@@ -177,14 +184,15 @@ def _fewest(asked: InferenceMemory, limits: Limits) -> Figure:
 
 
 def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
+    """The least and the most that one GPU may hold [B]."""
     if asked.engine == TRANSFORMERS:
         return load.total * _GENERATED[0], load.total * _GENERATED[1]
-    fixed = load.weights + load.cache
+    fixed = load.weights + load.padding + load.cache
     below, above = (
         fixed + load.overhead * spread + load.activations * active
         for spread, active in zip(_spread(asked), _ACTIVE, strict=True)
     )
-    return below, above
+    return below, max(above, fixed + load.started)
 
 
 def _modeled(name: str, value: float, share: tuple[float, float]) -> Figure:
@@ -210,6 +218,7 @@ def _steps(
         _cache_step(model, asked, load),
         _activations_step(model, asked, load),
         _overhead_step(asked, load),
+        *_padding_steps(model, asked, load),
         _sum_step(load),
         _usable_step(asked, gpu, load, limit),
     )
@@ -235,7 +244,7 @@ def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -
     if asked.engine != GENERAL:
         return _measured_step(model, asked, load)
     own = own_sequences(asked, asked.tensor_parallel)
-    tokens = min(asked.step_tokens, asked.context * own)
+    tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * own)
     gpus = sharing_gpus(asked, asked.tensor_parallel)
     numbers = (
         f"max({term(tokens)} × 2 B × (3 × {term(widest(model))} ÷ "
@@ -265,8 +274,9 @@ def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> S
         "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
         "vocabulary × bytes of the sampler"
     )
+    tokens = asked.step_tokens or engine.step_tokens
     numbers = (
-        f"max({term(engine.step_tokens)} × 2 B × (3 × {term(measured_width(model))} ÷ "
+        f"max({term(tokens)} × 2 B × (3 × {term(measured_width(model))} ÷ "
         f"{sharing_gpus(asked, asked.tensor_parallel)} + 4 × "
         f"{term(model.hidden)}), {term(engine.sequences)} × "
         f"{term(model.vocabulary)} × {term(engine.sampler)} B)"
@@ -296,10 +306,25 @@ def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
     return _WORKING.line("overhead", formula, numbers, load.overhead, "vllm-memory")
 
 
+def _padding_steps(
+    model: Architecture, asked: InferenceMemory, load: Load
+) -> tuple[Step, ...]:
+    """What repacking adds to the experts, where it does."""
+    if not load.padding:
+        return ()
+    experts = weight_table(model, asked.weights).experts / asked.tensor_parallel
+    formula = "experts × (padded widths ÷ widths − 1)"
+    numbers = f"{term(experts, 'B')} × ({term(1 + load.padding / experts)} − 1)"
+    return (_WORKING.line("padding", formula, numbers, load.padding, "vllm-memory"),)
+
+
 def _sum_step(load: Load) -> Step:
-    parts = (load.weights, load.cache, load.activations, load.overhead)
+    parts: tuple[float, ...] = (load.weights, load.cache, load.activations)
+    parts += (load.overhead, load.padding) if load.padding else (load.overhead,)
     numbers = added(parts, "B")
     formula = "weights + KV cache + activations + overhead"
+    if load.padding:
+        formula += " + padding"
     return _WORKING.line("per_gpu", formula, numbers, load.total, "vllm-memory")
 
 
@@ -323,7 +348,7 @@ def _usable_step(
 
 
 def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
-    form = FORMATS[asked.weights]
+    form = format_of(model, asked.weights)
     table, gpus = weight_table(model, asked.weights), asked.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized
     formula = "parameters × bits ÷ 8"
@@ -340,60 +365,3 @@ def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> St
     return _WORKING.line(
         "weights", formula, numbers, load.weights, "shape", topic="number-formats"
     )
-
-
-def _bar(gpu: Accelerator, load: Load, limit: float) -> StackedBar:
-    return StackedBar(
-        "Memory of each GPU",
-        (
-            Segment("weights", "Weights", load.weights),
-            Segment("kv", "KV cache", load.cache),
-            Segment("activations", "Activations", load.activations),
-            Segment("overhead", "Overhead", load.overhead),
-        ),
-        limit,
-        f"{format_value(limit, 'B')} usable of {gpu.name}",
-    )
-
-
-def _table(asked: InferenceMemory, load: Load) -> Table:
-    gpus = asked.tensor_parallel
-    parts = (
-        ("Weights", load.weights),
-        ("KV cache", load.cache),
-        ("Activations", load.activations),
-        ("Overhead", load.overhead),
-        ("Sum", load.total),
-    )
-    rows = tuple((label, (b, "B"), (b * gpus, "B")) for label, b in parts)
-    return Table("Parts", ("Part", "Each GPU", "All GPUs"), rows)
-
-
-def _notes(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[str, ...]:
-    form = FORMATS[asked.weights]
-    notes = []
-    if form.covers != "all":
-        notes.append(
-            f"{form.label}: embeddings, output head, norms and routers stay in 16 bit."
-        )
-    if asked.overhead is None:
-        notes.append(
-            f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
-            "start-up logs show 0.3 to 4 GB."
-        )
-    if asked.engine == TRANSFORMERS and asked.tensor_parallel > 1:
-        notes.append("Whole layers are dealt to the GPUs; none of them is divided.")
-    if any(a.mixer.latent for a, _ in model.runs) and asked.tensor_parallel > 1:
-        notes.append("A latent cache is divided by data-parallel attention alone.")
-    if model.is_routed:
-        notes.append("All experts are in memory, although few work on one token.")
-    if model.window:
-        notes.append(
-            f"Sliding layers keep at most {format_number(model.window)} tokens; an "
-            "engine without support for it keeps all."
-        )
-    if model.max_context and asked.context > model.max_context:
-        notes.append(
-            f"The model is configured for {format_number(model.max_context)} tokens."
-        )
-    return tuple(notes)

@@ -7,7 +7,7 @@ from app.estimator.estimates.latency.asked import Latency
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import FORMATS
+from app.estimator.models.formats import format_of, published_hint
 from app.estimator.serving.load import room, sequence_bytes
 from app.estimator.serving.step import (
     TILE,
@@ -60,9 +60,10 @@ def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> N
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
         raise refuse("gpu", gpu.id, message)
-    if FORMATS[weights].math == "fp8" and gpu.lacks("fp8"):
-        message = f"The {gpu.name} cannot compute in {FORMATS[weights].label}."
-        raise refuse("weights", weights, message)
+    form = format_of(model, weights)
+    if form.math == "fp8" and gpu.lacks("fp8"):
+        message = f"The {gpu.name} cannot compute in {form.label}"
+        raise refuse("weights", weights, f"{message}{published_hint(model, weights)}.")
     problem = tensor_parallel_problem(model, tensor)
     if problem:
         raise refuse("tensor_parallel", tensor, problem)

@@ -16,7 +16,6 @@ from app.estimator.estimates.latency.asked import Latency
 from app.estimator.estimates.latency.changes import changes
 from app.estimator.estimates.latency.compute import Timed
 from app.estimator.hardware.rates import critical_batch, roofline, routed_critical_batch
-from app.estimator.models.formats import FORMATS
 from app.estimator.room_verdict import capacity_note
 from app.estimator.serving.engine import math_of
 from app.estimator.serving.load import weights_per_gpu
@@ -237,7 +236,7 @@ def _roofline(asked: Latency, placed: Placed) -> Chart:
         point = (each, roofline(each, peak, band))
         marks.append(Line(label, (point,), "mark"))
     return Chart(
-        f"Roofline of {gpu.name} in {FORMATS[placed.form.id].label}",
+        f"Roofline of {gpu.name} in {placed.form.label}",
         "Operations per byte",
         "Rate",
         "",
@@ -285,7 +284,7 @@ def _notes(asked: Latency, placed: Placed, timed: Timed) -> tuple[str, ...]:
         "No other request waits; serving-capacity adds the queue.",
     ]
     if placed.narrow:
-        label = FORMATS[placed.form.id].label
+        label = placed.form.label
         notes.append(f"{label} is unpacked to 16 bit here: it saves reading, not math.")
     if timed.turns is not None:
         turns = format_number(timed.turns)

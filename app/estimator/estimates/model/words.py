@@ -3,6 +3,8 @@
 from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
 from app.estimator.memory.kv_cache import elements_per_token
 from app.estimator.models.architecture import Architecture
+from app.estimator.models.caveats import weights_words
+from app.estimator.models.formats import PUBLISHED, weight_table
 from app.estimator.models.towers.tower import Tower
 from app.estimator.timing.flops import predicting_flops
 from app.estimator.units import format_number, format_value
@@ -45,6 +47,9 @@ def verdict(model: Architecture) -> Verdict:
         text = f"{active} of them work on each token; {kind}."
     else:
         text = f"All of them work on each token; {kind}."
+    if published := weights_words(model, PUBLISHED, ""):
+        size = format_value(weight_table(model, PUBLISHED).total, "B")
+        text = f"{text} {published.removesuffix('.')}, {size}."
     return Verdict("info", f"{total} parameters.", text)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from app.estimator import shared_inputs
 from app.estimator.inputs import Group
+from app.estimator.models.formats import PUBLISHED_OR_FP8
 from app.estimator.shared_inputs import ENGINE, HARDWARE, LOAD
 
 _TARGETS = Group("Targets", "batching-and-latency")
@@ -42,7 +43,9 @@ class ServingCapacity:
     """A service: the model, its users, and the latencies that they are to see."""
 
     model: str = shared_inputs.ask_model()
-    weights: str = shared_inputs.ask_weights("fp8")
+    weights: str = shared_inputs.ask_weights(
+        PUBLISHED_OR_FP8, (PUBLISHED_OR_FP8, "As published, or FP8")
+    )
     cache: str = shared_inputs.ask_cache("fp8")
     gpu: str = shared_inputs.ask_gpu(count_field="tensor_parallel")
     tensor_parallel: int = shared_inputs.ask_tensor_parallel(

@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.models import gguf
-from app.estimator.models.formats import WEIGHT_CHOICES
+from app.estimator.models.formats import PUBLISHED, PUBLISHED_CHOICES
 from app.estimator.shared_inputs import HARDWARE, MODEL, ask_model, ask_tensor_parallel
 
 _GGUF = tuple(
@@ -17,10 +17,11 @@ class Weights:
 
     model: str = ask_model()
     weights: str = MODEL.ask(
-        "bf16",
+        PUBLISHED,
         "Format",
-        choices=(*WEIGHT_CHOICES, *_GGUF),
-        help="Quantized formats leave some tensors in 16 bit; GGUF mixes formats.",
+        choices=(*PUBLISHED_CHOICES, *_GGUF),
+        help="As published: as the checkpoint is quantized, BF16 where it is not. "
+        "Quantized formats leave some tensors in 16 bit; GGUF mixes formats.",
         term="quantisation",
         topic="number-formats",
     )
@@ -38,8 +39,8 @@ class Weights:
         default=False,
         label="Repacked 4-bit weights",
         kind="flag",
-        help="As kernels that keep only the weights narrow pad them on Hopper: 8.5% "
-        "more than the file.",
+        help="As kernels that keep only the weights narrow hold MXFP4 experts on "
+        "Hopper and older cards: widths are padded to multiples of 256 and 128.",
         topic="number-formats",
         advanced=True,
     )

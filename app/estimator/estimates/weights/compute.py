@@ -5,14 +5,11 @@ import dataclasses
 from app.estimator.estimates.weights.asked import Weights
 from app.estimator.models import gguf
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import FORMATS, weight_table
+from app.estimator.models.formats import format_of, weight_table
+from app.estimator.models.quantized.repacking import padding_bytes
 
 MIXTURE = {f"gguf-{name.lower().replace('_', '-')}": name for name in gguf.MIXTURES}
 """The choices that are mixtures of GGUF, with their names."""
-
-# A kernel that repacks 4-bit experts for weight-only use on Hopper pads and keeps
-# them 8.5 % larger than the file, as its start-up log shows.
-REPACKED = 1.085
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,7 +17,7 @@ class Found:
     """Bytes in all, in the format, kept wider, of a vision tower and on one GPU.
 
     `covered` counts the parameters in the format, `language` those of the language
-    model and `parameters` all that are loaded.
+    model and `parameters` all that are loaded; `padding` is what repacking adds.
     """
 
     total: float
@@ -31,6 +28,7 @@ class Found:
     covered: int
     language: int
     parameters: int
+    padding: float
 
     @property
     def bits(self) -> float:
@@ -51,18 +49,21 @@ class Found:
 def find(model: Architecture, asked: Weights) -> Found:
     """Bytes of a model in a format, as stored or as a kernel repacks them."""
     mixture = MIXTURE.get(asked.weights)
-    loaded = REPACKED if asked.repacked else 1.0
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
-    tower, counted = 0.0, model.parameters
+    tower, counted, padding = 0.0, model.parameters, 0.0
     if mixture:  # the tower is a file of its own
-        total = quantized = gguf.file_bytes(model, mixture) * loaded
+        total = quantized = gguf.file_bytes(model, mixture)
         each, covered = total / gpus, model.parameters
     else:
-        table, form = weight_table(model, asked.weights), FORMATS[asked.weights]
+        table, form = (
+            weight_table(model, asked.weights),
+            format_of(model, asked.weights),
+        )
+        padding = padding_bytes(model, form, gpus) if asked.repacked else 0.0
         covered = model.parameters if form.covers == "all" else table.quantized
-        total, quantized = table.total * loaded, covered * form.bits / 8 * loaded
-        each = table.per_gpu(gpus) * loaded
-        tower, counted = table.tower * loaded, model.loaded_parameters
+        total, quantized = table.total + padding, covered * form.bits / 8 + padding
+        each = table.per_gpu(gpus) + padding / gpus
+        tower, counted = table.tower, model.loaded_parameters
     return Found(
         total=total,
         quantized=quantized,
@@ -72,4 +73,5 @@ def find(model: Architecture, asked: Weights) -> Found:
         covered=covered,
         language=model.parameters,
         parameters=counted,
+        padding=padding,
     )

@@ -12,7 +12,8 @@ from app.estimator.estimates.weights.words import (
     table,
 )
 from app.estimator.memory.sharding import tensor_parallel_problem
-from app.estimator.models.formats import FORMATS
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.formats import format_of
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import Entry
 from app.estimator.shared_inputs import refuse
@@ -31,19 +32,19 @@ def estimate(asked: Weights) -> Estimate:
         verdict=Verdict(
             "info",
             f"{format_value(found.total, 'B')}.",
-            f"{model.name} in {_label(asked.weights)}: "
+            f"{model.name} in {_label(model, asked.weights)}: "
             f"{format_number(found.bits)} bits for each parameter.",
         ),
         figures=figures(found),
-        steps=steps(asked, found),
+        steps=steps(model, asked, found),
         pictures=(bar(found),),
         tables=(table(model),),
-        notes=notes(asked),
+        notes=notes(model, asked),
     )
 
 
-def _label(name: str) -> str:
-    return FORMATS[name].label if name in FORMATS else f"GGUF {MIXTURE[name]}"
+def _label(model: Architecture, name: str) -> str:
+    return f"GGUF {MIXTURE[name]}" if name in MIXTURE else format_of(model, name).label
 
 
 ENTRY = Entry(

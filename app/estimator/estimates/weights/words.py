@@ -10,9 +10,9 @@ from app.estimator.estimate import (
     by_name,
 )
 from app.estimator.estimates.weights.asked import Weights
-from app.estimator.estimates.weights.compute import REPACKED, Found
+from app.estimator.estimates.weights.compute import MIXTURE, Found
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import FORMATS, Format, weight_table
+from app.estimator.models.formats import FORMATS, Format, format_of, weight_table
 from app.estimator.units import format_number
 from app.estimator.working import (
     Working,
@@ -48,9 +48,9 @@ def figures(found: Found) -> tuple[Figure, ...]:
     )
 
 
-def steps(asked: Weights, found: Found) -> tuple[Step, ...]:
+def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]:
     """The working from bits of a weight to bytes of a GPU."""
-    form = FORMATS.get(asked.weights)
+    form = _form(model, asked)
     count, size = term(found.parameters), term(found.total, "B")
     per = f"8 × {size} ÷ {count}"
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
@@ -61,16 +61,17 @@ def steps(asked: Weights, found: Found) -> tuple[Step, ...]:
         numbers = times(numbers, stages, sign="÷")
     bits = "8 × bytes ÷ parameters"
     return (
-        *(
-            _in_format(found, form, repacked=asked.repacked)
-            if form
-            else (_file_step(count, found),)
-        ),
+        *(_in_format(found, form) if form else (_file_step(count, found),)),
         _WORKING.line("bits_per_parameter", bits, per, found.bits, "shape"),
         _WORKING.line(
             "per_gpu", rule, numbers, found.per_gpu, "shape", topic="parallelism"
         ),
     )
+
+
+def _form(model: Architecture, asked: Weights) -> Format | None:
+    """The format asked for; None for a mixture of GGUF."""
+    return None if asked.weights in MIXTURE else format_of(model, asked.weights)
 
 
 def _file_step(count: str, found: Found) -> Step:
@@ -93,14 +94,14 @@ _SOURCE = {
 }
 
 
-def _in_format(found: Found, form: Format, *, repacked: bool) -> tuple[Step, ...]:
+def _in_format(found: Found, form: Format) -> tuple[Step, ...]:
     source = _SOURCE.get(form.id, "shape")
     parts = added((found.quantized, found.rest, found.tower), "B")
-    packed = f" × {REPACKED}" if repacked else ""
+    packed = f" + {term(found.padding, 'B')}" if found.padding else ""
     covered = f"{term(found.covered)} × {term(form.bits)} ÷ 8"
     others = term(found.language - found.covered)
     rest = f"{others} × {term(form.rest / 8)} B"
-    rule = " × repacking" if repacked else ""
+    rule = " + padding" if found.padding else ""
     lines = (
         (
             "In the format",
@@ -111,12 +112,12 @@ def _in_format(found: Found, form: Format, *, repacked: bool) -> tuple[Step, ...
         ),
         (
             "Kept wider",
-            f"embeddings, head, norms and routers × bytes{rule}",
-            rest + packed,
+            _kept_wider(form),
+            rest,
             found.rest,
             "rest",
         ),
-        *_tower_line(found, form, packed, rule),
+        *_tower_line(found, form),
         (
             "All weights",
             "weights in the format + weights in wider formats"
@@ -132,15 +133,21 @@ def _in_format(found: Found, form: Format, *, repacked: bool) -> tuple[Step, ...
     )
 
 
+def _kept_wider(form: Format) -> str:
+    if form.widths is not None:
+        return "what the checkpoint does not quantize × bytes"
+    return "embeddings, head, norms and routers × bytes"
+
+
 def _tower_line(
-    found: Found, form: Format, packed: str, rule: str
+    found: Found, form: Format
 ) -> tuple[tuple[str, str, str, float, str], ...]:
     """The line of the vision tower, where there is one."""
     if not found.tower:
         return ()
     count = format_number(found.parameters - found.language)
-    numbers = f"{count} × {format_number(form.rest / 8)} B{packed}"
-    label, formula = "Vision tower", f"parameters of tower and projector × bytes{rule}"
+    numbers = f"{count} × {format_number(form.rest / 8)} B"
+    label, formula = "Vision tower", "parameters of tower and projector × bytes"
     return ((label, formula, numbers, found.tower, ""),)
 
 
@@ -182,9 +189,9 @@ def table(model: Architecture) -> Table:
     return Table("By format", ("Format", "Weights", "Bits per parameter"), rows)
 
 
-def notes(asked: Weights) -> tuple[str, ...]:
+def notes(model: Architecture, asked: Weights) -> tuple[str, ...]:
     """Which tensors stay wider, and what a weight carries."""
-    form = FORMATS.get(asked.weights)
+    form = _form(model, asked)
     if form is None:
         note = (
             "Counted as llama.cpp quantizes without an importance matrix; the file "
@@ -194,6 +201,8 @@ def notes(asked: Weights) -> tuple[str, ...]:
     if form.covers == "all":
         return ()
     notes = ["Embeddings, output head, norms and routers stay in 16 bit."]
+    if form.widths is not None:
+        notes = ["Norms, and modules that the checkpoint leaves out, stay in 16 bit."]
     if form.covers == "experts":
         notes = ["Only routed experts are quantized; all else stays in 16 bit."]
     if form.scale:

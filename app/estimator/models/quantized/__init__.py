@@ -1,0 +1,1 @@
+"""How the checkpoints of quantized models store their weights."""

@@ -1,0 +1,508 @@
+"""Models that are published quantized: their weights, and what is said of them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from app.estimator import registry
+from app.estimator.inputs import BadInputs
+from app.estimator.models.formats import format_of, weight_table
+from app.estimator.models.lookup import find_model, models
+from app.estimator.models.pasted import read_pasted
+
+GIB = 2.0**30
+GPT_OSS_120B = 65_248_815_744  # total_size of its index of tensors
+KIMI_K2 = 1_029_173_256_720
+KEPT = ["model.layers.*.self_attn", "model.layers.*.mlp.router", "lm_head"]
+GPT_OSS = {
+    "model_type": "gpt_oss",
+    "num_hidden_layers": 36,
+    "num_local_experts": 128,
+    "vocab_size": 201088,
+    "hidden_size": 2880,
+    "intermediate_size": 2880,
+    "head_dim": 64,
+    "num_attention_heads": 64,
+    "num_key_value_heads": 8,
+    "sliding_window": 128,
+    "num_experts_per_tok": 4,
+    "tie_word_embeddings": False,
+    "quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": KEPT},
+}
+SMALL = {
+    "model_type": "llama",
+    "hidden_size": 1024,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 8,
+    "intermediate_size": 4096,
+    "vocab_size": 32000,
+    "tie_word_embeddings": False,
+}
+ATTENTION = 4 * 1024 * 1024
+MLP = 3 * 1024 * 4096
+TABLE = 32000 * 1024
+NORMS = (2 * 4 + 1) * 1024
+SERVING = ("inference-memory", "latency", "accelerator-choice", "weights")
+
+
+def weigh(table: dict[str, Any] | None, **more: Any) -> float:
+    """Bytes of the small model when it is published so."""
+    config = {**SMALL, **more}
+    if table is not None:
+        config["quantization_config"] = table
+    return weight_table(read_pasted(json.dumps(config)), "published").total
+
+
+def expected(
+    attention: float,
+    mlp: float,
+    table: float = 16,
+    head: float = 16,
+    narrow: tuple[int, ...] = (0, 1, 2, 3),
+) -> float:
+    """Bytes with so many bits in each part, in the layers of `narrow`."""
+    layers = len(narrow) * (ATTENTION * attention + MLP * mlp)
+    layers += (4 - len(narrow)) * (ATTENTION + MLP) * 16
+    return (layers + TABLE * (table + head) + NORMS * 16) / 8
+
+
+def group(bits: int, **weights: Any) -> dict[str, Any]:
+    return {
+        "targets": ["Linear"],
+        "weights": {"num_bits": bits, "type": "int", "symmetric": True, **weights},
+    }
+
+
+FP8 = {"quant_method": "fp8", "weight_block_size": [128, 128]}
+COMPRESSED = {"quant_method": "compressed-tensors", "ignore": ["lm_head"]}
+NVFP4 = group(4, type="float", strategy="tensor_group", group_size=16)
+GPTQ = {"quant_method": "gptq", "bits": 4, "group_size": 128}
+BNB = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+BLOCK = 8 + 32 / 128**2
+WITH_ZERO = 4 + 20 / 128
+
+
+@pytest.mark.parametrize(
+    ("table", "attention", "mlp"),
+    [
+        (None, 16, 16),
+        ({}, 16, 16),
+        ({"quant_method": "fp8"}, 8, 8),
+        (FP8, BLOCK, BLOCK),
+        ({**FP8, "quant_method": "FP8"}, BLOCK, BLOCK),
+        ({"quant_method": "fbgemm_fp8", "modules_to_not_convert": None}, 8, 8),
+        (GPTQ, WITH_ZERO, WITH_ZERO),
+        ({**GPTQ, "bits": 3}, 3 + 19 / 128, 3 + 19 / 128),
+        ({**GPTQ, "group_size": -1}, 4, 4),
+        ({**GPTQ, "bits": 8, "group_size": 32}, 8 + 24 / 32, 8 + 24 / 32),
+        ({**GPTQ, "quant_method": "awq"}, WITH_ZERO, WITH_ZERO),
+        ({**GPTQ, "quant_method": "awq", "zero_point": False}, 4.125, 4.125),
+        ({**BNB, "bnb_4bit_quant_type": "nf4"}, 4.5, 4.5),
+        ({**BNB, "bnb_4bit_use_double_quant": True}, 4.126953125, 4.126953125),
+        ({"_load_in_8bit": True, "quant_method": "bitsandbytes"}, 8, 8),
+        ({"load_in_8bit": True}, 8, 8),
+        ({**COMPRESSED, "config_groups": {"group_0": NVFP4}}, 4.5, 4.5),
+        ({**COMPRESSED, "config_groups": {"a": group(8)}}, 8, 8),
+        (
+            {**COMPRESSED, "config_groups": {"a": group(4, group_size=32)}},
+            4.5,
+            4.5,
+        ),
+        (
+            {
+                **COMPRESSED,
+                "config_groups": {"a": group(4, group_size=128, symmetric=False)},
+            },
+            WITH_ZERO,
+            WITH_ZERO,
+        ),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, 4.5, 4.5),
+        ({"quant_algo": "FP8", "ignore": ["lm_head"]}, 8, 8),
+        ({"quantization": {"quant_algo": "FP8_PB_WO"}}, BLOCK, BLOCK),
+        (
+            {
+                "quant_method": "auto-round",
+                "bits": 4,
+                "group_size": 128,
+                "extra_config": {"model.layers.0.mlp": {"bits": 4}},
+            },
+            WITH_ZERO,
+            WITH_ZERO,
+        ),
+        (
+            {
+                "quant_method": "quark",
+                "global_quant_config": {"weight": {"dtype": "fp4", "group_size": 32}},
+                "exclude": ["lm_head"],
+            },
+            4.25,
+            4.25,
+        ),
+        (
+            {
+                "quant_method": "hqq",
+                "quant_config": {"weight_quant_params": {"nbits": 4, "group_size": 64}},
+            },
+            4.5,
+            4.5,
+        ),
+        ({"quant_method": "quanto", "weights": "int8"}, 8, 8),
+    ],
+)
+def test_the_weights_of_a_configuration_are_those_of_its_format(
+    table: dict[str, Any] | None, attention: float, mlp: float
+) -> None:
+    assert weigh(table) == pytest.approx(expected(attention, mlp))
+
+
+@pytest.mark.parametrize(
+    ("table", "bytes_of_it"),
+    [
+        ({**FP8, "modules_to_not_convert": ["self_attn"]}, expected(16, BLOCK)),
+        ({**FP8, "ignored_layers": ["model.layers.*.mlp"]}, expected(BLOCK, 16)),
+        (
+            {
+                **FP8,
+                "modules_to_not_convert": ["model.layers.0", "model.layers.3"],
+            },
+            expected(BLOCK, BLOCK, narrow=(1, 2)),
+        ),
+        (
+            {
+                **COMPRESSED,
+                "ignore": ["re:.*lm_head", r"re:.*\.(q|k|v|o)_proj$"],
+                "config_groups": {"a": group(8)},
+            },
+            expected(16, 8),
+        ),
+        (
+            {
+                **COMPRESSED,
+                "ignore": [r"re:model\.layers\.[0-1]\..*"],
+                "config_groups": {"a": group(8)},
+            },
+            expected(8, 8, narrow=(2, 3)),
+        ),
+        (
+            {
+                **COMPRESSED,
+                "config_groups": {
+                    "fp4": {**NVFP4, "targets": ["re:.*mlp.*"]},
+                    "fp8": {**group(8, type="float"), "targets": ["re:.*self_attn.*"]},
+                },
+            },
+            expected(8, 4.5),
+        ),
+        (
+            {
+                "quant_method": "modelopt",
+                "quant_algo": "NVFP4",
+                "ignore": ["lm_head", "model.layers.0.self_attn*", "model.visual*"],
+            },
+            expected(4.5, 4.5) + ATTENTION * (16 - 4.5) / 8,
+        ),
+        (
+            {
+                "quant_method": "modelopt",
+                "quant_algo": "MIXED_PRECISION",
+                "quantized_layers": {
+                    f"model.layers.{i}.mlp.{name}_proj": {"quant_algo": "NVFP4"}
+                    for i in range(4)
+                    for name in ("gate", "up", "down")
+                },
+            },
+            expected(16, 4.5),
+        ),
+        (
+            {
+                **GPTQ,
+                "dynamic": {r"-:model\.layers\.0\..*": {}, "+:.*mlp.*": {"bits": 8}},
+            },
+            expected(WITH_ZERO, 8 + 24 / 128, narrow=(1, 2, 3)),
+        ),
+        ({**GPTQ, "lm_head": True}, expected(WITH_ZERO, WITH_ZERO, head=WITH_ZERO)),
+        (
+            {"bits": 4, "group_size": 64, "model.layers.0.mlp": False},
+            expected(4.5, 4.5, 4.5, 4.5) + MLP * (16 - 4.5) / 8,
+        ),
+        (
+            {**FP8, "modules_to_not_convert": ["visual.layers.0", "mtp", "lm_head"]},
+            expected(BLOCK, BLOCK),
+        ),
+    ],
+)
+def test_modules_that_a_checkpoint_leaves_out_keep_16_bit(
+    table: dict[str, Any], bytes_of_it: float
+) -> None:
+    assert weigh(table) == pytest.approx(bytes_of_it)
+
+
+def test_the_table_is_found_at_the_top_and_in_the_part_of_the_language_model() -> None:
+    inner = {"text_config": {**SMALL, "quantization_config": FP8}}
+    outer = {"text_config": SMALL, "quantization_config": FP8}
+    none = {"text_config": SMALL, "quantization_config": None}
+    older = {**SMALL, "compression_config": {"config_groups": {"a": group(8)}}}
+    sizes = [
+        weight_table(read_pasted(json.dumps(config)), "published").total
+        for config in (inner, outer, none, older)
+    ]
+    assert sizes[0] == sizes[1] == pytest.approx(expected(BLOCK, BLOCK))
+    assert sizes[2] == pytest.approx(expected(16, 16))
+    assert sizes[3] == pytest.approx(expected(8, 8))
+
+
+def test_weights_of_type_float8_count_one_byte_without_a_table() -> None:
+    assert weigh(None, torch_dtype="float8_e4m3fn") == pytest.approx(expected(8, 8))
+    assert weigh(None, dtype="torch.bfloat16") == pytest.approx(expected(16, 16))
+
+
+def test_a_pasted_checkpoint_in_mxfp4_weighs_what_its_files_do() -> None:
+    words = json.dumps(GPT_OSS)
+    one = {"model": words, "tensor_parallel": 1}
+    answer = registry.estimate("inference-memory", one)
+    assert answer["weights"].value == GPT_OSS_120B
+    assert "Weights as published: MXFP4 experts" in answer.verdict.text
+
+
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [
+        ("gpt-oss-120b", GPT_OSS_120B),
+        ("kimi-k2", KIMI_K2),
+        ("kimi-k2.5", 595.2e9),
+        ("minimax-m2", 230.1e9),
+    ],
+)
+def test_models_of_the_catalog_weigh_what_their_files_do(
+    model: str, size: float
+) -> None:
+    answer = registry.estimate("weights", {"model": model})
+    assert answer["total"].value == pytest.approx(size, rel=2e-3)
+
+
+def test_every_quantization_of_the_catalog_is_understood() -> None:
+    quantized = {
+        key: how.problem for key, _ in models() if (how := find_model(key).quantization)
+    }
+    assert len(quantized) == 10
+    assert not any(quantized.values())
+
+
+def test_a_format_that_is_chosen_wins_and_both_are_named() -> None:
+    answer = registry.estimate("weights", {"model": "gpt-oss-120b", "weights": "bf16"})
+    assert answer["total"].value == 2 * find_model("gpt-oss-120b").parameters
+    assert answer.verdict.text.endswith(
+        "Weights in BF16, as chosen; published in MXFP4 experts, the rest BF16."
+    )
+
+
+def test_nothing_is_said_of_formats_where_a_model_is_not_quantized() -> None:
+    answer = registry.estimate("weights", {"model": "llama-3.1-8b"})
+    assert "published" not in answer.verdict.text
+    assert answer.verdict.text.startswith("Llama 3.1 8B in BF16")
+
+
+@pytest.mark.parametrize("name", SERVING)
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ({"quant_method": "aqlm", "in_group_size": 8}, "“aqlm”"),
+        ({"quant_method": "exl2", "bits": 4.25}, "“exl2”"),
+        ({"bits": 4}, "one without a name"),
+        ("int4", "“int4”"),
+        ({**GPTQ, "bits": "four"}, "“gptq”, with unusable values"),
+        ({**GPTQ, "bits": 40}, "one of 40 bits"),
+        ({**COMPRESSED, "config_groups": {}}, "“compressed-tensors” without"),
+        ({**FP8, "weight_block_size": [0, 128]}, "FP8 in blocks of 0×128"),
+        (
+            {**FP8, "ignored_layers": ["re:(a+)+$"]},
+            "one with modules named by “re:(a+)+$”",
+        ),
+        ({**FP8, "ignored_layers": ["re:" + ".*a" * 30]}, "one with modules named by"),
+    ],
+)
+def test_a_quantization_that_cannot_be_read_is_named_in_the_verdict(
+    name: str, table: Any, problem: str
+) -> None:
+    words = json.dumps({**SMALL, "quantization_config": table})
+    answer = registry.estimate(name, {"model": words})
+    assert f"Its quantization, {problem}" in answer.verdict.text
+    assert answer.verdict.text.endswith("cannot be read: counted in BF16.")
+
+
+def test_a_checkpoint_with_attention_in_16_bit_loads_as_much_as_its_log_says() -> None:
+    attention = [
+        f"model.layers.{i}.self_attn.{name}_proj" for i in range(126) for name in "qkvo"
+    ]
+    ends = [
+        f"model.layers.{i}.mlp.{name}_proj"
+        for i in (0, 125)
+        for name in ("gate", "up", "down")
+    ]
+    config = {
+        **SMALL,
+        "hidden_size": 16384,
+        "intermediate_size": 53248,
+        "num_hidden_layers": 126,
+        "num_attention_heads": 128,
+        "vocab_size": 128256,
+        "quantization_config": {
+            "quant_method": "fbgemm_fp8",
+            "modules_to_not_convert": [*attention, *ends],
+        },
+    }
+    table = weight_table(read_pasted(json.dumps(config)), "published")
+    # Loading took 57.752 GiB on each of 8 GPUs.
+    assert table.per_gpu(8) == pytest.approx(57.752 * GIB, rel=0.02)
+
+
+def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None:
+    config = {
+        "model_type": "qwen3_moe",
+        "hidden_size": 1024,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 8,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "intermediate_size": 4096,
+        "moe_intermediate_size": 512,
+        "num_experts": 16,
+        "num_experts_per_tok": 2,
+        "vocab_size": 32000,
+        "tie_word_embeddings": False,
+        "expert_dtype": "fp4",
+        "quantization_config": FP8,
+    }
+    model = read_pasted(json.dumps(config))
+    assert "expert_dtype" not in model.unread
+    experts = 2 * 16 * 3 * 1024 * 512
+    plain = weight_table(model, "fp8-block").total
+    mixed = weight_table(model, "published")
+    assert mixed.total == pytest.approx(plain - experts * (BLOCK - 4.25) / 8)
+    assert format_of(model, "published").label.startswith("MXFP4 and FP8")
+
+
+def test_a_long_list_of_modules_is_read_as_it_is() -> None:
+    kept = [f"model.layers.{i}.mlp.down_proj" for i in range(5000)]
+    size = weigh({**FP8, "ignored_layers": kept})
+    assert size == pytest.approx(
+        expected(BLOCK, BLOCK) + MLP * 4 / 3 * (16 - BLOCK) / 8
+    )
+
+
+def test_capacity_takes_fp8_for_models_that_are_not_published_quantized() -> None:
+    plain = registry.estimate("serving-capacity", {"model": "llama-3.1-8b"})
+    chosen = {"model": "llama-3.1-8b", "weights": "fp8"}
+    assert plain.figures == registry.estimate("serving-capacity", chosen).figures
+    expert = {"model": "gpt-oss-120b", "gpu": "b200-sxm", "tensor_parallel": 1}
+    chosen = {**expert, "weights": "mxfp4-experts"}
+    published = registry.estimate("serving-capacity", expert)
+    assert published.figures == registry.estimate("serving-capacity", chosen).figures
+    assert "Weights as published: MXFP4 experts" in published.verdict.text
+
+
+@pytest.mark.parametrize("name", ["inference-memory", "latency", "serving-capacity"])
+def test_a_card_without_the_published_format_is_refused_with_a_way_on(
+    name: str,
+) -> None:
+    typed = {"model": "deepseek-v3", "gpu": "a100-sxm4-80", "tensor_parallel": 8}
+    with pytest.raises(BadInputs) as refused:
+        registry.estimate(name, typed)
+    problem = refused.value.problems[0]
+    assert problem.field == "weights"
+    assert "DeepSeek-V3 671B-A37B is published" in problem.message
+    assert "choose another format" in problem.message
+    assert registry.estimate(name, {**typed, "weights": "bf16"})
+
+
+ONE_H100 = {"model": "gpt-oss-120b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
+SHORT = {"context": 1024, "concurrent": 1}
+
+
+def test_a_log_that_finds_no_room_for_the_cache_is_met() -> None:
+    # vLLM on one H100: loading took 65.97 GiB; at 90% no room was left, and at 95%
+    # with 1,024 tokens per step 1.71 GiB.
+    engine = {**ONE_H100, "engine": "vllm-0.9", "step_tokens": 1024}
+    usual = registry.estimate("inference-memory", {**engine, "memory_utilization": 0.9})
+    assert usual["fits"].value is False
+    assert usual["cache_room"].value == 0
+    loaded = (usual["weights"].value or 0) + (usual["padding"].value or 0)
+    assert loaded == pytest.approx(65.97 * GIB, rel=2e-3)
+    more = registry.estimate("inference-memory", {**engine, "memory_utilization": 0.95})
+    assert more["cache_room"].value == pytest.approx(1.71 * GIB, rel=0.25)
+
+
+def test_a_load_that_only_the_general_formula_fits_is_not_said_to_fit() -> None:
+    answer = registry.estimate("inference-memory", {**ONE_H100, **SHORT})
+    assert answer.verdict.lead == "May not fit."
+    assert "may be as high as" in answer.verdict.text
+    assert answer["fewest_gpus"].high == 2
+
+
+def test_experts_are_padded_where_kernels_repack_them_alone() -> None:
+    def padding(**typed: Any) -> Any:
+        figure = registry.estimate("inference-memory", {**ONE_H100, **typed})["padding"]
+        return figure.value if figure.applies else 0
+
+    assert padding() == pytest.approx(5.5e9, rel=0.01)
+    assert padding(gpu="b200-sxm") == 0
+    assert padding(weights="bf16") == 0
+    assert padding(weights="int4") == 0
+    assert padding(model="kimi-k2", weights="mxfp4-experts", tensor_parallel=8) == 0
+
+
+def test_tokens_of_a_step_are_heard_when_an_engine_is_chosen() -> None:
+    typed = {"model": "llama-3.1-8b", "engine": "vllm-0.9"}
+    sizes = [
+        registry.estimate("inference-memory", {**typed, "step_tokens": n})[
+            "activations"
+        ].value
+        for n in (8192, 200_000)
+    ]
+    usual = registry.estimate("inference-memory", typed)["activations"].value
+    assert usual == sizes[0] < sizes[1]
+
+
+def test_a_choice_of_accelerators_counts_padding_for_those_that_repack() -> None:
+    typed = {"model": "gpt-oss-120b", "only": "h100-sxm5-80", **SHORT}
+    hopper = registry.estimate("accelerator-choice", typed)["need"].value
+    typed = {**typed, "only": "b200-sxm"}
+    blackwell = registry.estimate("accelerator-choice", typed)["need"].value
+    assert hopper == pytest.approx(blackwell + 5.5e9, rel=0.01)
+
+
+def test_the_page_of_a_model_says_what_its_published_weights_take() -> None:
+    text = registry.estimate("model", {"model": "gpt-oss-120b"}).verdict.text
+    said = "Weights as published: MXFP4 experts, the rest BF16, 65.2 GB."
+    assert text.replace("\u00a0", " ").endswith(said)
+    pasted = json.dumps({**SMALL, "quantization_config": {"quant_method": "aqlm"}})
+    text = registry.estimate("model", {"config": pasted}).verdict.text
+    assert "“aqlm”, cannot be read: counted in BF16" in text
+
+
+@pytest.mark.parametrize("where", ["top", "inner"])
+def test_a_table_that_was_read_is_not_called_unknown(where: str) -> None:
+    outer = {"text_config": dict(SMALL)}
+    part = outer if where == "top" else outer["text_config"]
+    part["quantization_config"] = FP8  # type: ignore[assignment]
+    assert "quantization_config" not in read_pasted(json.dumps(outer)).unread
+    alone = read_pasted(json.dumps({**SMALL, "quantization_config": FP8}))
+    assert "quantization_config" not in alone.unread
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        {**FP8, "ignored_layers": [f"*.1*.x{i}*y" for i in range(64)]},
+        {**GPTQ, "dynamic": {f"+:.*x{i}": {"group_size": i + 1} for i in range(64)}},
+    ],
+)
+def test_more_patterns_and_formats_than_any_checkpoint_has_are_not_tried(
+    table: dict[str, Any],
+) -> None:
+    words = json.dumps({**SMALL, "quantization_config": table})
+    how = read_pasted(words).quantization
+    assert how is not None
+    assert how.problem
