@@ -32,9 +32,7 @@ def _proxies(words: str) -> str:
     try:
         networks(words)
     except ValueError:
-        raise ValueError(
-            "write addresses or networks, e.g. 127.0.0.1,10.0.0.0/8"
-        ) from None
+        raise ValueError("write addresses or networks, e.g. 127.0.0.1,10.0.0.0/8") from None
     return words
 
 
@@ -61,9 +59,7 @@ RateWords = Annotated[str, AfterValidator(_rate)]
 class Settings(BaseSettings):
     """Everything that can be set, each as HEADROOM_<NAME> in the environment."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, extra="ignore", env_ignore_empty=True
-    )
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", env_ignore_empty=True)
 
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
@@ -107,8 +103,7 @@ class Settings(BaseSettings):
     )
     hosts: str = Field(
         "",
-        description="Names under which the server answers, parted by commas; empty "
-        "means any.",
+        description="Names under which the server answers, parted by commas; empty means any.",
     )
     proxies: Annotated[str, AfterValidator(_proxies)] = Field(
         "",
@@ -151,9 +146,7 @@ class Settings(BaseSettings):
         description="MB of cards and pictures that may be added from one address in a "
         "day (UTC). 0 means no limit.",
     )
-    connections: int = Field(
-        1000, ge=10, description="Connections that one process holds open."
-    )
+    connections: int = Field(1000, ge=10, description="Connections that one process holds open.")
     client_connections: int = Field(
         400,  # 30 browsers behind one address open 6 each, and more while pages change
         ge=5,
@@ -165,8 +158,7 @@ class Settings(BaseSettings):
     client_requests: int = Field(
         4,
         ge=1,
-        description="Requests of one client that a process works on at a time; its "
-        "others wait.",
+        description="Requests of one client that a process works on at a time; its others wait.",
     )
     rate_writes: RateWords = Field(
         "1200/minute;20000/hour",

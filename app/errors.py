@@ -11,9 +11,7 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
     retry_after = 0
     """Seconds after which the same request may succeed; 0 where nothing is known."""
 
-    def __init__(
-        self, message: str, hint: str = "", onward: tuple[str, str] | None = None
-    ) -> None:
+    def __init__(self, message: str, hint: str = "", onward: tuple[str, str] | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint

@@ -104,9 +104,7 @@ def create_app(
         name: Surveyor(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
     }
-    app.state.readiness = Readiness(
-        app.state.engine, settings.data, courses, app.state.storage
-    )
+    app.state.readiness = Readiness(app.state.engine, settings.data, courses, app.state.storage)
     errors.install(app)
     app.router.routes.extend(_rooms(authoring=settings.authoring))
     app.add_middleware(Front, door=_door(app))
@@ -124,9 +122,7 @@ def courses_of(settings: Settings, library: LiveLibrary | None) -> Courses:
     if library is not None:
         return Courses({ALONE: library})
     cache, kept = settings.data / "cache", settings.data / "last-good"
-    return Courses.under(
-        settings.content, lambda folder: LiveLibrary(folder, cache, _GLANCE, kept)
-    )
+    return Courses.under(settings.content, lambda folder: LiveLibrary(folder, cache, _GLANCE, kept))
 
 
 def serve_app() -> FastAPI:
@@ -138,9 +134,7 @@ def serve_app() -> FastAPI:
 
 def doorkeeper_of(settings: Settings) -> Doorkeeper:
     """Who recognizes browsers; commands make codes with it that the server accepts."""
-    return Doorkeeper(
-        Signer(key_of(settings.secret, settings.data / "secret"), salt="learner")
-    )
+    return Doorkeeper(Signer(key_of(settings.secret, settings.data / "secret"), salt="learner"))
 
 
 @contextlib.asynccontextmanager
@@ -211,10 +205,7 @@ def _door(app: FastAPI) -> Door:
         doorkeeper=state.doorkeeper,
         clock=state.clock,
         intake=Intake(Patience(settings.request_seconds)),
-        slots={
-            name: FairSlots(total, settings.client_requests)
-            for name, total in _SLOTS.items()
-        },
+        slots={name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()},
         rates=state.rates,
         routes=RouteNames(app),
         https=settings.https,
@@ -233,9 +224,7 @@ def _storage(app: FastAPI) -> tuple[StorageLimit, DailyQuota, Downloads]:
 
 
 def _installation(settings: Settings) -> Installation:
-    return Installation(
-        settings.data, settings.database, settings.secret, settings.backups_folder
-    )
+    return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
 
 
 def _metrics(app: FastAPI) -> Metrics | None:

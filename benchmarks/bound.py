@@ -153,9 +153,7 @@ class Learner:
             best, chosen = first.without, -1
             for day, (seconds, ways) in enumerate(first.on):
                 after = values[day]
-                gain = (
-                    sum(after[point] * w for point, w in ways) - prices[day] * seconds
-                )
+                gain = sum(after[point] * w for point, w in ways) - prices[day] * seconds
                 if gain > best:
                     best, chosen = gain, day
             total += best
@@ -167,9 +165,7 @@ class Learner:
         self._spend(flow, choices, used)
         return total, used
 
-    def _values(
-        self, prices: Sequence[float]
-    ) -> tuple[list[list[float]], list[list[int]]]:
+    def _values(self, prices: Sequence[float]) -> tuple[list[list[float]], list[list[int]]]:
         """What a card is worth after an answer on each day, and its best next day."""
         values: list[list[float]] = [[] for _ in prices]
         choices: list[list[int]] = [[] for _ in prices]
@@ -189,9 +185,7 @@ class Learner:
             values[last], choices[last] = best, choice
         return values, choices
 
-    def _spend(
-        self, flow: list[list[float]], choices: list[list[int]], used: list[float]
-    ) -> None:
+    def _spend(self, flow: list[list[float]], choices: list[list[int]], used: list[float]) -> None:
         """Follow the cards day by day, and add up the seconds that they take."""
         for last, here in enumerate(flow):
             for point, amount in enumerate(here):
@@ -264,9 +258,7 @@ def row(days: int, minutes: int, count: int, pool: concurrent.futures.Executor) 
     plan, best, crammed = zip(*told, strict=True)
     missing = [b - p for b, p in zip(best, plan, strict=True)]
     cells = [plan, best, missing, crammed]
-    said = [
-        f"{mean:.1f} ± {error:.1f}" for mean, error in map(mean_of, map(list, cells))
-    ]
+    said = [f"{mean:.1f} ± {error:.1f}" for mean, error in map(mean_of, map(list, cells))]
     return f"| {days} | {minutes} | {' | '.join(said)} |"
 
 

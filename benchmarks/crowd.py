@@ -22,14 +22,10 @@ def fill(engine: Engine, library: Library, keys: list[str], past: Past) -> None:
     now = dt.datetime.now(dt.UTC)
     pasts = [list(_past(library, past, now, n)) for n in range(TEMPLATES)]
     exam = (now + dt.timedelta(days=24)).date().isoformat()
-    learners = [
-        {"key": key, "created_at": 1, "exam_day": exam, "target": 75} for key in keys
-    ]
+    learners = [{"key": key, "created_at": 1, "exam_day": exam, "target": 75} for key in keys]
     with engine.connect().execution_options(writes=True) as connection:
         connection.execute(insert(Learner), learners)
-        numbers = connection.scalars(
-            select(col(Learner.id)).order_by(col(Learner.id))
-        ).all()
+        numbers = connection.scalars(select(col(Learner.id)).order_by(col(Learner.id))).all()
         for start in range(0, len(numbers), _AT_ONCE):
             _copy(connection, pasts, numbers[start : start + _AT_ONCE])
         connection.commit()

@@ -54,9 +54,7 @@ def median(ask: Callable[[], object], most: int = 2000) -> float:
 def importing() -> float:
     """Milliseconds to import the registry and every estimate in a new process."""
     runs = [
-        subprocess.run(
-            [sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True
-        )
+        subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True)
         for _ in range(5)
     ]
     return statistics.median(float(run.stdout) for run in runs)

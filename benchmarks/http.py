@@ -42,17 +42,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as data, servers(Path(data)) as (bare, port):
         cookie = first_visit(port)
         print(
-            f"{'page':32} {'per second':>10} {'p99 ms':>7} {'ratio':>6} {'aim':>5} "
-            f"{'p99 ratio':>9}"
+            f"{'page':32} {'per second':>10} {'p99 ms':>7} {'ratio':>6} {'aim':>5} {'p99 ratio':>9}"
         )
         for name, request in requests(port, cookie).items():
             row(name, bare, port, request, seconds)
     return 0
 
 
-def row(
-    name: str, bare: int, port: int, request: Callable[[], bytes], seconds: float
-) -> None:
+def row(name: str, bare: int, port: int, request: Callable[[], bytes], seconds: float) -> None:
     """Measure one page in rounds, each between two measurements of the bare server."""
     measure(port, request, seconds / 4, CONNECTIONS)  # warm
     rounds = [one_round(name, bare, port, request, seconds) for _ in range(ROUNDS)]
@@ -174,8 +171,7 @@ def servers(data: Path) -> Iterator[tuple[int, int]]:
         [sys.executable, "-m", "app", "serve"],
     ]
     running = [
-        subprocess.Popen(c, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-        for c in commands
+        subprocess.Popen(c, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) for c in commands
     ]
     try:
         wait(f"http://127.0.0.1:{bare}/")

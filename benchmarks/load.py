@@ -24,9 +24,7 @@ class Result:
     statuses: dict[int, int]
 
 
-def measure(
-    port: int, request: Callable[[], bytes], seconds: float, connections: int
-) -> Result:
+def measure(port: int, request: Callable[[], bytes], seconds: float, connections: int) -> Result:
     """Send what `request()` makes over `connections` for `seconds`."""
     return asyncio.run(_measure(port, request, seconds, connections))
 

@@ -127,9 +127,7 @@ class Learner:
             of_domain = general + lot.gauss(0.0, 0.5)
             for objective in domain.objectives:
                 start = of_domain + lot.gauss(0.0, 0.5)
-                self.abilities[objective.number] = Ability(
-                    start, start, lot.uniform(20, 120)
-                )
+                self.abilities[objective.number] = Ability(start, start, lot.uniform(20, 120))
         self.gain = lot.uniform(1.0, 2.5)  # logits of a first reading
         self.frequency = lot.uniform(0.3, 0.9)  # days of study among all days
         self.round = lot.randint(5, 14)  # questions at a time

@@ -170,9 +170,7 @@ def main() -> int:
     library = load(CONTENT)
     for seed in seeds:
         print(f"Seed {seed}: ", end="")
-        print(
-            "\n".join(report(simulate(library, learners, seed))), end="\n\n", flush=True
-        )
+        print("\n".join(report(simulate(library, learners, seed))), end="\n\n", flush=True)
     return 0
 
 

@@ -63,9 +63,7 @@ class Truth:
         dice = random.Random(seed)
         self._seed = seed
         self.curve = Curve(Policy(parameters=own_parameters(dice)))
-        self._ease = [
-            dice.lognormvariate(0, 0.3) for _ in range(len(deck.begun) + deck.unseen)
-        ]
+        self._ease = [dice.lognormvariate(0, 0.3) for _ in range(len(deck.begun) + deck.unseen)]
         self._cards: dict[int, tuple[Trace, int]] = {
             place: ((card.stability * self._ease[place], card.difficulty), card.last)
             for place, card in enumerate(deck.begun)
@@ -93,9 +91,7 @@ class Truth:
         """The trace of every card that was begun with its last day, in their order."""
         return (self._cards[place] for place in sorted(self._cards))
 
-    def cards_at(
-        self, day: int
-    ) -> Iterator[tuple[float, tuple[Trace, int] | tuple[()]]]:
+    def cards_at(self, day: int) -> Iterator[tuple[float, tuple[Trace, int] | tuple[()]]]:
         """The ease of every card, and of those begun trace and days since then."""
         for place, ease in enumerate(self._ease):
             known = self._cards.get(place)
@@ -103,10 +99,7 @@ class Truth:
 
     def recall(self, exam: int) -> float:
         """The true recall on the exam day, cards never begun counted as 0."""
-        known = (
-            self.curve.recall(exam - last, trace[0])
-            for trace, last in self._cards.values()
-        )
+        known = (self.curve.recall(exam - last, trace[0]) for trace, last in self._cards.values())
         return sum(known) / len(self._ease)
 
     def _luck(self, card: int) -> float:
@@ -145,9 +138,7 @@ def deck_of(seed: str) -> Deck:
     return Deck(tuple(begun), count - old)
 
 
-def filled_day(
-    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
-) -> DayPlan:
+def filled_day(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
     """Plain intervals; what is left of the minutes goes to the most faded."""
     plan = plain_day(begun, unseen, asked, curve)
     taken = {card.card for card in plan.looks}
@@ -157,18 +148,12 @@ def filled_day(
     return dataclasses.replace(plan, looks=(*plan.looks, *more))
 
 
-def all_minutes(
-    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
-) -> DayPlan:
+def all_minutes(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
     """The plan for a learner who wants no minute unused."""
-    return day_plan(
-        begun, unseen, dataclasses.replace(asked, habits=Habits(fill=True)), curve
-    )
+    return day_plan(begun, unseen, dataclasses.replace(asked, habits=Habits(fill=True)), curve)
 
 
-def crammed_day(
-    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
-) -> DayPlan:
+def crammed_day(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
     """New cards first, then every card, the most faded first."""
     fresh = min(unseen, int(asked.seconds // NEW_SECONDS))
     rest = sorted(begun, key=lambda c: (-(asked.day - c.last) / c.stability, c.card))
@@ -196,9 +181,7 @@ class Outcome:
     seconds: float
 
 
-def study(
-    seed: str, deck: Deck, days: int, seconds: float, rule: Rule, skip: int = 0
-) -> Outcome:
+def study(seed: str, deck: Deck, days: int, seconds: float, rule: Rule, skip: int = 0) -> Outcome:
     """One learner under one rule, `seconds` on each day but the first `skip`."""
     _, truth, spent = followed(seed, deck, days, seconds, rule, skip)
     return Outcome(truth.recall(START + days), spent / days)
@@ -212,8 +195,7 @@ def followed(
     run = Run(deck.begun, deck.unseen, curve_of(), truth)
     exam = START + days
     spent = sum(
-        run.day(PlanInputs(day, exam, seconds), rule).seconds
-        for day in range(START + skip, exam)
+        run.day(PlanInputs(day, exam, seconds), rule).seconds for day in range(START + skip, exam)
     )
     return run, truth, spent
 
@@ -256,8 +238,7 @@ def row(days: int, minutes: int, count: int, pool: concurrent.futures.Executor) 
     jobs = [pool.submit(learner, days, minutes, n) for n in range(count)]
     ways = list(zip(*(job.result() for job in jobs), strict=True))
     gained = [
-        (plan.recall - plain.recall) * 100
-        for plan, plain in zip(ways[-1], ways[0], strict=True)
+        (plan.recall - plain.recall) * 100 for plan, plain in zip(ways[-1], ways[0], strict=True)
     ]
     mean, error = mean_of(gained)
     cells = " | ".join(cell(list(way)) for way in ways)

@@ -119,9 +119,7 @@ def _server(
         "WORKERS": str(workers),
         "CLIENT_CONNECTIONS": "1000",  # all learners come from one address
     }
-    environment = (
-        os.environ | UNLIMITED | {f"HEADROOM_{n}": v for n, v in wanted.items()}
-    )
+    environment = os.environ | UNLIMITED | {f"HEADROOM_{n}": v for n, v in wanted.items()}
     process = subprocess.Popen(
         [sys.executable, "-m", "app", "serve"],
         cwd=ROOT,

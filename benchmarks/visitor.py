@@ -33,9 +33,7 @@ class Visitor:
         reader, writer = self._streams
         method, path, body = request
         length = f"Content-Length: {len(body)}\r\n" if method == "POST" else ""
-        writer.write(
-            f"{method} {path} HTTP/1.1\r\n{self._head}{length}\r\n".encode() + body
-        )
+        writer.write(f"{method} {path} HTTP/1.1\r\n{self._head}{length}\r\n".encode() + body)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
         at = head.find(b"content-length:")
         size = int(head[at + 15 : head.index(b"\r\n", at)]) if at >= 0 else 0

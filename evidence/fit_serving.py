@@ -59,11 +59,7 @@ _EACH = {
 _COMMON = {"routed_us": 31.0, "padding": 17.0, "skew": 0.77}
 _COMMON |= {"waits": 2.0, "own": 0.69, "others": 0.08}
 START = {
-    **{
-        f"{engine}.{name}": v
-        for engine, row in _EACH.items()
-        for name, v in row.items()
-    },
+    **{f"{engine}.{name}": v for engine, row in _EACH.items() for name, v in row.items()},
     **{f"all.{name}": value for name, value in _COMMON.items()},
 }
 FIRST_WEIGHT = 0.6
@@ -225,13 +221,8 @@ def _step(
     slopes = []
     for name in names:
         moved = now | {name: now[name] * math.exp(PROBE)}
-        slopes.append(
-            [_slope(r, a, name, moved) for r, a in zip(rows, left, strict=True)]
-        )
-    trust = [
-        w * w / math.sqrt(1 + (r / SOFT) ** 2)
-        for r, w in zip(left, weights, strict=True)
-    ]
+        slopes.append([_slope(r, a, name, moved) for r, a in zip(rows, left, strict=True)])
+    trust = [w * w / math.sqrt(1 + (r / SOFT) ** 2) for r, w in zip(left, weights, strict=True)]
     matrix = [[_inner(a, b, trust) for b in slopes] for a in slopes]
     right = [-_inner(a, left, trust) for a in slopes]
     for i, name in enumerate(names):
@@ -299,9 +290,7 @@ def written(text: str, constants: Constants) -> str:
     for name, value in constants.items():
         where, key = name.split(".")
         table = "steps" if where == "all" else "engine"
-        entry = (
-            rf'(\[\[{table}\]\]\nid = "{where}"\n(?:(?!\[\[).*\n)*?{key} = )[\d.e-]+'
-        )
+        entry = rf'(\[\[{table}\]\]\nid = "{where}"\n(?:(?!\[\[).*\n)*?{key} = )[\d.e-]+'
         text, changed = re.subn(entry, rf"\g<1>{value:.3g}", text)
         if changed != 1:
             raise LookupError(f"engines.toml has no {key} of {where}")

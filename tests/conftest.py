@@ -180,9 +180,7 @@ def settings(_settings: Settings, tmp_path: Path, database: str) -> Settings:
 
 
 @pytest.fixture
-def app(
-    settings: Settings, clock: Clock, live_library: LiveLibrary
-) -> Iterator[FastAPI]:
+def app(settings: Settings, clock: Clock, live_library: LiveLibrary) -> Iterator[FastAPI]:
     app = create_app(settings, clock, live_library)
     yield app
     app.state.pages.close()
@@ -210,11 +208,7 @@ def read_once(monkeypatch: pytest.MonkeyPatch, known_readings: _Known) -> None:
 
     def read(jobs: Sequence[Job]) -> list[ParsedFile]:
         keys = [(text, path, names.fingerprint) for text, path, names in jobs]
-        new = {
-            key: job
-            for key, job in zip(keys, jobs, strict=True)
-            if key not in known_readings
-        }
+        new = {key: job for key, job in zip(keys, jobs, strict=True) if key not in known_readings}
         known_readings.update(zip(new, read_all([*new.values()]), strict=True))
         return [known_readings[key] for key in keys]
 

@@ -20,9 +20,7 @@ _TITLE = 'image.title="Headroom"'
 def blocks(heading: str, language: str = "sh") -> list[str]:
     """The code blocks below a heading, up to the next heading of any level."""
     many = re.DOTALL | re.MULTILINE
-    below = re.search(
-        rf"^##+ {re.escape(heading)}\n(.*?)(?=^##+ |\Z)", GUIDE + "\n", many
-    )
+    below = re.search(rf"^##+ {re.escape(heading)}\n(.*?)(?=^##+ |\Z)", GUIDE + "\n", many)
     assert below, f"there is no heading {heading}"
     return re.findall(rf"^```{language}\n(.*?)^```$", below[1], many)
 
@@ -65,9 +63,7 @@ def _files(name: str) -> list[Path]:
         capture_output=True,
         text=True,
     ).stdout
-    return [
-        ROOT / path for path in listed.split("\0") if path and (ROOT / path).exists()
-    ]
+    return [ROOT / path for path in listed.split("\0") if path and (ROOT / path).exists()]
 
 
 @dataclasses.dataclass

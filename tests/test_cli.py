@@ -15,9 +15,7 @@ from app.cli import main
 TINY = Path(__file__).parent / "courses" / "tiny"
 
 
-def test_settings_lists_each_with_value_default_and_meaning(
-    capsys, monkeypatch
-) -> None:
+def test_settings_lists_each_with_value_default_and_meaning(capsys, monkeypatch) -> None:
     monkeypatch.setenv("HEADROOM_PORT", "8123")
 
     assert main(["settings"]) == 0
@@ -59,9 +57,7 @@ def test_a_busy_port_says_what_to_do(capsys, monkeypatch, tmp_path) -> None:
     assert "HEADROOM_PORT=" in said
 
 
-def test_a_folder_that_cannot_be_written_says_what_to_do(
-    capsys, monkeypatch, tmp_path
-) -> None:
+def test_a_folder_that_cannot_be_written_says_what_to_do(capsys, monkeypatch, tmp_path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("HEADROOM_DATA", str(tmp_path / "file" / "data"))
 
@@ -79,9 +75,7 @@ def test_a_damaged_database_says_what_to_do(capsys, monkeypatch, tmp_path) -> No
     assert "Traceback" not in said
 
 
-def test_a_missing_content_folder_says_what_to_do(
-    capsys, monkeypatch, tmp_path
-) -> None:
+def test_a_missing_content_folder_says_what_to_do(capsys, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
     monkeypatch.setenv("HEADROOM_CONTENT", str(tmp_path / "none"))
 
@@ -96,9 +90,7 @@ def test_a_database_is_brought_up_to_date(monkeypatch, tmp_path) -> None:
     assert (tmp_path / "new" / "headroom.db").exists()
 
 
-def test_a_database_is_rewritten_where_nobody_uses_it(
-    capsys, monkeypatch, tmp_path
-) -> None:
+def test_a_database_is_rewritten_where_nobody_uses_it(capsys, monkeypatch, tmp_path) -> None:
     path = tmp_path / "headroom.db"
     monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
     monkeypatch.setenv("HEADROOM_DATABASE_URL", f"sqlite:///{path}")
@@ -171,9 +163,7 @@ def test_accuracy_says_where_own_cases_are_answered(capsys, tmp_path) -> None:
     assert "python -m evidence.accuracy FILE --json" in capsys.readouterr().err
 
 
-def test_an_address_without_a_driver_says_what_to_install(
-    capsys, monkeypatch, tmp_path
-) -> None:
+def test_an_address_without_a_driver_says_what_to_install(capsys, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("HEADROOM_DATA", str(tmp_path))
     monkeypatch.setenv("HEADROOM_DATABASE_URL", "oracle://somewhere/else")
 

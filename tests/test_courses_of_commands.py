@@ -78,9 +78,7 @@ def test_a_folder_of_courses_is_checked_course_by_course(content: Path, capsys) 
     assert said.startswith("aid:\naid/")
     assert said.endswith("\nsizing: No problems.\n")
     assert main(["check", str(content), "--format", "json"]) == 1
-    assert all(
-        p["path"].startswith("aid/") for p in json.loads(capsys.readouterr().out)
-    )
+    assert all(p["path"].startswith("aid/") for p in json.loads(capsys.readouterr().out))
     assert main(["check", str(content), "--watch"]) == 2
     assert "name one of aid, sizing" in capsys.readouterr().err
 
@@ -106,9 +104,7 @@ def test_a_course_alone_has_no_name(content: Path, capsys, monkeypatch) -> None:
     assert "is one course alone" in capsys.readouterr().err
 
 
-def test_attempts_are_those_of_the_course(
-    content: Path, database: str, tmp_path: Path
-) -> None:
+def test_attempts_are_those_of_the_course(content: Path, database: str, tmp_path: Path) -> None:
     assert content
     engine = make_engine(database)
     with Session(engine) as db:
@@ -160,9 +156,7 @@ def test_only_the_answers_of_a_course_are_graded_again(
     engine.dispose()
 
 
-def test_what_was_done_before_is_given_to_one_course(
-    content: Path, database: str, capsys
-) -> None:
+def test_what_was_done_before_is_given_to_one_course(content: Path, database: str, capsys) -> None:
     assert content
     engine = make_engine(database)
     with Session(engine) as db:
@@ -212,9 +206,7 @@ def test_a_question_of_another_course_is_found_there(content: Path, capsys) -> N
     assert "no question “b-druck” in the course “sizing”; there is one in aid" in said
 
 
-def test_a_topic_that_is_not_there_is_missed_in_its_course(
-    content: Path, capsys
-) -> None:
+def test_a_topic_that_is_not_there_is_missed_in_its_course(content: Path, capsys) -> None:
     assert content
     words = ["--topic", "gpu", "--course", "aid"]
     assert main(["new", "question", "--type", "short", *words]) == 2
@@ -223,9 +215,7 @@ def test_a_topic_that_is_not_there_is_missed_in_its_course(
     assert "There is no topic “gpu” in aid." in capsys.readouterr().err
 
 
-def test_a_folder_that_is_no_course_is_named_by_the_check(
-    content: Path, capsys
-) -> None:
+def test_a_folder_that_is_no_course_is_named_by_the_check(content: Path, capsys) -> None:
     (content / "draft" / "topics").mkdir(parents=True)
     (content / "pictures").mkdir()
     shutil.copytree(FIRST_AID, content / "First Aid")

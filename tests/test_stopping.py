@@ -34,9 +34,7 @@ def test_while_it_is_imported(begin: str, module: str, how: signal.Signals):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def _stopped_at(
-    module: str, how: signal.Signals, begin: str
-) -> subprocess.CompletedProcess[str]:
+def _stopped_at(module: str, how: signal.Signals, begin: str) -> subprocess.CompletedProcess[str]:
     """What becomes of a program that is told to stop while it imports a module."""
     program = textwrap.dedent(f"""
         import os
@@ -66,9 +64,7 @@ def _stopped_at(
         ("serve", "app.cli.starting"),  # before it is ready to be stopped
     ],
 )
-def test_a_command_that_is_interrupted_says_so_by_its_status_alone(
-    command: str, module: str
-):
+def test_a_command_that_is_interrupted_says_so_by_its_status_alone(command: str, module: str):
     # In the background of a shell, SIGINT is ignored from the start.
     done = _stopped_at(
         module,

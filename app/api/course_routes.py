@@ -36,8 +36,7 @@ def all_courses(request: Request, library: CurrentLibrary) -> dict[str, Course]:
         name, live = told.name_of(library), courses.libraries[courses.first]
         return {name: Course(name, library, live.folder)}
     return {
-        name: Course(name, live.current(), live.folder)
-        for name, live in courses.libraries.items()
+        name: Course(name, live.current(), live.folder) for name, live in courses.libraries.items()
     }
 
 

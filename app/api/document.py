@@ -34,13 +34,9 @@ def openapi(entries: Sequence[Entry], version: str) -> dict[str, Any]:
     """Everything under /api/v1 as an OpenAPI 3.1 document."""
     models = {entry.name: inputs_model(entry) for entry in entries}
     shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_TOLD]
-    schemas = models_json_schema(
-        [(shape, "validation") for shape in shapes], ref_template=_REF
-    )[1]
+    schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)[1]
     paths: dict[str, Any] = {
-        "/api/v1/estimates": {
-            "get": _reading("List the estimates, their inputs, units and ranges")
-        }
+        "/api/v1/estimates": {"get": _reading("List the estimates, their inputs, units and ranges")}
     }
     for entry in entries:
         schema = schemas["$defs"][models[entry.name].__name__]

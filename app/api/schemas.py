@@ -51,13 +51,9 @@ class FigureOut(BaseModel):
         description="In the base unit; null where the inputs do not tell."
     )
     unit: str = Field(description="The base unit; empty for a plain number.")
-    low: float | None = Field(
-        description="The lower end of the range of a modeled figure."
-    )
+    low: float | None = Field(description="The lower end of the range of a modeled figure.")
     high: float | None = Field(description="The upper end.")
-    exact: bool = Field(
-        description="Whether it follows from the inputs without a model."
-    )
+    exact: bool = Field(description="Whether it follows from the inputs without a model.")
     primary: bool = Field(description="Whether the page shows it first.")
     text: str = Field(description="Value and unit as the page writes them.")
     note: str = Field(description="Why it is unknown, or what else to know.")
@@ -101,9 +97,7 @@ class Answer(BaseModel):
 
     estimate: str = Field(description="Its name in the address.")
     title: str = Field(description="Its name on the page.")
-    inputs: dict[str, Any] = Field(
-        description="All inputs as they were read, defaults included."
-    )
+    inputs: dict[str, Any] = Field(description="All inputs as they were read, defaults included.")
     verdict: VerdictOut
     figures: list[FigureOut]
     steps: list[StepOut] = Field(description="The working, line by line.")
@@ -168,8 +162,7 @@ def _field(declared: Input, default: Any) -> Any:
         told.append(f"Takes {given_inputs.allowed(declared)}.")
     if declared.typed_unit:
         told.append(
-            f"A number is in {declared.unit}; "
-            f"a bare number in a string in {declared.typed_unit}."
+            f"A number is in {declared.unit}; a bare number in a string in {declared.typed_unit}."
         )
     shown: dict[str, Any] = {"x-unit": declared.unit} if declared.unit else {}
     if declared.choices:

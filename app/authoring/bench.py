@@ -136,8 +136,7 @@ def statistics_of(
 def responses_of(answers: Iterable[FirstAnswer]) -> list[Response]:
     """First answers as statistics take them, each wording a column of its own."""
     return [
-        Response(a.learner, _column(a.item, a.revision), a.score, 1.0, a.chosen)
-        for a in answers
+        Response(a.learner, _column(a.item, a.revision), a.score, 1.0, a.chosen) for a in answers
     ]
 
 
@@ -185,9 +184,7 @@ def with_reports(rows: Iterable[ItemRow], said: Iterable[Said]) -> list[ItemRow]
     """The rows with the open reports about each question counted."""
     reports = Counter(one.item for one in said)
     return [
-        dataclasses.replace(row, reports=number)
-        if (number := reports[row.question.id])
-        else row
+        dataclasses.replace(row, reports=number) if (number := reports[row.question.id]) else row
         for row in rows
     ]
 
@@ -223,9 +220,7 @@ def arranged(rows: Iterable[ItemRow], by: str, *, falling: bool) -> list[ItemRow
     return [row for _, row in full] + [row for value, row in known if value is None]
 
 
-def mends_of(
-    library: Library, rows: Iterable[ItemRow], cards: Iterable[Forgotten]
-) -> list[Mend]:
+def mends_of(library: Library, rows: Iterable[ItemRow], cards: Iterable[Forgotten]) -> list[Mend]:
     """Questions and cards to mend, the worst first."""
     found = []
     for row in rows:
@@ -297,9 +292,7 @@ def _cells(row: ItemRow) -> list[str]:
     question, place = row.question, row.question.place
     numbers = [_plain(row.value(name)) for name in COLUMNS]
     low, high = row.interval or (None, None)
-    spread = " ".join(
-        f"{s.letter}{'*' if s.right else ''}={100 * s.share:.1f}" for s in row.shares
-    )
+    spread = " ".join(f"{s.letter}{'*' if s.right else ''}={100 * s.share:.1f}" for s in row.shares)
     return [
         *(question.id, question.type, question.topic, place.path, str(place.line)),
         *(question.revision, *numbers, _plain(low), _plain(high)),

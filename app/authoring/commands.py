@@ -26,9 +26,7 @@ def new_command(words: Sequence[str], folder: Path, name: str = "") -> int:
     given.base = f"/courses/{name}" if name else ""
     try:
         of_course = getattr(given, "begin", None)
-        said: str = (
-            of_course(read_course(given.dir), given) if of_course else _begun(given)
-        )
+        said: str = of_course(read_course(given.dir), given) if of_course else _begun(given)
     except (Unwilling, OSError) as error:
         sys.stderr.write(f"headroom: {error}\n")
         return 2
@@ -90,9 +88,7 @@ def _parser(folder: Path) -> argparse.ArgumentParser:
     topic.add_argument("--title", required=True)
     topic.add_argument("--objective", default="", help="a number of syllabus.toml")
     topic.set_defaults(begin=_topic)
-    question = kinds.add_parser(
-        "question", parents=[shared], help="a question or card of a topic"
-    )
+    question = kinds.add_parser("question", parents=[shared], help="a question or card of a topic")
     question.add_argument("--topic", required=True, metavar="SLUG")
     question.add_argument("--type", choices=new_files.KINDS, default="single")
     question.add_argument("--id", default="", help="else one is made of topic and type")
@@ -124,8 +120,7 @@ def _add_course(kinds: Any, folder: Path) -> None:
 def _begun(given: argparse.Namespace) -> str:
     if (given.dir / "syllabus.toml").exists():
         raise Unwilling(
-            f"{given.dir} is one course alone; name the folder that shall hold several "
-            "with --dir."
+            f"{given.dir} is one course alone; name the folder that shall hold several with --dir."
         )
     today = dt.datetime.now(dt.UTC).date()
     place = given.dir / given.slug

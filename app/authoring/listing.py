@@ -77,9 +77,7 @@ def topic_of(path: str) -> str:
     return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
 
 
-def lines_around(
-    folder: Path, path: str, line: int, around: int = _AROUND
-) -> list[Line]:
+def lines_around(folder: Path, path: str, line: int, around: int = _AROUND) -> list[Line]:
     """The lines of a file near one of them; none where it cannot be read."""
     try:
         file = file_of(folder, path)

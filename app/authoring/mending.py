@@ -93,9 +93,7 @@ def card_reasons(reviews: int, lapses: int, leeches: int) -> list[Reason]:
     found = []
     if leeches:
         who = "One learner" if leeches == 1 else f"{leeches} learners"
-        found.append(
-            Reason(60, f"{who} forgot it eight times: read it against its page.")
-        )
+        found.append(Reason(60, f"{who} forgot it eight times: read it against its page."))
     if reviews >= LEAST and lapses > _FORGETFUL * reviews:
         words = f"Forgotten in {lapses} of {reviews} reviews: part or reword it."
         found.append(Reason(40, words))

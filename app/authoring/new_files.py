@@ -74,19 +74,14 @@ def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path
         raise Unwilling(f"{folder} is there already; choose another name.")
     words = {"heading": _quoted(title), "exam": _quoted(exam or title)}
     texts = {
-        name: _filled(name, words)
-        for name in ("syllabus.toml", "sources.toml", "glossary.md")
+        name: _filled(name, words) for name in ("syllabus.toml", "sources.toml", "glossary.md")
     }
     folder.mkdir(parents=True)
     files = [_write(folder / name, text) for name, text in texts.items()]
-    return files + new_topic(
-        read_course(folder), "first-steps", "First steps", "1.1", today
-    )
+    return files + new_topic(read_course(folder), "first-steps", "First steps", "1.1", today)
 
 
-def new_topic(
-    course: Course, slug: str, title: str, objective: str, today: dt.date
-) -> list[Path]:
+def new_topic(course: Course, slug: str, title: str, objective: str, today: dt.date) -> list[Path]:
     """Write a page, questions to begin with and two cards; returns the files."""
     _sound(slug, title)
     folder = course.folder / "topics" / slug
@@ -162,9 +157,7 @@ def _expect_estimates(course: Course, kind: str) -> None:
         )
 
 
-def new_exam(
-    course: Course, slug: str, title: str, questions: int, minutes: int
-) -> Path:
+def new_exam(course: Course, slug: str, title: str, questions: int, minutes: int) -> Path:
     """Write a mock exam whose domains follow the syllabus and the bank."""
     _sound(slug, title)
     path = course.folder / "exams" / f"{slug}.toml"

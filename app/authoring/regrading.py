@@ -97,9 +97,7 @@ def is_mended(db: Session, question: Question, revision: str) -> bool:
     return asked is not None and is_key_alone(asked, question)
 
 
-def confirm(
-    db: Session, course: str, regrading: Regrading, by: int, now: dt.datetime
-) -> int:
+def confirm(db: Session, course: str, regrading: Regrading, by: int, now: dt.datetime) -> int:
     """Write what a regrading says; returns how many answers it graded again.
 
     Others may write before it is confirmed: of two who confirm the same, one
@@ -117,9 +115,7 @@ def confirm(
     return len(learners)
 
 
-def _weigh(
-    question: Question, found: Sequence[tuple[Answered, float | Refusal]]
-) -> Regrading:
+def _weigh(question: Question, found: Sequence[tuple[Answered, float | Refusal]]) -> Regrading:
     """The regrading that follows from what each answer would earn."""
     rows = [
         Again(answer, question.revision, score)

@@ -14,9 +14,7 @@ _TINY = 1e-300
 _CLOSE = 1e-15
 
 
-def alpha_interval(
-    alpha: float, learners: int, items: int
-) -> tuple[float, float] | None:
+def alpha_interval(alpha: float, learners: int, items: int) -> tuple[float, float] | None:
     """Give the 95% interval of an alpha (in percent, at most 100) of so many learners.
 
     None for fewer than two learners or items.

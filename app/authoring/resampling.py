@@ -33,16 +33,12 @@ def change(
 
 # Few answers leave few different sets of marks, and resampling each is slow.
 @functools.lru_cache(maxsize=4096)
-def facility_interval(
-    marks: tuple[float, ...], maximum: float
-) -> tuple[float, float] | None:
+def facility_interval(marks: tuple[float, ...], maximum: float) -> tuple[float, float] | None:
     """Give the 95 % interval of the mean of sorted `marks` in percent of `maximum`."""
     if not LEAST <= len(marks) < SURE:
         return None
     chance = random.Random(0)  # noqa: S311 - repeatable, not secret
-    means = sorted(
-        statistics.fmean(chance.choices(marks, k=len(marks))) for _ in range(RESAMPLES)
-    )
+    means = sorted(statistics.fmean(chance.choices(marks, k=len(marks))) for _ in range(RESAMPLES))
     low, high = tails(means)
     return 100 * low / maximum, 100 * high / maximum
 

@@ -42,9 +42,7 @@ def _judged(variant: Variant, words: str, raw: Raw) -> State:
     if verdict.near:
         return State(words, raw, "near", "asked again")
     said = {"right": "right", "wrong": "not right"}.get(verdict.result, "")
-    return State(
-        words, raw, verdict.result, said or f"{percent_of(verdict.score)} of the points"
-    )
+    return State(words, raw, verdict.result, said or f"{percent_of(verdict.score)} of the points")
 
 
 def typed(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -127,9 +127,7 @@ def describe(
     for response in given:
         by_item[response.item].append(response)
     maxima = {item: rows[0].maximum for item, rows in by_item.items()}
-    columns = {
-        item: _paused(_column(rows, earned), pause) for item, rows in by_item.items()
-    }
+    columns = {item: _paused(_column(rows, earned), pause) for item, rows in by_item.items()}
     weights = _effective_weights(columns)
     return {
         item: _paused(_item(item, rows, columns[item], maxima, weights[item]), pause)
@@ -210,9 +208,7 @@ def discrimination_interval(
     return tails(sorted(found)) if len(found) > RESAMPLES / 2 else None
 
 
-def fifths(
-    rows: Sequence[Response], earned: Standings
-) -> tuple[tuple[int, dict[str, float]], ...]:
+def fifths(rows: Sequence[Response], earned: Standings) -> tuple[tuple[int, dict[str, float]], ...]:
     """Give for each fifth of learners, the weakest first, who chose which option.
 
     `rows` are the responses to one item. Learners are ordered by their marks on

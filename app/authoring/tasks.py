@@ -25,9 +25,7 @@ class Task:
     known_from: str
 
 
-def tasks_of(
-    problems: Iterable[Problem], mends: Iterable[Mend], due: Iterable[Due]
-) -> list[Task]:
+def tasks_of(problems: Iterable[Problem], mends: Iterable[Mend], due: Iterable[Due]) -> list[Task]:
     """Everything to mend in one order, the worst first."""
     found = [_of_problem(p) for p in problems]
     found += [_of_mend(m) for m in mends]
@@ -48,9 +46,7 @@ def _of_mend(mend: Mend) -> Task:
     if mend.kind != "question":
         address = f"/authoring/pages/{path.split('/')[1]}"
     why = " ".join(reason.words for reason in mend.reasons)
-    return Task(
-        mend.reasons[0].weight, mend.item, address, why, f"learners, {path}:{line}"
-    )
+    return Task(mend.reasons[0].weight, mend.item, address, why, f"learners, {path}:{line}")
 
 
 def _of_review(due: Due) -> Task:

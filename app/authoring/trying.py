@@ -39,9 +39,7 @@ def put(question: Question, sent: Sent) -> Asked:
     )
 
 
-def judge(
-    db: Session, library: Library, question: Question, sent: Sent
-) -> Asked | Outcome:
+def judge(db: Session, library: Library, question: Question, sent: Sent) -> Asked | Outcome:
     """What a learner would see after this answer."""
     asked = put(question, sent)
     verdict = grade(asked.variant, sent.raw)

@@ -65,10 +65,7 @@ def editions(
     since = {w.revision: w.since for w in known}
     answered = [revision for item, revision in found if item == question.id]
     order = list(dict.fromkeys([*since, *answered, question.revision]))
-    marks = {
-        revision: [a.score for a in answers if a.revision == revision]
-        for revision in order
-    }
+    marks = {revision: [a.score for a in answers if a.revision == revision] for revision in order}
     made = []
     for place, revision in enumerate(order):
         before = marks[order[place - 1]] if place else []
@@ -84,9 +81,7 @@ def editions(
     return made
 
 
-def one_of_each(
-    question: Question, known: Iterable[Wording], same: Stands
-) -> list[Wording]:
+def one_of_each(question: Question, known: Iterable[Wording], same: Stands) -> list[Wording]:
     """The wordings that differ in what they ask, each since its first form."""
     found: dict[str, Wording] = {}
     for one in known:

@@ -32,9 +32,7 @@ def words_of_link(link: str) -> str:
     return f"{link}\nOpen it within {minutes} minutes. It works once, in one browser."
 
 
-def author_command(
-    words: Sequence[str], engine: Engine, address: str, now: dt.datetime
-) -> int:
+def author_command(words: Sequence[str], engine: Engine, address: str, now: dt.datetime) -> int:
     """`headroom author …`: 0 when done, 1 where there is no such session."""
     given = _parser().parse_args(words)
     if given.what == "link":
@@ -71,10 +69,7 @@ def _list(db: Session, now: dt.datetime) -> int:
         sys.stdout.write("No browser is signed in as an author.\n")
         return 0
     lines = [("ID", "DEVICE", "CREATED", "LAST USED")]
-    lines += [
-        (str(one.id), one.device, when(one.created), when(one.last_used))
-        for one in found
-    ]
+    lines += [(str(one.id), one.device, when(one.created), when(one.last_used)) for one in found]
     sys.stdout.write(table(lines))
     return 0
 

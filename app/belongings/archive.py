@@ -60,16 +60,12 @@ _FORMAT = 2
 """Goes up when the archive changes its shape. Since 2 pictures are files in it."""
 
 
-def write_archive(
-    db: Session, learner_id: int, now: dt.datetime, file: IO[bytes]
-) -> None:
+def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes]) -> None:
     """Write a zip file with everything that is kept about a learner."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.txt", _ABOUT.format(day=now.date().isoformat()))
         counts = {
-            table.name: _add_table(
-                archive, table, store.read_rows(db, table, learner_id)
-            )
+            table.name: _add_table(archive, table, store.read_rows(db, table, learner_id))
             for table in store.exported_tables()
         }
         # Pictures are packed as they are; to deflate them takes long and saves nothing.
@@ -79,9 +75,7 @@ def write_archive(
         archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
 
 
-def _add_table(
-    archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]
-) -> int:
+def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]) -> int:
     """Write the rows of a table in both forms; returns how many there are."""
     count, columns = 0, store.columns_of(table)
     times = [name for name in columns if _is_time(name)]

@@ -43,16 +43,12 @@ async def export(request: Request, now: Now) -> Response:
 
 
 @router.get("/erasure")
-def ask_before(
-    request: Request, learner: CurrentLearner, db: DbSession
-) -> HTMLResponse:
+def ask_before(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
     return _question(request, learner, db)
 
 
 @router.post("/erasure")
-async def erase(
-    request: Request, word: Annotated[str, Form(max_length=100)] = ""
-) -> Response:
+async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "") -> Response:
     """Erase everything, part by part, so that others can write meanwhile."""
     if word.strip().casefold() != WORD:
         return await run_reading(request, lambda desk: _refuse(desk, word))

@@ -171,9 +171,7 @@ def _help_lines(name: str, declared: Input, default: Any) -> list[str]:
     if shown:
         told.append(f"Otherwise {shown}.")
     indent = " " * 6
-    text = textwrap.fill(
-        " ".join(told), _WIDTH, initial_indent=indent, subsequent_indent=indent
-    )
+    text = textwrap.fill(" ".join(told), _WIDTH, initial_indent=indent, subsequent_indent=indent)
     return [f"  --{name.replace('_', '-')}", text]
 
 
@@ -191,9 +189,7 @@ def _takes(declared: Input) -> str:
 
 
 def _json_list(entries: Sequence[Entry]) -> str:
-    return _dump(
-        [{"name": e.name, "title": e.title, "summary": e.summary} for e in entries]
-    )
+    return _dump([{"name": e.name, "title": e.title, "summary": e.summary} for e in entries])
 
 
 def _dump(value: Any) -> str:
@@ -239,10 +235,7 @@ def _working(steps: Sequence[Step]) -> str:
 
 
 def _rest(estimate: Estimate) -> list[tuple[str, list[str]]]:
-    changes = [
-        f"{c.label}: now {c.now}; at {c.at}: {within(c.becomes)}"
-        for c in estimate.changes
-    ]
+    changes = [f"{c.label}: now {c.now}; at {c.at}: {within(c.becomes)}" for c in estimate.changes]
     found = (
         ("What would change the verdict", changes),
         ("What this assumes", list(estimate.notes)),
@@ -254,9 +247,7 @@ def _bullets(title: str, lines: Sequence[str]) -> list[str]:
     return [
         title,
         *(
-            textwrap.fill(
-                _plain(line), _WIDTH, initial_indent="  - ", subsequent_indent="    "
-            )
+            textwrap.fill(_plain(line), _WIDTH, initial_indent="  - ", subsequent_indent="    ")
             for line in lines
         ),
     ]

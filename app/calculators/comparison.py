@@ -171,9 +171,7 @@ def _answered(entry: Entry, typed: Typed) -> Scenario:
         return Scenario(typed, inputs, None, bad.problems)
 
 
-def _fields(
-    entry: Entry, scenario: Scenario, letter: str, course: Course
-) -> tuple[Field, ...]:
+def _fields(entry: Entry, scenario: Scenario, letter: str, course: Course) -> tuple[Field, ...]:
     return fields_of(
         entry,
         scenario.typed,

@@ -66,10 +66,7 @@ def _by_room(estimates: Mapping[str, Estimate]) -> str:
         f"{format_value(f.value, f.unit)} in {s}" for s, f in found.items() if s != best
     )
     first = found[best]
-    return (
-        f"{best} has {word} room: {format_value(first.value, first.unit)} free, "
-        f"against {rest}."
-    )
+    return f"{best} has {word} room: {format_value(first.value, first.unit)} free, against {rest}."
 
 
 def _by_figure(estimates: Mapping[str, Estimate]) -> str:

@@ -170,10 +170,7 @@ def _working(estimate: Estimate) -> str:
 
 
 def _md_estimate_table(table: Table) -> str:
-    rows = [
-        tuple(c if isinstance(c, str) else format_value(*c) for c in row)
-        for row in table.rows
-    ]
+    rows = [tuple(c if isinstance(c, str) else format_value(*c) for c in row) for row in table.rows]
     return f"### {_md(table.label)}\n\n{md_table(table.columns, rows)}"
 
 

@@ -32,9 +32,7 @@ class Offer:
     taken: bool
 
 
-def offers(
-    entry: Entry, typed: Mapping[str, str], prices: PriceList
-) -> tuple[Offer, ...]:
+def offers(entry: Entry, typed: Mapping[str, str], prices: PriceList) -> tuple[Offer, ...]:
     """What the file offers to a calculator, beside all that was typed into it."""
     inputs = {field.name for field in dataclasses.fields(entry.inputs)}
     fields = {name: per for name, per in _FIELDS.items() if name in inputs}
@@ -60,9 +58,7 @@ def _filled(given: Mapping[str, Price], inputs: Collection[str]) -> dict[str, st
     return filled | {name: word for name, word in beside.items() if name in inputs}
 
 
-def _ranked(
-    entry: Entry, typed: Mapping[str, str], usable: list[Price]
-) -> tuple[Offer, ...]:
+def _ranked(entry: Entry, typed: Mapping[str, str], usable: list[Price]) -> tuple[Offer, ...]:
     """All prices of an hour at once, for the calculator that ranks GPUs."""
     ranked = {gpu.id for gpu in gpus()}
     hours = [p for p in usable if p.per == "hour" and p.part in ranked]

@@ -117,9 +117,7 @@ def index(request: Request, learner: CurrentLearner) -> Response:
 def accuracy_of_all(request: Request, learner: CurrentLearner) -> Response:
     keep(request)
     standing = accuracy.standing()
-    return page(
-        request, "calculators/accuracy.html", learner=learner, standing=standing
-    )
+    return page(request, "calculators/accuracy.html", learner=learner, standing=standing)
 
 
 @router.get("/accuracy/{kind}")
@@ -128,9 +126,7 @@ def accuracy_of_kind(request: Request, kind: str, learner: CurrentLearner) -> Re
     if standing is None:
         raise NotFound(f"There are no cases of kind “{kind}”.")
     keep(request)
-    return page(
-        request, "calculators/accuracy_kind.html", learner=learner, standing=standing
-    )
+    return page(request, "calculators/accuracy_kind.html", learner=learner, standing=standing)
 
 
 @router.get("/{name}")
@@ -163,17 +159,13 @@ def show_posted(
 
 @router.post("/{name}/result")
 @paced
-def result_posted(
-    request: Request, name: str, typed: Posted, library: CurrentLibrary
-) -> Response:
+def result_posted(request: Request, name: str, typed: Posted, library: CurrentLibrary) -> Response:
     return _fragment(request, _entry(name), typed, library)
 
 
 @router.post("/{name}/reading")
 @paced
-def reading_posted(
-    request: Request, name: str, typed: Posted, library: CurrentLibrary
-) -> Response:
+def reading_posted(request: Request, name: str, typed: Posted, library: CurrentLibrary) -> Response:
     return _fragment(request, _entry(name), typed, library, short=True)
 
 
@@ -285,26 +277,21 @@ def take_sides_along(
 
 def _file(name: str, kind: str, body: str) -> Response:
     named = f'attachment; filename="{name}.{kind}"'
-    return Response(
-        body, media_type=_KINDS[kind], headers={"content-disposition": named}
-    )
+    return Response(body, media_type=_KINDS[kind], headers={"content-disposition": named})
 
 
 def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _side_links(
-    entry: Entry, scenarios: Mapping[str, comparison.Scenario]
-) -> dict[str, str]:
+def _side_links(entry: Entry, scenarios: Mapping[str, comparison.Scenario]) -> dict[str, str]:
     """The addresses around a comparison: itself, swapped, with a third, one alone."""
     sides = {letter: comparison.words_of(s) for letter, s in scenarios.items()}
     third = without_third(sides) if "c" in sides else with_third(sides)
     views = {"here": sides, "swap": swapped(sides), "third": third}
     part = "compare"
     links = {
-        view: address(entry.name, query_of_sides(shown), part=part)
-        for view, shown in views.items()
+        view: address(entry.name, query_of_sides(shown), part=part) for view, shown in views.items()
     }
     return {
         **links,

@@ -44,9 +44,7 @@ def sides_as_markdown(entry: Entry, compared: Comparison, link: str) -> str:
         f"## {entry.title}, side by side",
         f"**{plain(compared.lead)}**",
         f"What differs: {', '.join(compared.differs) or 'nothing'}.",
-        "\n".join(
-            f"- {s.letter}: {plain(f'{s.lead} {s.text}')}" for s in compared.sides
-        ),
+        "\n".join(f"- {s.letter}: {plain(f'{s.lead} {s.text}')}" for s in compared.sides),
         md_table(("Figure", *letters, *against), rows),
         f"Calculated with Headroom: {link}",
     ]

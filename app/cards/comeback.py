@@ -37,9 +37,7 @@ class Comeback:
         return "tomorrow" if days == 1 else f"on {day_of(self.due)}"
 
 
-def comeback_of(
-    db: Session, learner_id: int, item: str, day: dt.date
-) -> Comeback | None:
+def comeback_of(db: Session, learner_id: int, item: str, day: dt.date) -> Comeback | None:
     """Whether a question comes back to a learner; None where it was never missed."""
     card = question_card(item)
     added = added_cards(db, learner_id, [card]).get(card)

@@ -102,9 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_BY_ENVIRONMENT,
     )
     serve.set_defaults(action="app.cli.starting:serve")
-    _add_check(
-        commands.add_parser("check", help="name everything wrong in the content")
-    )
+    _add_check(commands.add_parser("check", help="name everything wrong in the content"))
     for name, (words, _) in _ROOMS.items():
         commands.add_parser(name, help=words)
     health = commands.add_parser("health", help="ask the running server how it is")
@@ -124,9 +122,7 @@ def _add_check(check: argparse.ArgumentParser) -> None:
     check.add_argument(
         "--fix", action="store_true", help="write missing ids, ids.lock, stale figures"
     )
-    check.add_argument(
-        "--dry-run", action="store_true", help="show what --fix would write"
-    )
+    check.add_argument("--dry-run", action="store_true", help="show what --fix would write")
     check.add_argument(
         "--accept",
         action="append",
@@ -134,12 +130,8 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="with --fix: this item is the same as before, whatever it says now",
     )
-    check.add_argument(
-        "--verbose", action="store_true", help="show where Headroom itself failed"
-    )
-    check.add_argument(
-        "--explain", metavar="CODE", help="say what a code means and what mends it"
-    )
+    check.add_argument("--verbose", action="store_true", help="show where Headroom itself failed")
+    check.add_argument("--explain", metavar="CODE", help="say what a code means and what mends it")
     check.add_argument(
         "--watch",
         dest="action",

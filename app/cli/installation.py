@@ -25,9 +25,7 @@ from app.web.addresses import own_address
 
 def installation_of(settings: Settings) -> Installation:
     """The installation that the settings name."""
-    return Installation(
-        settings.data, settings.database, settings.secret, settings.backups_folder
-    )
+    return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
 
 
 @contextlib.contextmanager

@@ -99,8 +99,7 @@ def _lines(regrading: Regrading, written: int, *, wanted: bool) -> list[str]:
     given = _count(regrading.asked, "answer")
     lines.append(f"{given} graded by another wording than that of now.")
     rows = [
-        (f"{_score(e.before)} to {_score(e.after)}", *_cells(e.reach))
-        for e in regrading.effects
+        (f"{_score(e.before)} to {_score(e.after)}", *_cells(e.reach)) for e in regrading.effects
     ]
     if len(rows) > 1:
         rows.append(("in all", *_cells(regrading.reach)))

@@ -18,9 +18,7 @@ def read_settings() -> Settings:
     except ValidationError as error:
         first = error.errors()[0]
         name = f"HEADROOM_{str(first['loc'][0]).upper()}"
-        raise Stop(
-            f"{name} is “{first['input']}”, which cannot be used: {first['msg']}."
-        ) from None
+        raise Stop(f"{name} is “{first['input']}”, which cannot be used: {first['msg']}.") from None
 
 
 def list_settings(_given: argparse.Namespace) -> int:

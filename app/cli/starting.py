@@ -29,10 +29,7 @@ def serve_app() -> Any:
 
 @contextlib.contextmanager
 def _ending_at_once() -> Iterator[None]:
-    before = {
-        number: signal.signal(number, _end)
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    before = {number: signal.signal(number, _end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

@@ -19,13 +19,9 @@ _HEAD = 60  # what a heading takes, counted in letters
 _LINE = 30  # what leads to another sheet, beside its name
 
 T = TypeVar("T")
-_BOX = re.compile(
-    r'<div class="msg exam-box" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL
-)
+_BOX = re.compile(r'<div class="msg exam-box" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL)
 _HOOK = re.compile(r'<div class="hook">\n(.*?)<p class="small quiet">', re.DOTALL)
-_ERROR = re.compile(
-    r'<div class="msg warn" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL
-)
+_ERROR = re.compile(r'<div class="msg warn" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL)
 _CITE = re.compile(r'<a class="cite".*?</a>', re.DOTALL)
 _LINK = re.compile(r"</?a\b[^>]*>")
 _LEAD = re.compile(
@@ -155,10 +151,7 @@ def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
         if slug in library.topics:
             earlier.update(library.topics[slug].terms)
     new = [a for a in topic.terms if a in library.glossary and a not in earlier]
-    said = [
-        (library.glossary[a].name, _sentence(library.glossary[a].meaning.plain))
-        for a in new
-    ]
+    said = [(library.glossary[a].name, _sentence(library.glossary[a].meaning.plain)) for a in new]
     return [(name, words) for name, words in said if words][:_TERMS]
 
 
@@ -167,9 +160,7 @@ def _cut(entries: Sequence[Entry], left: int) -> tuple[list[Entry], int]:
     texts = [" ".join(map(_words, entry.tested)) for entry in entries]
     said = [_SENTENCE.findall(text) for text in texts]
     kept, left = _filled(said, left + sum(map(len, texts)))
-    cut = [
-        tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept
-    ]
+    cut = [tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept]
     pairs = zip(entries, cut, strict=True)
     return [dataclasses.replace(entry, tested=some) for entry, some in pairs], left
 

@@ -119,9 +119,7 @@ class Sheets:
         entry = registry.find(piece.estimate)
         if entry is None:  # the check reports it; the rest of the page stands
             return Markup()
-        block = instrument(
-            entry, piece.inputs, course=course_of(library), id=name, block=True
-        )
+        block = instrument(entry, piece.inputs, course=course_of(library), id=name, block=True)
         return self._render(library, "calculators/_instrument.html", instrument=block)
 
     def _render(self, library: Library, template: str, **context: Any) -> Markup:

@@ -28,9 +28,7 @@ class Chapter:
 
 def outline(library: Library) -> tuple[Chapter, ...]:
     """Every objective of the syllabus with its pages."""
-    ordered = [
-        library.topics[s] for s in library.syllabus.topics if s in library.topics
-    ]
+    ordered = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
     ordered += [t for s, t in library.topics.items() if t not in ordered]
     return tuple(
         Chapter(

@@ -58,9 +58,7 @@ def course(desk: Reader) -> HTMLResponse:
             for slug, topic in desk.library.topics.items()
         ),
         pages=len(desk.library.topics),
-        answered=answered_by_topic(
-            desk.library, first_answers(desk.db, desk.learner.id)
-        ),
+        answered=answered_by_topic(desk.library, first_answers(desk.db, desk.learner.id)),
     )
 
 
@@ -74,9 +72,7 @@ def show(sheet: Annotated[Sheet, Depends(read_sheet)], desk: Reader) -> HTMLResp
         past=past,
         flagged=store.flagged(desk.db, desk.learner.id, sheet.asked),
         notes=store.notes_beside(desk.db, desk.learner.id, sheet.topic.slug),
-        **_marks(
-            sheet, store.sections_read(desk.db, desk.learner.id, sheet.topic.slug), past
-        ),
+        **_marks(sheet, store.sections_read(desk.db, desk.learner.id, sheet.topic.slug), past),
     )
 
 
@@ -103,9 +99,7 @@ def add_reading(
 
 
 @router.get("/concepts/{topic}/files/{name:path}")
-def picture(
-    request: Request, topic: str, name: str, library: CurrentLibrary
-) -> FileResponse:
+def picture(request: Request, topic: str, name: str, library: CurrentLibrary) -> FileResponse:
     """A picture from the folder of the page."""
     slug = find_topic(library, topic).slug
     folder = (request.state.live.folder / "topics" / slug).resolve()
@@ -145,9 +139,7 @@ def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
 
 
 @router.get("/glossary")
-def glossary(
-    desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False
-) -> HTMLResponse:
+def glossary(desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False) -> HTMLResponse:
     """Every term; with `cards`, each with the button that makes it a card."""
     keep(desk.request, strangers=True)
     return desk.page(
@@ -168,8 +160,7 @@ def sources(
     """The bibliography; with `used`, each source with the pages that cite it."""
     keep(request, strangers=True)
     cited = {
-        key: [t for t in library.topics.values() if key in t.sources]
-        for key in library.sources
+        key: [t for t in library.topics.values() if key in t.sources] for key in library.sources
     }
     return page(
         request,
@@ -198,9 +189,7 @@ def _asked(
     }
 
 
-def _marks(
-    sheet: Sheet, read: frozenset[str], past: Mapping[str, Sequence[int]]
-) -> dict[str, Any]:
+def _marks(sheet: Sheet, read: frozenset[str], past: Mapping[str, Sequence[int]]) -> dict[str, Any]:
     """What the list of sections shows of the reader."""
     return {
         "sheet": sheet,

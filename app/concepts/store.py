@@ -31,9 +31,7 @@ def read_by_topic(db: Session, learner_id: int) -> dict[str, int]:
     return {row[0]: row[1] for row in rows}
 
 
-def seeds(
-    db: Session, learner_id: int, items: Sequence[str]
-) -> dict[str, tuple[int, ...]]:
+def seeds(db: Session, learner_id: int, items: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """The seeds of a learner's attempts at some questions, the newest first."""
     if not (items and learner_id):
         return {}
@@ -53,9 +51,7 @@ def flagged(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str
     if not (items and learner_id):
         return frozenset()
     mine = col(QuestionFlag.learner_id) == learner_id
-    which = select(col(QuestionFlag.item)).where(
-        mine, col(QuestionFlag.item).in_(items)
-    )
+    which = select(col(QuestionFlag.item)).where(mine, col(QuestionFlag.item).in_(items))
     return frozenset(db.scalars(which))
 
 
@@ -97,9 +93,7 @@ def record_reading(
     """Note sections as read; a section that was read before keeps its time."""
     known = sections_read(db, learner_id, topic)
     db.add_all(
-        Reading(
-            learner_id=learner_id, topic=topic, section=section, at=milliseconds(now)
-        )
+        Reading(learner_id=learner_id, topic=topic, section=section, at=milliseconds(now))
         for section in sections
         if section not in known
     )

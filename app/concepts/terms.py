@@ -28,9 +28,7 @@ def entries(library: Library) -> list[Entry]:
     """Every term in alphabetical order."""
     terms = sorted(library.glossary.values(), key=lambda t: t.name.casefold())
     pages = {slug: topic.title for slug, topic in library.topics.items()}
-    return [
-        Entry(t, _initial(t.name), _links(t, library.glossary, pages)) for t in terms
-    ]
+    return [Entry(t, _initial(t.name), _links(t, library.glossary, pages)) for t in terms]
 
 
 def _initial(name: str) -> str:
@@ -38,9 +36,7 @@ def _initial(name: str) -> str:
     return first if first.isalpha() else "#"
 
 
-def _links(
-    term: Term, glossary: Mapping[str, Term], pages: Mapping[str, str]
-) -> tuple[Link, ...]:
+def _links(term: Term, glossary: Mapping[str, Term], pages: Mapping[str, str]) -> tuple[Link, ...]:
     links = (_link(see, glossary, pages) for see in term.see)
     return tuple(x for x in links if f'href="{x.address}' not in term.meaning.html)
 

@@ -39,9 +39,7 @@ def _lost(lock: Path) -> Iterator[Problem]:
     """E79: the list of ids is gone, and the repository says that there was one."""
     if not lock.is_file() and is_tracked(lock):
         message = "ids.lock is gone, which guards the ids of the course."
-        hint = (
-            "Bring it back: git checkout -- ids.lock. With --fix it would begin anew."
-        )
+        hint = "Bring it back: git checkout -- ids.lock. With --fix it would begin anew."
         yield problem((LOCK, 1, 1), "E79", message, hint)
 
 

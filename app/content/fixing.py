@@ -37,9 +37,7 @@ class Change:
     after: str
 
 
-def fix_folder(
-    folder: Path, today: dt.date, accepted: Collection[str] = ()
-) -> list[Change]:
+def fix_folder(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[Change]:
     """Write what needs no judgment; raises OSError where a file cannot be written."""
     made = changes(folder, today, accepted)
     for change in made:
@@ -47,9 +45,7 @@ def fix_folder(
     return made
 
 
-def changes(
-    folder: Path, today: dt.date, accepted: Collection[str] = ()
-) -> list[Change]:
+def changes(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[Change]:
     """What `fix_folder` would write: missing ids, stale figures, then ids.lock.
 
     `accepted` are ids whose items are the same as before, whatever they say now.
@@ -175,9 +171,7 @@ def _is_error(found: Problem) -> bool:
     return found.severity == "error"
 
 
-def _reviewed(
-    entry: LockEntry, fact: Fact, read: dt.date | None, today: dt.date
-) -> LockEntry:
+def _reviewed(entry: LockEntry, fact: Fact, read: dt.date | None, today: dt.date) -> LockEntry:
     """The key as it was reviewed; a changed one stands only once it was."""
     if read is None or fact.broken or not fact.key or entry.retired:
         return entry

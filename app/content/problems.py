@@ -42,9 +42,7 @@ def _cut(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
-def failure(
-    place: tuple[str, int, int], what: str, error: Exception, item: str = ""
-) -> Problem:
+def failure(place: tuple[str, int, int], what: str, error: Exception, item: str = "") -> Problem:
     """What to say where reading failed in a way that no rule foresees, and log it.
 
     `what` begins the sentence, e.g. “This question”.

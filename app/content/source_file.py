@@ -113,9 +113,7 @@ class Manuscript:
     def __post_init__(self) -> None:
         self.lines = self.text.split("\n")
 
-    def report(
-        self, code: str, line: int, column: int, message: str, hint: str = ""
-    ) -> None:
+    def report(self, code: str, line: int, column: int, message: str, hint: str = "") -> None:
         """Note a problem at (line, column), for the item being read."""
         self.spend(A_PROBLEM)
         place = (self.path, max(line, 1), max(column, 1))
@@ -158,9 +156,7 @@ class Manuscript:
             self._paid.add(once_for)
         self.effort += int(effort)
         if self.effort > MOST_EFFORT:
-            message = (
-                "This file has too many problems, formulas and figures to be read."
-            )
+            message = "This file has too many problems, formulas and figures to be read."
             raise TooMuch(message, "Split it into several topics.", self.line)
 
     def find(self, needle: str, first: int, last: int) -> tuple[int, int]:

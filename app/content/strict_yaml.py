@@ -116,9 +116,7 @@ def _without_signs(text: str, report: Report, line: int, column: int) -> str:
         if not told:
             at = found.start("value") + (1 if number else column)
             message = f"“{found['value'][:40]}” begins with a sign that YAML reads."
-            report(
-                "E10", line + number, at, message, f"Write {found['key']}: {meant[:60]}"
-            )
+            report("E10", line + number, at, message, f"Write {found['key']}: {meant[:60]}")
         told = True
         rows[number] = f'{found["head"]}"{plain}"'
     return "\n".join(rows)
@@ -242,9 +240,7 @@ def _in_words(what: str, row: str) -> tuple[str, str]:
     return f"This cannot be read: {what}.", _KEYED
 
 
-def _report_unreadable(
-    error: Exception, text: str, report: Report, line: int, column: int
-) -> None:
+def _report_unreadable(error: Exception, text: str, report: Report, line: int, column: int) -> None:
     marks = [getattr(error, f"{name}_mark", None) for name in ("problem", "context")]
     opened = str(getattr(error, "context", "")).startswith(_OPENED)
     mark = marks[1] if opened and marks[1] else marks[0] or marks[1]

@@ -88,9 +88,7 @@ class _Refused(Exception):  # noqa: N818 - reads as what it is at the raise
 
 def read_drawing(text: str) -> Drawing | Flaw:
     """The drawing of an SVG file, or the first thing that keeps it off a page."""
-    meant = any(
-        not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text)
-    )
+    meant = any(not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text))
     return dataclasses.replace(_read(text), meant=meant)
 
 
@@ -157,9 +155,7 @@ class _Reader:
     """What was read so far: markup, words of title and description, regions."""
 
     out: list[str] = dataclasses.field(default_factory=list)
-    said: dict[str, str] = dataclasses.field(
-        default_factory=lambda: {"title": "", "desc": ""}
-    )
+    said: dict[str, str] = dataclasses.field(default_factory=lambda: {"title": "", "desc": ""})
     size: tuple[str, str] = ("", "")
     opened: list[tuple[str, str]] = dataclasses.field(default_factory=list)
     areas: dict[str, Area | None] = dataclasses.field(default_factory=dict)
@@ -169,9 +165,7 @@ class _Reader:
     def start(self, name: str, given: dict[str, str]) -> None:
         """Write the opening of an element, once all of it is known to be harmless."""
         if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
-            raise _Refused(
-                f"the element <{name}> is not allowed here", _instead_of(name)
-            )
+            raise _Refused(f"the element <{name}> is not allowed here", _instead_of(name))
         if len(self.opened) >= _DEEPEST:
             remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
             raise _Refused("its groups are nested too deep", remedy)
@@ -182,9 +176,7 @@ class _Reader:
         named = given.get("id") or given.get("data-region", "")
         self.opened.append((name, named if name == "g" else ""))
         size = self.sizes[-1] if self.sizes and name != "svg" else _TEXT
-        self.sizes.append(
-            float(given.get("font-size", size)) if name != "svg" else size
-        )
+        self.sizes.append(float(given.get("font-size", size)) if name != "svg" else size)
         if name == "rect":
             self._widen(given)
 
@@ -218,9 +210,7 @@ class _Reader:
         title, desc = (" ".join(words.split()) for words in self.said.values())
         width, height = map(float, self.size)
         markup = "".join(self.out)
-        return Drawing(
-            markup, width, height, title, desc, areas, blurred, self.least, line=last
-        )
+        return Drawing(markup, width, height, title, desc, areas, blurred, self.least, line=last)
 
     def _begin(self, given: dict[str, str]) -> None:
         box = _BOX.match(given.get("viewBox", ""))
@@ -230,13 +220,9 @@ class _Reader:
         unknown = sorted(set(given) - _OF_ROOT)
         if unknown:
             remedy = f"Take it out; allowed are {', '.join(sorted(_OF_ROOT))}."
-            raise _Refused(
-                f"the attribute {unknown[0]} is not allowed on <svg>", remedy
-            )
+            raise _Refused(f"the attribute {unknown[0]} is not allowed on <svg>", remedy)
         if given.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
-            remedy = (
-                f'Write font-size="{_TEXT:g}" here, and other sizes on each <text>.'
-            )
+            remedy = f'Write font-size="{_TEXT:g}" here, and other sizes on each <text>.'
             raise _Refused(f"its font-size is not {_TEXT:g}", remedy)
         self.size = (box[1], box[2])
 
@@ -260,9 +246,7 @@ class _Reader:
 
     def _widen(self, given: dict[str, str]) -> None:
         """Add a rectangle to every region that it stands in."""
-        x, y, width, height = (
-            float(given.get(key, "0")) for key in ("x", "y", "width", "height")
-        )
+        x, y, width, height = (float(given.get(key, "0")) for key in ("x", "y", "width", "height"))
         for region in [name for _, name in self.opened if name]:
             area = self.areas[region]
             left, top = (x, y) if area is None else (min(area.x, x), min(area.y, y))
@@ -291,9 +275,7 @@ def _instead_of(element: str) -> str:
 
 
 _INSTEAD = {
-    **dict.fromkeys(
-        ("line", "polyline", "polygon"), 'Write it as <path d="M10 10L90 10"/>.'
-    ),
+    **dict.fromkeys(("line", "polyline", "polygon"), 'Write it as <path d="M10 10L90 10"/>.'),
     "ellipse": "Write it as <circle>, or as a <path> with arcs.",
     "style": "Delete it: a class of the guide says what a part is.",
 }

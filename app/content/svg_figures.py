@@ -35,9 +35,5 @@ def figure(picture: Picture, drawings: Sequence[Drawing], number: int = 1) -> st
     words = escape(picture.caption)
     caption = f"\n<figcaption>{words}</figcaption>" if words else ""
     if not inside:
-        return (
-            f'<figure class="fig">{picture.html}{caption}</figure>'
-            if words
-            else picture.html
-        )
+        return f'<figure class="fig">{picture.html}{caption}</figure>' if words else picture.html
     return f'<figure class="fig dias">\n{inside}{caption}\n</figure>'

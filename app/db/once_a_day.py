@@ -17,13 +17,11 @@ class OnceADay(Generic[Value]):
     """One kind of value. What it is made of must not change during the day."""
 
     def __init__(self) -> None:
-        self._kept: weakref.WeakKeyDictionary[
-            Engine, LRUCache[int, tuple[dt.date, Value]]
-        ] = weakref.WeakKeyDictionary()
+        self._kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[dt.date, Value]]] = (
+            weakref.WeakKeyDictionary()
+        )
 
-    def of(
-        self, db: Session, learner_id: int, day: dt.date, ask: Callable[[], Value]
-    ) -> Value:
+    def of(self, db: Session, learner_id: int, day: dt.date, ask: Callable[[], Value]) -> Value:
         """The value of a learner on a study day; `ask` makes it where none is kept."""
         kept = self._kept.setdefault(db.get_bind().engine, LRUCache(_LEARNERS))
         known = kept.get(learner_id)

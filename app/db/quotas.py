@@ -46,8 +46,7 @@ SITTINGS = Quota(
 )
 SESSIONS = Quota(
     1_000,
-    "You have signed in from {most:,} browsers, the most that are kept for one "
-    "learner.",
+    "You have signed in from {most:,} browsers, the most that are kept for one learner.",
     "Go on in a browser that is signed in already.",
 )
 CARD_LOG = Quota(

@@ -119,9 +119,7 @@ def full_disk(folder: Path) -> str:
 def looking_into(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection to a SQLite file that can only read."""
     address = f"{path.absolute().as_uri()}?mode=ro"
-    with contextlib.closing(
-        sqlite3.connect(address, uri=True, isolation_level=None)
-    ) as connection:
+    with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         yield connection
 
 
@@ -136,9 +134,7 @@ def _expect_no_log(path: Path) -> None:
 
 def _expect_sqlite(path: Path) -> None:
     if not stat.S_ISREG(path.stat().st_mode):
-        raise UnusableDatabase(
-            f"{path} is not a file: set HEADROOM_DATABASE_URL to another place."
-        )
+        raise UnusableDatabase(f"{path} is not a file: set HEADROOM_DATABASE_URL to another place.")
     # Never opened as a file is: to close it would let go of every lock that this
     # process has on it, and another one would take the log away from under a server.
     if not path.stat().st_size:
@@ -181,8 +177,7 @@ def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
     missing = SQLModel.metadata.tables.keys() - tables
     if found == newest() and missing:
         raise UnusableDatabase(
-            f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): "
-            f"{_RESTORE}."
+            f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE}."
         )
     if found in _known() or (not found and tables == {"alembic_version"}):
         return found

@@ -92,9 +92,7 @@ def counting(top: float, word: str = "") -> Axis:
     return dataclasses.replace(axis, counted=True)
 
 
-def _from_zero(
-    top: float, step_of: Callable[[float], float], word: str, factor: float
-) -> Axis:
+def _from_zero(top: float, step_of: Callable[[float], float], word: str, factor: float) -> Axis:
     step = step_of(top / factor)
     count = math.ceil(top / factor / step - 1e-9)
     ticks = tuple(_clean(i * step) * factor for i in range(count + 1))

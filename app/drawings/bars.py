@@ -90,8 +90,7 @@ def table_of(bar: StackedBar) -> Table:
     """The numbers of the bar: each part, its share, the sum, what is left."""
     used = total(bar)
     rows: list[tuple[str | tuple[float, str], ...]] = [
-        (s.label, (s.value, bar.unit), (s.value / used if used else 0.0, "%"))
-        for s in bar.segments
+        (s.label, (s.value, bar.unit), (s.value / used if used else 0.0, "%")) for s in bar.segments
     ]
     whole = "Needed" if bar.unit == "B" else "Sum"
     rows.append((whole, (used, bar.unit), (1.0 if used else 0.0, "%")))
@@ -132,9 +131,7 @@ def _left_word(bar: StackedBar) -> str:
     return "free" if bar.unit == "B" else "left"
 
 
-def _parts(
-    bar: StackedBar, looks: Sequence[Look], axis: Axis, height: int
-) -> list[str]:
+def _parts(bar: StackedBar, looks: Sequence[Look], axis: Axis, height: int) -> list[str]:
     cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
     parts = [
         Part(segment.label, segment.value, look, axis.one_decimal(segment.value))

@@ -77,9 +77,7 @@ def table_of(chart: Chart) -> Table:
         step = (len(places) - 1) / (_MOST_ROWS - 1)
         places = [places[round(i * step)] for i in range(_MOST_ROWS)]
     known = [dict(one.points) for one in lines]
-    rows = tuple(
-        ((place, chart.x_unit), *_cells(place, known, chart.y_unit)) for place in places
-    )
+    rows = tuple(((place, chart.x_unit), *_cells(place, known, chart.y_unit)) for place in places)
     columns = (chart.x_label, *(one.label for one in lines))
     return Table(chart.label, columns, rows)
 
@@ -94,8 +92,7 @@ def _told(one: Line, chart: Chart) -> str:
     points = sorted(one.points)
     ends = [points[0]] if len(points) == 1 else [points[0], points[-1]]
     places = " to ".join(
-        f"{format_value(y, chart.y_unit)} at {format_value(x, chart.x_unit)}"
-        for x, y in ends
+        f"{format_value(y, chart.y_unit)} at {format_value(x, chart.x_unit)}" for x, y in ends
     )
     return f"{one.label}: {places}"
 

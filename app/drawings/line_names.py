@@ -61,8 +61,7 @@ def place_names(lines: Sequence[Named], top: float, bottom: float) -> list[Name]
         found = [
             (_covered(name, lines) + _FAR * (place >= _NEAR), name)
             for place, name in enumerate(_choices(one))
-            if _inside(name, top, bottom)
-            and not any(_touch(name, other) for other in placed)
+            if _inside(name, top, bottom) and not any(_touch(name, other) for other in placed)
         ]
         _, best = min(found, key=lambda cost: cost[0], default=(0, None))
         placed.append(best or _above_all(next(_choices(one)), placed))
@@ -110,9 +109,7 @@ def _covered(name: Name, lines: Sequence[Named]) -> int:
         if abs(y - middle) < _CLEAR
     }
     marks = (place for line in lines if line.mark for place in line.places)
-    hit = (
-        start - 2 <= x <= end + 2 and abs(y - middle) < _CLEAR + _MARK for x, y in marks
-    )
+    hit = (start - 2 <= x <= end + 2 and abs(y - middle) < _CLEAR + _MARK for x, y in marks)
     return len(parts) + _PARTS * sum(hit)
 
 

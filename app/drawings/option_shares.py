@@ -47,17 +47,14 @@ def draw_curves(curves: Sequence[Curve]) -> Markup:
 def says(curves: Sequence[Curve]) -> str:
     """The drawing as a sentence."""
     told = "; ".join(
-        f"{c.letter}{', the key,' if c.right else ''} "
-        f"from {c.shares[0]:.0%} to {c.shares[-1]:.0%}"
+        f"{c.letter}{', the key,' if c.right else ''} from {c.shares[0]:.0%} to {c.shares[-1]:.0%}"
         for c in curves
     )
     return f"Share choosing each option, weakest to strongest fifth: {told}."
 
 
 def _lines(curves: Sequence[Curve]) -> str:
-    return nested(
-        (polyline("ln" if c.right else "ln ln2", _points(c)) for c in curves), _BOX
-    )
+    return nested((polyline("ln" if c.right else "ln ln2", _points(c)) for c in curves), _BOX)
 
 
 def _points(curve: Curve) -> Iterator[Point]:

@@ -98,8 +98,7 @@ def sentence(rows: Rows) -> str:
     said = []
     for row in rows.rows:
         parts = ", ".join(
-            f"{_inside(label_of(name))} {rows.written(value)}"
-            for name, value in row.parts
+            f"{_inside(label_of(name))} {rows.written(value)}" for name, value in row.parts
         )
         alone = len(row.parts) == 1 and row.parts[0][0] == row.label
         words = f"{row.label}: {rows.written(row.total)}"

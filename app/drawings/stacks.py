@@ -18,9 +18,7 @@ class Part:
     words: str
 
 
-def stack(
-    parts: Iterable[Part], axis: Axis, top: float, height: float, cap: float
-) -> list[str]:
+def stack(parts: Iterable[Part], axis: Axis, top: float, height: float, cap: float) -> list[str]:
     """The parts from zero on; `cap` is the place of the limit in percent."""
     marks: list[str] = []
     reached, end = 0.0, axis.place(0.0)

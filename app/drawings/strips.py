@@ -73,8 +73,7 @@ def _anchor(tick: float) -> str:
 
 def _says(strips: tuple[Strip, ...]) -> str:
     told = "; ".join(
-        f"{s.name}, {len(s.errors)} cases, "
-        f"{sum(abs(e) <= 0.1 for e, _ in s.errors)} within 10%"
+        f"{s.name}, {len(s.errors)} cases, {sum(abs(e) <= 0.1 for e, _ in s.errors)} within 10%"
         for s in strips
     )
     return f"Error of each prediction by kind: {told or 'no cases'}."

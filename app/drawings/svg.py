@@ -58,8 +58,7 @@ def frame(
     told = f'role="img" aria-label="{escape(str(says))}"' if says else _SILENT
     wide = f' width="{number(width)}"' if width else ""
     return Markup(  # noqa: S704 - every text in it went through `escape`
-        f'<svg class="{classes}" {told}{wide} height="{number(height)}">'
-        f"{''.join(content)}</svg>"
+        f'<svg class="{classes}" {told}{wide} height="{number(height)}">{"".join(content)}</svg>'
     )
 
 
@@ -112,17 +111,14 @@ def line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
     )
 
 
-def text(
-    words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0
-) -> str:
+def text(words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0) -> str:
     """Words at x percent and y pixels; `bold` stands in front of them."""
     strong = f'<tspan class="b">{escaped(bold)}</tspan>' if bold else ""
     gap = " " if bold and words else ""
     kind = f' class="{classes}"' if classes else ""
     shift = f' dx="{dx}"' if dx else ""
     return (
-        f'<text{kind} x="{number(x)}%" y="{number(y)}"{shift}>'
-        f"{strong}{gap}{escaped(words)}</text>"
+        f'<text{kind} x="{number(x)}%" y="{number(y)}"{shift}>{strong}{gap}{escaped(words)}</text>'
     )
 
 
@@ -131,10 +127,7 @@ escaped = functools.lru_cache(maxsize=4096)(escape)  # labels and ticks come aga
 
 def dot(classes: str, x: float, y: float, radius: float) -> str:
     """A round mark at x percent and y pixels."""
-    return (
-        f'<circle class="{classes}" cx="{number(x)}%" cy="{number(y)}"'
-        f' r="{number(radius)}"/>'
-    )
+    return f'<circle class="{classes}" cx="{number(x)}%" cy="{number(y)}" r="{number(radius)}"/>'
 
 
 def polyline(classes: str, points: Iterable[Point]) -> str:

@@ -8,9 +8,7 @@ from app.estimator.units import format_value
 
 Status = Literal["fits", "tight", "no", "info"]
 Better = Literal["more", "less", ""]
-Component = Literal[
-    "weights", "gradients", "optimizer", "activations", "kv", "overhead", "other"
-]
+Component = Literal["weights", "gradients", "optimizer", "activations", "kv", "overhead", "other"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -349,9 +349,7 @@ def _bound(field: Input, bound: float | None) -> str:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    return (
-        " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
-    )
+    return " or ".join((", ".join(words[:-1]), words[-1])) if len(words) > 1 else words[0]
 
 
 def _shortest(number: float) -> str:

@@ -68,9 +68,7 @@ def _counted_weights(inputs: Any) -> str:
     words = dict(field.choices)
     if PUBLISHED not in words:
         return ""
-    return weights_words(
-        find_model(inputs.model), inputs.weights, words[inputs.weights]
-    )
+    return weights_words(find_model(inputs.model), inputs.weights, words[inputs.weights])
 
 
 # Every estimate, in the order in which people see them. `kv-cache` lives in the

@@ -119,9 +119,7 @@ def close_note(limit: float, least: float, most: float) -> str:
     ('Not sure: the limit lies within the range of the estimate.', '')
     """
     within = least <= limit < most
-    return (
-        "Not sure: the limit lies within the range of the estimate." if within else ""
-    )
+    return "Not sure: the limit lies within the range of the estimate." if within else ""
 
 
 def held(capacity: float, label: float | None, more: int = 0) -> str:

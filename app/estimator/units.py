@@ -283,9 +283,7 @@ _RUNGS = {
     unit: tuple((least, name, UNITS[name][1]) for least, name in rungs)
     for unit, rungs in _LADDER.items()
 }
-_ONE_DECIMAL = frozenset(
-    {"B", "B/s", "FLOP/s", "FLOP", "W", "Wh", "s", "kg", "GB", "%"}
-)
+_ONE_DECIMAL = frozenset({"B", "B/s", "FLOP/s", "FLOP", "W", "Wh", "s", "kg", "GB", "%"})
 PLURALS = {
     "token": "tokens",
     "sequence": "sequences",
@@ -305,9 +303,7 @@ _MONEY = frozenset({k for k, _ in UNITS.values() if k.startswith("USD")})
 # Many numbers of one answer stand in it twice, and in the next; 1, 1.0 and True are
 # not one value.
 @functools.lru_cache(maxsize=8192, typed=True)
-def format_value(
-    value: float | str | bool | None, unit: str = "", more: int = 0
-) -> str:
+def format_value(value: float | str | bool | None, unit: str = "", more: int = 0) -> str:
     """Write a value in the words of the pages: `1,120 GB`, `42.7 ms`, `yes`.
 
     `value` is in the base unit. For a base unit a readable multiple is chosen; for

@@ -125,9 +125,7 @@ def split(whole: str, total: float, each: float, ways: int) -> str:
     return f"({whole} − {kept}) ÷ {ways} + {kept}"
 
 
-def cached(
-    model: Architecture, tokens: int, width: float, state: float, gpus: int = 1
-) -> str:
+def cached(model: Architecture, tokens: int, width: float, state: float, gpus: int = 1) -> str:
     """The cache of one sequence on one GPU, layers of a kind together.
 
     Bytes per token times the tokens that are kept; GPUs divide it only as far as

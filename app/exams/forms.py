@@ -60,9 +60,7 @@ class BeginTyped:
     def wish(self) -> BeginForm:
         """What was typed, where nothing is wrong with it."""
         target = _count(self.target) if self.target else None
-        return BeginForm(
-            self.token, _ALLOWED[self.factor], target, self.kinds == EVERY_KIND
-        )
+        return BeginForm(self.token, _ALLOWED[self.factor], target, self.kinds == EVERY_KIND)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -73,9 +73,7 @@ def paper_of(desk: Desk, slug: str) -> Paper:
         exam = next((cut for cut in made if cut.slug == slug), None)
     if exam is None:
         raise NotFound(f"There is no mock exam “{slug}”.")
-    return Paper(
-        exam, _missed(desk, there) if shorter_exams.asks_missed(slug) else there
-    )
+    return Paper(exam, _missed(desk, there) if shorter_exams.asks_missed(slug) else there)
 
 
 def title_of(library: Library, slug: str) -> str:
@@ -84,9 +82,7 @@ def title_of(library: Library, slug: str) -> str:
     return shorter_exams.named(slug, library.exams, titles)
 
 
-def _cuts(
-    desk: Desk, exam: ExamBlueprint, bank: shorter_exams.Bank
-) -> Iterator[ExamBlueprint]:
+def _cuts(desk: Desk, exam: ExamBlueprint, bank: shorter_exams.Bank) -> Iterator[ExamBlueprint]:
     return shorter_exams.cuts_of(exam, desk.library.syllabus.domains, bank)
 
 

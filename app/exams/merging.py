@@ -97,14 +97,10 @@ def _same(one: dict[str, list[str]], other: dict[str, list[str]]) -> bool:
     return {**one, "unit": []} == {**other, "unit": []}
 
 
-def _struck(
-    saved: Sequence[str], shown: Sequence[str], sent: Sequence[str]
-) -> tuple[str, ...]:
+def _struck(saved: Sequence[str], shown: Sequence[str], sent: Sequence[str]) -> tuple[str, ...]:
     every = dict.fromkeys([*saved, *sent])
     return tuple(
-        key
-        for key in every
-        if key in (sent if (key in sent) != (key in shown) else saved)
+        key for key in every if key in (sent if (key in sent) != (key in shown) else saved)
     )
 
 

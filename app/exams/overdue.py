@@ -39,9 +39,7 @@ async def closing(
             await watch
 
 
-def close_now(
-    engine: Engine, library: LiveLibrary, now: dt.datetime, course: str = ALONE
-) -> int:
+def close_now(engine: Engine, library: LiveLibrary, now: dt.datetime, course: str = ALONE) -> int:
     """Close every overdue paper of a course; returns how many.
 
     Each in a transaction of its own, with a gap behind it for others who write: many
@@ -58,9 +56,7 @@ def close_now(
     return len(late)
 
 
-async def _watch(
-    engine: Engine, courses: Courses, clock: Callable[[], dt.datetime]
-) -> None:
+async def _watch(engine: Engine, courses: Courses, clock: Callable[[], dt.datetime]) -> None:
     while True:
         await asyncio.sleep(_EVERY)
         try:

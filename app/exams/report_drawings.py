@@ -71,8 +71,5 @@ def draw_times(paper: Sequence[Marked], longest: float, even: float) -> Markup:
         at = _BASE - _HEIGHT * even / longest
         marks.append(line("dash", 0, at, 100, at))
     marks += [text("1", 0, 100), text(str(len(paper)), 100, 100, "e")]
-    says = (
-        f"Seconds per question, {len(paper)} questions; "
-        f"the longest took {longest:.0f} seconds"
-    )
+    says = f"Seconds per question, {len(paper)} questions; the longest took {longest:.0f} seconds"
     return frame(marks, 108, says)

@@ -167,15 +167,11 @@ def question(
     if sat.closed_at is not None:
         return _solution(desk, sat, slot, reported=reported)
     frame = _frame(desk, sat, number, Note(told))
-    return desk.page(
-        "exams/question.html", asked=_asked(desk, sat, slot, frame), **frame
-    )
+    return desk.page("exams/question.html", asked=_asked(desk, sat, slot, frame), **frame)
 
 
 @router.post("/sittings/{sitting}/answers/{number}")
-def keep_answer(
-    desk: Writer, sitting: RowNumber, number: RowNumber, form: Answered
-) -> Response:
+def keep_answer(desk: Writer, sitting: RowNumber, number: RowNumber, form: Answered) -> Response:
     """Save what was changed in a question; after the end nothing changes any more."""
     sat = _find_now(desk, sitting)
     slot = _slot(sat, number)
@@ -203,9 +199,7 @@ def review(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
         return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
     kept = store.answers(desk.db, sat.id)
     words = {
-        slot.number: first_words(
-            draw(question_of(desk.db, desk.library, slot), slot.seed).stem
-        )
+        slot.number: first_words(draw(question_of(desk.db, desk.library, slot), slot.seed).stem)
         for slot in sat.slots
     }
     frame = _frame(desk, sat, 0)

@@ -59,9 +59,7 @@ def cuts_of(
         yield cut(exam, MISSED, "Only what you missed", missed)
 
 
-def named(
-    slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[str, str]
-) -> str:
+def named(slug: str, exams: Mapping[str, ExamBlueprint], titles: Mapping[str, str]) -> str:
     """What a paper is called, now or long after it was cut; `titles` are of domains."""
     if slug in exams:
         return exams[slug].title

@@ -37,9 +37,7 @@ class Wanted:
     wish: BeginForm
 
 
-def draw_sitting(
-    db: Session, library: Library, learner_id: int, wanted: Wanted
-) -> Begin:
+def draw_sitting(db: Session, library: Library, learner_id: int, wanted: Wanted) -> Begin:
     """Draw a paper; to be begun in a transaction of its own, which is shorter."""
     seed = secrets.randbits(48)
     blueprint, wish = wanted.exam, wanted.wish
@@ -60,9 +58,7 @@ def draw_sitting(
     )
 
 
-def begin(
-    db: Session, library: Library, learner_id: int, drawn: Begin, now: dt.datetime
-) -> int:
+def begin(db: Session, library: Library, learner_id: int, drawn: Begin, now: dt.datetime) -> int:
     """Start the clock of a paper; returns the sitting, also when sent twice."""
     # The wording is kept, so that an edit meanwhile changes nothing for this paper.
     # In the order of all others who begin, for two may wait for each other's.
@@ -106,9 +102,7 @@ def close(db: Session, library: Library, sat: Sat, by: str, at: dt.datetime) -> 
     return store.find(db, sat.learner_id, sat.id)
 
 
-def _missed(
-    library: Library, sat: Sat, graded: Sequence[Graded], reached: int
-) -> list[Addition]:
+def _missed(library: Library, sat: Sat, graded: Sequence[Graded], reached: int) -> list[Addition]:
     """The questions of a paper that were left open or not wholly right, as cards.
 
     What lies beyond the last one `reached` was not missed: a paper that is ended
@@ -199,9 +193,7 @@ def find_unreadable(
 ) -> dict[int, Unreadable]:
     """The answers so far that cannot be read, with the reason, by number."""
     found = {
-        slot.number: _unreadable(
-            question_of(db, library, slot), slot, kept[slot.number]
-        )
+        slot.number: _unreadable(question_of(db, library, slot), slot, kept[slot.number])
         for slot in sat.slots
         if slot.number in kept and kept[slot.number].answered
     }

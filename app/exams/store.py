@@ -147,9 +147,7 @@ class Point:
 def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
     """Start a sitting, or find the one of this token; Conflict where there are many."""
     earlier = db.exec(
-        select(Sitting.id).where(
-            Sitting.token == wanted.token, Sitting.learner_id == learner_id
-        )
+        select(Sitting.id).where(Sitting.token == wanted.token, Sitting.learner_id == learner_id)
     ).first()
     if earlier:
         return earlier
@@ -175,9 +173,7 @@ def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
 def find(db: Session, learner_id: int, sitting_id: int) -> Sat:
     """The learner's sitting; raises NotFound for another's as for none."""
     row = db.exec(
-        select(Sitting).where(
-            Sitting.id == sitting_id, Sitting.learner_id == learner_id
-        )
+        select(Sitting).where(Sitting.id == sitting_id, Sitting.learner_id == learner_id)
     ).first()
     if row is None:
         raise NotFound(f"There is no mock exam {sitting_id} of yours.")
@@ -328,9 +324,7 @@ def mark(db: Session, sat: Sat, graded: Sequence[Graded], now: dt.datetime) -> N
         add_to_day(db, sat.learner_id, day, work)
 
 
-def bring_back(
-    db: Session, sat: Sat, missed: Sequence[Addition], now: dt.datetime
-) -> None:
+def bring_back(db: Session, sat: Sat, missed: Sequence[Addition], now: dt.datetime) -> None:
     """Let the questions missed in a closed sitting come back, if that is wanted."""
     wish = select(Learner.missed, Learner.zone).where(Learner.id == sat.learner_id)
     row = db.exec(wish).first()
@@ -348,9 +342,7 @@ def given(db: Session, sat: Sat) -> dict[str, Point]:
 def count_change(db: Session, learner_id: int) -> None:
     """Note a change that no request of the learner made."""
     db.execute(
-        update(Learner)
-        .where(col(Learner.id) == learner_id)
-        .values(changes=Learner.changes + 1)
+        update(Learner).where(col(Learner.id) == learner_id).values(changes=Learner.changes + 1)
     )
 
 

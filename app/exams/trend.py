@@ -83,9 +83,7 @@ def _sentence(finished: Sequence[Past]) -> str:
     return f"Your last full exam, {is_}, was clearly {way} than the one before, {was}."
 
 
-def _overlap(
-    one: tuple[float, float] | None, other: tuple[float, float] | None
-) -> bool:
+def _overlap(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
     return bool(one and other and one[0] <= other[1] and other[0] <= one[1])
 
 
@@ -104,9 +102,7 @@ def _draw(
         if past.range:
             low, high = (_PLANE.down(share) for share in past.range)
             marks.append(line("thin", x, high, x, low))
-        marks.append(
-            dot("ink" if past.whole else "hole", x, _PLANE.down(past.share), 5)
-        )
+        marks.append(dot("ink" if past.whole else "hole", x, _PLANE.down(past.share), 5))
         if past in (last[0], last[-1]):
             day = day_of(past.started)
             marks.append(text(short_date_of(day), x, 146, "m"))

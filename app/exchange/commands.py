@@ -47,9 +47,7 @@ def exchange_command(
     try:
         _expect_course(folder)
         if given.command == "import":
-            report = import_file(
-                given.format, given.file, folder, given.topic, dry=given.dry_run
-            )
+            report = import_file(given.format, given.file, folder, given.topic, dry=given.dry_run)
         elif given.format in ATTEMPTS:
             report = export_attempts(given.format, given.file, database, course)
         else:
@@ -74,25 +72,19 @@ def _parser(content: Path) -> argparse.ArgumentParser:
     into.add_argument("format", choices=sorted(READERS))
     into.add_argument("file", type=Path, metavar="FILE")
     into.add_argument("--topic", required=True, metavar="SLUG")
-    into.add_argument(
-        "--dry-run", action="store_true", help="report only, and write nothing"
-    )
+    into.add_argument("--dry-run", action="store_true", help="report only, and write nothing")
     out = commands.add_parser("export", help="write questions for others")
     out.add_argument("format", choices=sorted({*WRITERS, *ATTEMPTS}))
     out.add_argument("file", type=Path, metavar="FILE", help="- is the output")
     out.add_argument("--topic", default="", metavar="SLUG", help="one topic only")
-    out.add_argument(
-        "--seed", type=int, default=0, help="draws the numbers of computed questions"
-    )
+    out.add_argument("--seed", type=int, default=0, help="draws the numbers of computed questions")
     for command in (into, out):
         command.add_argument("--content", type=Path, default=content, metavar="DIR")
         name_course(command)
     return parser
 
 
-def import_file(
-    form: str, path: Path, folder: Path, topic: str, *, dry: bool = False
-) -> str:
+def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = False) -> str:
     """Read `path` into a topic of the course under `folder`; the report.
 
     `dry`: nothing is written, the report says what would be. Raises Unusable, and
@@ -199,9 +191,7 @@ def _write(path: Path, content: bytes) -> None:
         raise Unusable(f"{path} cannot be written ({error.strerror}).") from None
 
 
-def _report(
-    head: str, refused: Sequence[Remark], lost: Sequence[Remark], advice: str = ""
-) -> str:
+def _report(head: str, refused: Sequence[Remark], lost: Sequence[Remark], advice: str = "") -> str:
     lines = [head]
     if refused:
         lines += [f"{_count(len(refused), 'item')} refused:", *_grouped(refused)]
@@ -227,8 +217,7 @@ def _grouped(remarks: Sequence[Remark]) -> list[str]:
         else:
             count = Counter(remark.name for remark in group)
             names = ", ".join(
-                r.name if count[r.name] == 1 else f"{r.name} (line {r.line})"
-                for r in group
+                r.name if count[r.name] == 1 else f"{r.name} (line {r.line})" for r in group
             )
             lines.append(f"  {len(group)} items: {reason}: {names}")
     return lines

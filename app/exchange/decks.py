@@ -52,9 +52,7 @@ class Course:
         return self.library.syllabus.exam or self.folder.resolve().name
 
 
-def write_cards(
-    course: Course, cards: LearnerCards, package: PackageWriter, hour: "Hour"
-) -> None:
+def write_cards(course: Course, cards: LearnerCards, package: PackageWriter, hour: "Hour") -> None:
     """Write all cards of a learner that still have words, a few notes at a time."""
     calendar = hour.calendar(cards.first_day())
     pictures = _Pictures(cards.picture, package)
@@ -126,9 +124,7 @@ def _is_of_note(guid_: str, ordinal: int) -> bool:
 class _Pictures:
     """Puts the pictures that notes show into the package, each once."""
 
-    def __init__(
-        self, find: Callable[[str], bytes | None], package: PackageWriter
-    ) -> None:
+    def __init__(self, find: Callable[[str], bytes | None], package: PackageWriter) -> None:
         self._find = find
         self._package = package
         self._packed: set[str] = set()
@@ -195,9 +191,7 @@ class _Sheets:
         made = tuple(self._learned(card) for card in cards)
         if not _is_of_note(own.guid, own.ordinal):
             return Sheet(note, note, deck, (own.front, own.back), made, tags)
-        texts = {
-            text.ordinal: text for text in (self._studied.own[card] for card in cards)
-        }
+        texts = {text.ordinal: text for text in (self._studied.own[card] for card in cards)}
         faces: list[str] = []
         for ordinal in range(max(texts) + 1):
             text = texts.get(ordinal)
@@ -215,9 +209,7 @@ class _Sheets:
         front, back = portable(faces.front), portable(faces.back)
         return self._sheet((note,), "missed questions", (front, back))
 
-    def _sheet(
-        self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]
-    ) -> Sheet:
+    def _sheet(self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]) -> Sheet:
         note, made = cards[0], tuple(self._learned(name) for name in cards)
         return Sheet(note, guid(note), self._deck(deck), faces, made)
 

@@ -61,9 +61,7 @@ class Imports:
             try:
                 await room.enter_async_context(slot)
             except TimeoutError:
-                words = (
-                    "Other files are being imported just now. Send yours in a minute."
-                )
+                words = "Other files are being imported just now. Send yours in a minute."
                 raise HTTPException(503, words, {"retry-after": "60"}) from None
             yield room
 
@@ -133,9 +131,7 @@ def _write_slice(
     learner, began = running
     now, waiting = at
     # Whoever writes for a learner asks for this first: others wait here for us.
-    if not count_change(db, learner.id) or not store.is_running(
-        db, (learner.id, began)
-    ):
+    if not count_change(db, learner.id) or not store.is_running(db, (learner.id, began)):
         return None
     outcome = store.take_in(db, learner, part, now, waiting)
     store.advance_import(db, (learner.id, began), (len(part), outcome), now)

@@ -66,16 +66,12 @@ async def take_cards(
 
 
 @router.get("/cards.colpkg")
-async def take_collection(
-    request: Request, library: CurrentLibrary, now: Now
-) -> Response:
+async def take_collection(request: Request, library: CurrentLibrary, now: Now) -> Response:
     """The same as a whole collection, which takes the place of the one in Anki."""
     return await _package(_course(request, library), request, now, modern=True)
 
 
-async def _package(
-    course: Course, request: Request, now: dt.datetime, *, modern: bool
-) -> Response:
+async def _package(course: Course, request: Request, now: dt.datetime, *, modern: bool) -> Response:
     if modern and zstd() is None:
         raise NotFound(
             "This server cannot write the newest format of Anki.",
@@ -176,9 +172,7 @@ def _begin(
     store.expect_room(db, learner.id, arrivals)
     dropped = len(found.arrivals) - len(arrivals)
     left = {**found.cards_left, **({store.TOO_MANY: dropped} if dropped else {})}
-    batch = store.Batch(
-        upload.name, len(arrivals), left, found.grades_left, found.media
-    )
+    batch = store.Batch(upload.name, len(arrivals), left, found.grades_left, found.media)
     begun = store.begin_import(db, learner.id, batch, now)
     if begun is None:
         raise Conflict(
@@ -264,9 +258,7 @@ def _slices(desk: Desk, what: What, deck: str) -> Sequence[Sequence[str]]:
     return store.slices_with_grades(desk.db, desk.learner.id)
 
 
-def _remove(
-    db: Session, whose: tuple[int, Library], what: What, cards: Sequence[str]
-) -> None:
+def _remove(db: Session, whose: tuple[int, Library], what: What, cards: Sequence[str]) -> None:
     learner_id, library = whose
     if what == "deck":
         store.remove_own(db, learner_id, cards)

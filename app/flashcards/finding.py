@@ -52,9 +52,7 @@ def find_cards(
         if is_added(card):
             mine = kept.get(card)
             found[card] = (
-                _added(library, mine, (learner.study_day(mine.since), today))
-                if mine
-                else None
+                _added(library, mine, (learner.study_day(mine.since), today)) if mine else None
             )
         else:
             known = library.cards.get(card)
@@ -66,9 +64,7 @@ def _of_course(library: Library, card: Card) -> Found:
     return Found(card, *_page(library, card.topic))
 
 
-def _page(
-    library: Library, slug: str, anchor: str = ""
-) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _page(library: Library, slug: str, anchor: str = "") -> tuple[str, tuple[tuple[str, str], ...]]:
     """The title of a topic, and the link to its page."""
     topic = library.topics.get(slug)
     if topic is None:
@@ -77,9 +73,7 @@ def _page(
     return topic.title, ((f"Read: {topic.title}", address),)
 
 
-def _added(
-    library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date]
-) -> Found | None:
+def _added(library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date]) -> Found | None:
     """The added card in the wording of now; None where the course lost it."""
     kind = origin(kept.card)[0]
     if kind == QUESTION:
@@ -93,9 +87,7 @@ def _added(
     return None
 
 
-def _question(
-    library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date]
-) -> Found | None:
+def _question(library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date]) -> Found | None:
     question = library.questions.get(origin(kept.card)[1])
     if question is None:
         return None

@@ -18,8 +18,7 @@ def refuse_others(desk: Desk, who: str) -> None:
     """Raises Conflict where a grade was given by another learner of the browser."""
     if who and who != mark_of(desk.learner):
         raise Conflict(
-            "This grade was given before somebody else came to this browser, "
-            "so it was not counted."
+            "This grade was given before somebody else came to this browser, so it was not counted."
         )
 
 

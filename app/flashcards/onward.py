@@ -49,9 +49,7 @@ def onward(
         already=grade_words(graded),
     )
     status = 409 if graded else 200
-    response = page(
-        desk.request, "flashcards/_desk.html", status=status, table=table, wish=wish
-    )
+    response = page(desk.request, "flashcards/_desk.html", status=status, table=table, wish=wish)
     if graded:  # whatever part of the desk had asked
         response.headers["HX-Retarget"] = "#desk"
     return response

@@ -143,9 +143,7 @@ class Stack:
     left: Left
 
 
-def lay(
-    desk: Desk, wish: Wish, *, show: bool = False, since: int = 0, token: str = ""
-) -> Table:
+def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0, token: str = "") -> Table:
     """Lay out the desk: the most urgent card, or why there is none.
 
     `token` says which showing of the card it is, where that was shown before.
@@ -159,9 +157,7 @@ def lay(
         left=left,
         graded=stack.queue.graded,
         counters=counters_of(stack.left, _kind(held, stack) if held else ""),
-        turn=(
-            turn_of(desk, held, show=show, since=since, token=token) if held else None
-        ),
+        turn=(turn_of(desk, held, show=show, since=since, token=token) if held else None),
         rest=None if held else _rest(desk, stack.queue, stack.limits),
     )
 

@@ -35,9 +35,7 @@ def aim_of(learner: CurrentLearnerValue, day: dt.date) -> Aim | None:
     return Aim(learner.exam_day, seconds, learner.habits, learner.acts)
 
 
-def toward_of(
-    aim: Aim, plan: Planned, day: dt.date, later: dt.date | None, begun: int
-) -> Toward:
+def toward_of(aim: Aim, plan: Planned, day: dt.date, later: dt.date | None, begun: int) -> Toward:
     """What to say; `later` is when a card falls due next, `begun` counts today's."""
     tomorrow = day + dt.timedelta(days=1)
     following = _next_study_day(aim, tomorrow)

@@ -63,8 +63,7 @@ def _lines(chosen: Sequence[Part]) -> list[str]:
     wide = max(len(part.id) for part in chosen)
     kinds = max(len(part.kind) for part in chosen)
     lines = [
-        f"{part.id:{wide}}  {part.kind:{kinds}}  {part.vendor}, {part.name}"
-        f"{_short(part)}"
+        f"{part.id:{wide}}  {part.kind:{kinds}}  {part.vendor}, {part.name}{_short(part)}"
         for part in chosen
     ]
     return [*lines, f"{len(chosen)} parts"]

@@ -9,9 +9,7 @@ from app.estimator.hardware.parts import Part, Value
 MOST = 4
 """Parts that find room beside each other."""
 _LESS_IS_BETTER = frozenset({"tdp", "power", "rack_units"})
-_NOT_RANKED = frozenset(
-    {"launch_year", "gpus", "nics", "power_supplies", "power_supplies_needed"}
-)
+_NOT_RANKED = frozenset({"launch_year", "gpus", "nics", "power_supplies", "power_supplies_needed"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -267,9 +267,7 @@ def _sorted_by(asked: Asked) -> str:
     name = asked.sort or asked.shelf.sort
     if name == "name":
         return "name, backward" if asked.rising else "name"
-    words = next(
-        (w for _, inside in asked.shelf.groups for n, w, _ in inside if n == name), name
-    )
+    words = next((w for _, inside in asked.shelf.groups for n, w, _ in inside if n == name), name)
     return f"“{words}”, {'smallest' if asked.rising else 'largest'} first"
 
 
@@ -307,8 +305,7 @@ def _cell(value: Value | None, unit: str, letters: Mapping[str, str]) -> Cell:
     if value is None:
         return Cell("–", "", "", unverified=False)
     words, beside = (
-        text.replace(f"{NBSP}{unit}", "") if unit else text
-        for text in (value.words, value.beside)
+        text.replace(f"{NBSP}{unit}", "") if unit else text for text in (value.words, value.beside)
     )
     letter = letters.get(value.reason, "")
     return Cell(words, beside, letter, unverified=value.unverified)

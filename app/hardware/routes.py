@@ -67,9 +67,7 @@ def compare(
 
 
 @router.get("/{name}")
-def show(
-    request: Request, name: str, learner: CurrentLearner, library: CurrentLibrary
-) -> Response:
+def show(request: Request, name: str, learner: CurrentLearner, library: CurrentLibrary) -> Response:
     part = _part(name)
     keep(request)
     shelf = listing.shelf_of(part)

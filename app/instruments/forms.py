@@ -142,9 +142,7 @@ def instrument(
     inputs, reading, other, problems = _answer(entry, typed, course, block=block)
     fields = fields_of(entry, typed, inputs, problems, id=id, course=course)
     near, far = _arranged(entry, fields, typed if block else None)
-    query = (
-        reading.query if reading else urlencode({k: v for k, v in typed.items() if v})
-    )
+    query = reading.query if reading else urlencode({k: v for k, v in typed.items() if v})
     against = "&".join(part for part in (query, other) if part)
     return Instrument(
         name=entry.name,
@@ -263,9 +261,7 @@ def _other(entry: Entry, inputs: Any, estimate: Estimate) -> str:
 
 def comparison_of(entry: Entry, inputs: Any, estimate: Estimate, query: str) -> str:
     """The address at which an answer, as a `query`, stands beside another one."""
-    against = "&".join(
-        part for part in (query, _other(entry, inputs, estimate)) if part
-    )
+    against = "&".join(part for part in (query, _other(entry, inputs, estimate)) if part)
     return address(entry.name, against, part="compare")
 
 
@@ -282,14 +278,9 @@ def _arranged(
     return _grouped(near, declared), _grouped(far, declared)
 
 
-def _grouped(
-    fields: Sequence[Field], declared: Mapping[str, Input]
-) -> tuple[Group, ...]:
+def _grouped(fields: Sequence[Field], declared: Mapping[str, Input]) -> tuple[Group, ...]:
     titles = dict.fromkeys(declared[f.name].group for f in fields)
-    return tuple(
-        Group(t, tuple(f for f in fields if declared[f.name].group == t))
-        for t in titles
-    )
+    return tuple(Group(t, tuple(f for f in fields if declared[f.name].group == t)) for t in titles)
 
 
 def _has_text(*groups: tuple[Group, ...]) -> bool:
@@ -334,15 +325,11 @@ def _options(declared: Input, value: str) -> tuple[Options, ...]:
     return (Options("", ((value, value),)), *groups) if value else groups
 
 
-def _offered(
-    groups: tuple[Options, ...], only: Mapping[str, str]
-) -> tuple[Options, ...]:
+def _offered(groups: tuple[Options, ...], only: Mapping[str, str]) -> tuple[Options, ...]:
     """The groups with those choices alone that a list offers; all where none are."""
     if not only:
         return groups
-    left = (
-        Options(g.title, tuple(c for c in g.choices if c[0] in only)) for g in groups
-    )
+    left = (Options(g.title, tuple(c for c in g.choices if c[0] in only)) for g in groups)
     return tuple(group for group in left if group.choices)
 
 
@@ -369,8 +356,6 @@ _SIZES = tuple(
 def _by(rows: Sequence[tuple[str, str, str]]) -> tuple[Options, ...]:
     titles = dict.fromkeys(group for group, _, _ in rows)
     return tuple(
-        Options(
-            title, tuple((key, name) for group, key, name in rows if group == title)
-        )
+        Options(title, tuple((key, name) for group, key, name in rows if group == title))
         for title in titles
     )

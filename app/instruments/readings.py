@@ -46,9 +46,7 @@ _MEASURES: dict[str, tuple[str, ...]] = {
 }
 _MEASURED = {unit: title for title, units in _MEASURES.items() for unit in units}
 _WORDS = (bool, str)
-_NUMBER = re.compile(
-    rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?"
-)
+_NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?")
 
 
 class ShownFigure(NamedTuple):
@@ -175,11 +173,7 @@ def query_of(words: Mapping[str, str]) -> str:
 
 def _quoted(value: str) -> str:
     """A value as an address writes it; long ones are not kept, for they stay long."""
-    return (
-        quote_plus(value)
-        if len(value) > given_inputs.LONGEST_VALUE
-        else _kept_quoted(value)
-    )
+    return quote_plus(value) if len(value) > given_inputs.LONGEST_VALUE else _kept_quoted(value)
 
 
 _kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)

@@ -22,8 +22,7 @@ def show_table(table: Table, keys: Mapping[str, str]) -> Markup:
     """
     read = [[_cell(cell) for cell in row] for row in table.rows if row]
     kinds = [
-        ' class="n"' if any(row[i][1] for row in read) else ""
-        for i in range(len(table.columns))
+        ' class="n"' if any(row[i][1] for row in read) else "" for i in range(len(table.columns))
     ]
     label = escaped(table.label)
     heads = "".join(
@@ -40,8 +39,7 @@ def show_table(table: Table, keys: Mapping[str, str]) -> Markup:
 
 def _row(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) -> str:
     shown = [
-        f"<td{kind}>{escaped(words)}</td>"
-        for (words, _), kind in zip(cells, kinds, strict=True)
+        f"<td{kind}>{escaped(words)}</td>" for (words, _), kind in zip(cells, kinds, strict=True)
     ]
     name, is_number = cells[0]
     if is_number:

@@ -62,9 +62,7 @@ def _parser() -> argparse.ArgumentParser:
 def _adopt(db: Session, course: str, courses: Collection[str]) -> int:
     if course not in courses or not course:
         named = ", ".join(filter(None, courses)) or "none: this server has one alone"
-        sys.stderr.write(
-            f"headroom: there is no course “{course}”; there is {named}.\n"
-        )
+        sys.stderr.write(f"headroom: there is no course “{course}”; there is {named}.\n")
         return 1
     done, left = store.adopt(db, course)
     now = system_clock()
@@ -89,9 +87,7 @@ def _list(people: Sequence[Person]) -> int:
     return 0
 
 
-def _code(
-    db: Session, keeper: Doorkeeper, person: Person, address: str, now: dt.datetime
-) -> str:
+def _code(db: Session, keeper: Doorkeeper, person: Person, address: str, now: dt.datetime) -> str:
     code = new_code()
     store.add_code(db, person.id, keeper.digest(plain(code)), now + LIFE)
     record(db, Deed(now, COMMAND_LINE, "learner code made", f"learner {person.id}"))

@@ -149,9 +149,7 @@ def _value(row: Known) -> CurrentLearnerValue:
         target=row.target,
         calendar=row.calendar,
         missed=row.missed,
-        habits=Habits(
-            row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))
-        ),
+        habits=Habits(row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))),
         last_seen=row.last_seen,
         acts=row.acts,
         person=row.person,
@@ -207,9 +205,7 @@ def _enrolled(
     if learner.id:
         person = learner_key(request.state.visitor.key)
         key = key_in(person, learner.course)
-        new = CurrentLearnerValue(
-            key, zone=learner.zone, person=person, course=learner.course
-        )
+        new = CurrentLearnerValue(key, zone=learner.zone, person=person, course=learner.course)
     arrival = arrival_of(request, now)
     number = enroll(db, Enrollment(new.person, new.course, new.name, new.zone, arrival))
     count_change(db, number)

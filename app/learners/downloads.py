@@ -47,9 +47,7 @@ class Downloads:
         self._making = FairSlots(1, 1)
         self._persons: set[str] = set()
 
-    async def make(
-        self, request: Request, person: str, name: str, write: WriteFile
-    ) -> Response:
+    async def make(self, request: Request, person: str, name: str, write: WriteFile) -> Response:
         """The file `name` that `write` makes from the database, as it is now.
 
         Raises Conflict while another file of the same person is made or sent,

@@ -51,9 +51,7 @@ class SettingsForm(BaseModel):
     double_last_week: str = "no"
     days_off: list[str] = []
 
-    def read(
-        self, today: dt.date, kept: dt.date | None = None
-    ) -> tuple[dict[str, Any], Problems]:
+    def read(self, today: dt.date, kept: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
         """Column values, and what is wrong with the fields that have none.
 
         The exam day that is `kept` may be over: it stays until another is typed.
@@ -106,9 +104,7 @@ class _Reader:
         try:
             day = dt.date.fromisoformat(typed)
         except ValueError:
-            self._refuse(
-                field, f"Enter a day such as 2026-07-03; {_quoted(typed)} is not one."
-            )
+            self._refuse(field, f"Enter a day such as 2026-07-03; {_quoted(typed)} is not one.")
             return None
         ahead = today <= day <= today + dt.timedelta(days=1100)
         if not ahead and day != kept:

@@ -54,9 +54,7 @@ def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
 
 def held_back(library: Library, met: Collection[str]) -> frozenset[str]:
     """The questions kept for mock exams, without those that were `met` in one."""
-    return frozenset(
-        q.id for q in library.questions.values() if q.reserved and q.id not in met
-    )
+    return frozenset(q.id for q in library.questions.values() if q.reserved and q.id not in met)
 
 
 def missed(library: Library, firsts: Mapping[str, First]) -> int:

@@ -78,9 +78,7 @@ def _turn_around(library: Library) -> CourseByObjective:
     )
 
 
-def _asked(
-    questions: Iterable[Question], by_item: Mapping[str, float]
-) -> ObjectiveQuestions:
+def _asked(questions: Iterable[Question], by_item: Mapping[str, float]) -> ObjectiveQuestions:
     rates = tuple((q.id, by_item[q.id]) for q in questions)
     return ObjectiveQuestions(rates, sum(rate for _, rate in rates) / len(rates))
 

@@ -86,9 +86,7 @@ class First:
             return self
         least = NEXT_DAY if varied else WEEK
         later = tuple(
-            one
-            for one in self.later
-            if one.wait >= least and (until is None or one.day <= until)
+            one for one in self.later if one.wait >= least and (until is None or one.day <= until)
         )
         return dataclasses.replace(self, later=later)
 

@@ -39,9 +39,7 @@ def weak_ground(library: Library, record: Record, topic: Topic) -> Ground | None
     return _weakest(library, record, topic, frozenset({topic.slug}))
 
 
-def _weakest(
-    library: Library, record: Record, topic: Topic, seen: frozenset[str]
-) -> Ground | None:
+def _weakest(library: Library, record: Record, topic: Topic, seen: frozenset[str]) -> Ground | None:
     for slug in topic.requires:
         needed = library.topics.get(slug)
         if needed is None or slug in seen:

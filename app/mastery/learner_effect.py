@@ -40,6 +40,5 @@ def moved(belief: Belief, guess: float, spread: float = SPREAD) -> tuple[Belief,
     # The logistic curve is bent, so the mean would drift toward one half.
     drift = known - sum(w * k for k, (_, w) in zip(under, NODES, strict=True))
     return tuple(
-        Belief(guess + (1 - guess) * min(1.0, max(0.0, k + drift)), belief.weight)
-        for k in under
+        Belief(guess + (1 - guess) * min(1.0, max(0.0, k + drift)), belief.weight) for k in under
     )

@@ -159,9 +159,7 @@ def lacking(
     return Lacking(max(0, more), tuple(short), tuple(untested))
 
 
-def _scores(
-    domains: Sequence[DomainStanding], counts: Mapping[str, int]
-) -> tuple[float, ...]:
+def _scores(domains: Sequence[DomainStanding], counts: Mapping[str, int]) -> tuple[float, ...]:
     """The chance of each number of right answers to all questions."""
     under: list[tuple[float, ...]] = [(1.0,)] * len(NODES)
     for domain in domains:
@@ -219,9 +217,7 @@ def right_of(belief: Belief, questions: int) -> list[float]:
     return chances
 
 
-def _counts(
-    domains: Sequence[DomainStanding], exam: ExamBlueprint | None
-) -> Mapping[str, int]:
+def _counts(domains: Sequence[DomainStanding], exam: ExamBlueprint | None) -> Mapping[str, int]:
     if exam is not None:
         return exam.domains
     return {d.domain.number: round(d.domain.weight * _EVEN) for d in domains}

@@ -28,9 +28,7 @@ def short_of(exam: ExamBlueprint) -> ExamBlueprint:
     return cut(exam, "short", "Short mock exam", domains)
 
 
-def cut(
-    exam: ExamBlueprint, way: str, title: str, domains: Mapping[str, int]
-) -> ExamBlueprint:
+def cut(exam: ExamBlueprint, way: str, title: str, domains: Mapping[str, int]) -> ExamBlueprint:
     """A paper of so many questions from each domain, in as long as they take there."""
     count = sum(domains.values())
     return dataclasses.replace(

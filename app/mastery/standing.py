@@ -144,8 +144,7 @@ def standings(
     else:
         sorted_ = _sorted(course, record.firsts)
     return tuple(
-        _domain(domain, course, record, sorted_, (then, ago))
-        for domain in library.syllabus.domains
+        _domain(domain, course, record, sorted_, (then, ago)) for domain in library.syllabus.domains
     )
 
 
@@ -287,14 +286,10 @@ def _domain(
     )
 
 
-def _counts(
-    course: CourseByObjective, record: Record, number: str, day: dt.date
-) -> dict[str, int]:
+def _counts(course: CourseByObjective, record: Record, number: str, day: dt.date) -> dict[str, int]:
     named = course.named.get(number, ())
     known = {item: record.firsts[item] for item in named if item in record.firsts}
-    again = sum(
-        first.ready(day, varied=item in course.varied) for item, first in known.items()
-    )
+    again = sum(first.ready(day, varied=item in course.varied) for item, first in known.items())
     return {
         "questions": len(named),
         "answered": len(known),

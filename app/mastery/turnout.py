@@ -74,9 +74,7 @@ class Turnout:
         return self.predicted.low <= round(self.score) <= self.predicted.high
 
 
-def turnouts(
-    predictions: Sequence[Predicted], results: Iterable[Result]
-) -> tuple[Turnout, ...]:
+def turnouts(predictions: Sequence[Predicted], results: Iterable[Result]) -> tuple[Turnout, ...]:
     """Every result in order of time, with the newest prediction made before it."""
     return tuple(
         Turnout(result, _before(predictions, result))

@@ -98,9 +98,7 @@ def weakest_first(
         place = places.get(topic.slug, len(places)) + late * (1 + len(places))
         return (1, weak.ground is not None, place)
 
-    return tuple(
-        sorted(order, key=lambda w: unread(w) if _rank(w)[0] == 1 else _rank(w))
-    )
+    return tuple(sorted(order, key=lambda w: unread(w) if _rank(w)[0] == 1 else _rank(w)))
 
 
 def _weak(

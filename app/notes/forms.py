@@ -28,9 +28,7 @@ class NoteForm(BaseModel):
         """
         words, shown = _plain(self.words), _plain(self.shown[1:])
         if self.shown and kept not in {shown, words}:
-            words = (
-                kept if words == shown else "\n\n".join(w for w in (kept, words) if w)
-            )
+            words = kept if words == shown else "\n\n".join(w for w in (kept, words) if w)
         return Written(topic, self.section, words, self.marked)
 
 

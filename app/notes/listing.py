@@ -40,9 +40,7 @@ def places_of(topic: Topic, written: Sequence[Written]) -> tuple[Place, ...]:
     """Every section of a page, and after them notes whose section is gone."""
     by_section = {note.section: note for note in written}
     there = [s for s in topic.sections if s.anchor]
-    places = [
-        _place(topic, s.anchor, s.title, by_section.pop(s.anchor, None)) for s in there
-    ]
+    places = [_place(topic, s.anchor, s.title, by_section.pop(s.anchor, None)) for s in there]
     lost = [_place(topic, gone, gone, note) for gone, note in by_section.items()]
     return tuple(places + lost)
 
@@ -96,9 +94,7 @@ def _leaf(topics: Mapping[str, Topic], slug: str, written: Sequence[Written]) ->
         return Leaf(slug, slug, places)
     noted = {note.section for note in written}
     all_places = places_of(topic, written)
-    return Leaf(
-        slug, topic.title, tuple(p for p in all_places if p.note.section in noted)
-    )
+    return Leaf(slug, topic.title, tuple(p for p in all_places if p.note.section in noted))
 
 
 def _place(topic: Topic, anchor: str, title: str, note: Written | None) -> Place:

@@ -27,9 +27,7 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 
 
 @router.get("/notes")
-def all_notes(
-    desk: Reader, q: Annotated[str, Query(max_length=200)] = ""
-) -> HTMLResponse:
+def all_notes(desk: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
     keep(desk.request)
     listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
     return desk.page(
@@ -89,9 +87,7 @@ def write(
     found: Annotated[Topic, Depends(read_topic)],
     desk: Writer,
 ) -> Response:
-    kept = {
-        n.section: n.words for n in store.notes(desk.db, desk.learner.id, found.slug)
-    }
+    kept = {n.section: n.words for n in store.notes(desk.db, desk.learner.id, found.slug)}
     note = noted.read(found.slug, kept.get(noted.section, ""))
     known = {*kept}
     known |= {s.anchor for s in found.sections if s.anchor}

@@ -12,9 +12,9 @@ from app.web.clock import milliseconds
 
 def notes(db: Session, learner_id: int, topic: str = "") -> list[Written]:
     """Everything a learner wrote or marked, of one page or of all."""
-    wanted = select(
-        col(Note.topic), col(Note.section), col(Note.words), col(Note.marked)
-    ).where(col(Note.learner_id) == learner_id)
+    wanted = select(col(Note.topic), col(Note.section), col(Note.words), col(Note.marked)).where(
+        col(Note.learner_id) == learner_id
+    )
     if topic:
         wanted = wanted.where(col(Note.topic) == topic)
     return [Written(*row) for row in db.execute(wanted.order_by(col(Note.id)))]

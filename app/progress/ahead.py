@@ -93,8 +93,7 @@ class Ahead:
             lost = self.without.known - self.plan.known
             change = self.without.mean - self.plan.mean
             said.append(
-                f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, "
-                f"{_minutes(change)}."
+                f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, {_minutes(change)}."
             )
         return " ".join(said)
 

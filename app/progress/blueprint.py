@@ -114,9 +114,7 @@ def _tank(column: Column, x: float, wide: float) -> list[str]:
     return [*marks, text(column.number, x + wide / 2, HEIGHT + 17, "m")]
 
 
-def _columns(
-    domain: DomainStanding, here: Collection[str], *, begun: bool
-) -> tuple[Column, ...]:
+def _columns(domain: DomainStanding, here: Collection[str], *, begun: bool) -> tuple[Column, ...]:
     """The objectives; before anything is done nothing is said of them."""
     made = (_column(standing, here if begun else ()) for standing in domain.standings)
     return tuple(c if begun else dataclasses.replace(c, words="") for c in made)

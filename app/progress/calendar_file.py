@@ -95,9 +95,7 @@ def folded(line: str) -> str:
     return "\r\n ".join([*pieces, piece])
 
 
-def _event(
-    day: dt.date, title: str, parts: list[str], who: str, now: dt.datetime
-) -> list[str]:
+def _event(day: dt.date, title: str, parts: list[str], who: str, now: dt.datetime) -> list[str]:
     """One event that takes a whole day and leaves it free for others."""
     name = hashlib.sha256(f"{who}:{day.isoformat()}".encode()).hexdigest()[:32]
     lines = [

@@ -38,9 +38,7 @@ def turnouts_of(snapshot: Snapshot, db: Session) -> Turnouts:
     # A paper of one domain or of what was missed is no exam that was foretold.
     foretold = {one.exam for one in told} | snapshot.library.exams.keys()
     results = tuple(one for one in results if one.exam in foretold)
-    return turnouts_drawn(
-        turnouts(told, results), lambda at: learner.study_day(moment(at))
-    )
+    return turnouts_drawn(turnouts(told, results), lambda at: learner.study_day(moment(at)))
 
 
 def _others(snapshot: Snapshot) -> list[tuple[str, Forecast]]:

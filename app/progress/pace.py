@@ -54,9 +54,7 @@ def kept_for_questions(room: float, pace: Pace) -> float:
     return few if room >= 2 * few else 0.0
 
 
-def page_spent(
-    read: Iterable[tuple[str, str, int]], topics: Mapping[str, Topic]
-) -> Spent:
+def page_spent(read: Iterable[tuple[str, str, int]], topics: Mapping[str, Topic]) -> Spent:
     """How long sections took, each as a part of its minutes.
 
     `read` are page, section and the moment in milliseconds at which it was marked.

@@ -181,9 +181,7 @@ def _until_exam(
     """The days of mock exams, and for whom it is planned."""
     learner, day = snapshot.learner, snapshot.day
     mocks = mock_days(day, exam, so_far.sat) if mocks_of(snapshot.library) else ()
-    return mocks, Student(
-        learner.minutes_a_day, pace=so_far.pace, habits=learner.habits
-    )
+    return mocks, Student(learner.minutes_a_day, pace=so_far.pace, habits=learner.habits)
 
 
 def _unread_this_morning(snapshot: Snapshot, so_far: SoFar) -> float:
@@ -205,9 +203,7 @@ def running_of(snapshot: Snapshot, db: Session) -> Running | None:
     return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
 
 
-def left_runs_of(
-    snapshot: Snapshot, db: Session
-) -> tuple[Placing | None, LeftRun | None]:
+def left_runs_of(snapshot: Snapshot, db: Session) -> tuple[Placing | None, LeftRun | None]:
     """The placement test and the practice run that wait.
 
     Once an exam can be foretold nothing hangs on the placement test.
@@ -244,9 +240,7 @@ def whole_minutes_of(library: Library) -> float:
     return sum(topic.minutes for topic in library.topics.values() if not topic.level)
 
 
-def whole_plan(
-    desk: Desk, snapshot: Snapshot, held: Held, days: StudyDays
-) -> WholePlan:
+def whole_plan(desk: Desk, snapshot: Snapshot, held: Held, days: StudyDays) -> WholePlan:
     """The plan until the exam; nothing without an exam day.
 
     `days` are those studied, of which today's minutes are charged. Its first day is
@@ -305,9 +299,7 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work, left: Left) -> PlannedDa
     return PlannedDay(
         day,
         pages=tuple(
-            (step.topic, step.title, step.kind == "continue")
-            for step in today.steps
-            if step.topic
+            (step.topic, step.title, step.kind == "continue") for step in today.steps if step.topic
         ),
         questions=sum(step.questions for step in asked),
         about=asked[0].objective if len(asked) == 1 else "",
@@ -346,9 +338,7 @@ def work_of(snapshot: Snapshot, ahead: Ahead | None, so_far: SoFar) -> Work:
         ],
         whole=whole_minutes_of(library),
         cards=_cards(snapshot.day, ahead),
-        weak=[
-            w.standing.objective.name for w in weakest_first(library, record, domains)
-        ],
+        weak=[w.standing.objective.name for w in weakest_first(library, record, domains)],
         mocks=mocks_of(library),
         mock_on=so_far.sat,
         is_short=short,
@@ -360,9 +350,7 @@ def _cards(today: dt.date, ahead: Ahead | None) -> tuple[Cards, ...]:
         return ()
     days = ahead.outlook.days
     found = {
-        dt.date.fromordinal(d.day): Cards(
-            d.due, d.fresh, d.final, minutes=d.seconds / 60
-        )
+        dt.date.fromordinal(d.day): Cards(d.due, d.fresh, d.final, minutes=d.seconds / 60)
         for d in days
     }
     return cards_by_day(today, found, len(days))

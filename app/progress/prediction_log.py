@@ -12,9 +12,7 @@ from app.progress.store import predictions
 _log = logging.getLogger("headroom")
 
 
-async def keep_shown(
-    request: Request, snapshot: CurrentSnapshot, db: DbSession
-) -> None:
+async def keep_shown(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> None:
     """Keep the first prediction of the day before the page with it goes out.
 
     The pages are GET and change nothing for the learner, so `changes` stays as it is
@@ -30,9 +28,7 @@ async def keep_shown(
     try:
         await write_beside(
             request,
-            lambda own: predictions.keep_first(
-                own, learner.id, ahead, learner.target, when
-            ),
+            lambda own: predictions.keep_first(own, learner.id, ahead, learner.target, when),
         )
     except SQLAlchemyError:
         _log.exception("a prediction could not be written down")

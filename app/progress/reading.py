@@ -86,9 +86,7 @@ def reading_order(
     return order
 
 
-def _urgent(
-    library: Library, record: Record, domains: Sequence[DomainStanding]
-) -> Weak | None:
+def _urgent(library: Library, record: Record, domains: Sequence[DomainStanding]) -> Weak | None:
     """The weakest objective where it was tested and nothing on it was read."""
     weak = next(iter(weakest_first(library, record, domains)), None)
     return weak if weak and weak.low and not weak.standing.pages.read else None

@@ -10,9 +10,7 @@ from app.progress.pace import USUAL, Pace
 from app.scheduling import Left
 from app.scheduling.card_pace import whole_minutes
 
-Kind = Literal[
-    "exam", "place", "review", "learn", "mock", "read", "continue", "practice", "run"
-]
+Kind = Literal["exam", "place", "review", "learn", "mock", "read", "continue", "practice", "run"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -53,9 +53,7 @@ class Snapshot:
     @property
     def is_new(self) -> bool:
         """Whether nothing was done yet."""
-        return not (
-            self.record.firsts or self.pages or self.record.cards or self.coming
-        )
+        return not (self.record.firsts or self.pages or self.record.cards or self.coming)
 
     @property
     def until(self) -> dt.datetime:
@@ -91,9 +89,7 @@ class Snapshot:
 
 def main_exam(library: Library) -> ExamBlueprint | None:
     """The mock that is nearest to the exam itself: the one of the most questions."""
-    exams = sorted(
-        library.exams.values(), key=lambda exam: (-exam.questions, exam.slug)
-    )
+    exams = sorted(library.exams.values(), key=lambda exam: (-exam.questions, exam.slug))
     return exams[0] if exams else None
 
 

@@ -184,9 +184,7 @@ def cards_step(left: Left) -> Step | None:
         title = f"{verb} {left.cards:,} {noun}"
         return Step("review", title, "/flashcards", reason, minutes)
     title = f"Learn {left.cards:,} new {noun}"
-    return Step(
-        "learn", title, "/flashcards", "no card is due", minutes, fresh=left.fresh
-    )
+    return Step("learn", title, "/flashcards", "no card is due", minutes, fresh=left.fresh)
 
 
 def _some_of(step: Step, minutes: float) -> Step | None:

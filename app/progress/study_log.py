@@ -55,9 +55,7 @@ def first_day(today: dt.date) -> dt.date:
     return today - dt.timedelta(days=today.weekday(), weeks=WEEKS - 1)
 
 
-def study_log(
-    counts: Mapping[str, int], today: dt.date, begun: dt.date | None = None
-) -> StudyLog:
+def study_log(counts: Mapping[str, int], today: dt.date, begun: dt.date | None = None) -> StudyLog:
     """The log up to `today`; `counts` are answers and reviews by ISO date.
 
     Days before `begun`, the first day with work, are drawn but not counted.
@@ -73,10 +71,7 @@ def study_log(
     return StudyLog(
         svg=_draw(first, found, f"{since}: {studied} of {counted}."),
         key=_key(),
-        rows=tuple(
-            WeekRow(days[n], tuple(found[n : n + 7]))
-            for n in range(skipped, len(days), 7)
-        ),
+        rows=tuple(WeekRow(days[n], tuple(found[n : n + 7])) for n in range(skipped, len(days), 7)),
         studied=studied,
         days=counted,
         since=date_of(start) if start > first else "",
@@ -105,11 +100,7 @@ def _key() -> Markup:
 def _months(first: dt.date) -> list[tuple[int, str]]:
     """Each month with the place of its first week in pixels."""
     mondays = [first + dt.timedelta(weeks=n) for n in range(WEEKS)]
-    starts = [
-        n
-        for n, day in enumerate(mondays)
-        if n == 0 or day.month != mondays[n - 1].month
-    ]
+    starts = [n for n, day in enumerate(mondays) if n == 0 or day.month != mondays[n - 1].month]
     # A month that ends at once would stand in the way of the next one's name.
     if len(starts) > 1 and starts[1] - starts[0] < _FEW_WEEKS:
         starts = starts[1:]

@@ -224,9 +224,7 @@ def _with_unread(plan: StudyPlan, reader: "_Reader") -> StudyPlan:
     )
 
 
-def even_part(
-    minutes: float, day: dt.date, exam: dt.date, reading: Iterable[dt.date]
-) -> float:
+def even_part(minutes: float, day: dt.date, exam: dt.date, reading: Iterable[dt.date]) -> float:
     """What a day has of so many minutes of pages; `reading` are the days with pages."""
     end = exam - dt.timedelta(days=_PAGES_DONE)
     return minutes / max(1, sum(day <= d < end for d in reading))
@@ -271,9 +269,7 @@ def _with_questions(
     )
 
 
-def mock_days(
-    today: dt.date, exam: dt.date, sat: dt.date | None = None
-) -> frozenset[dt.date]:
+def mock_days(today: dt.date, exam: dt.date, sat: dt.date | None = None) -> frozenset[dt.date]:
     """The days of mock exams: two days before the exam, and Saturdays before that."""
     last = exam - dt.timedelta(days=LAST_MOCK)
     if last < today:
@@ -367,9 +363,7 @@ def _about(work: Work, read: Read, day: dt.date, seed: str) -> str:
     return weakest[turn % len(weakest)]
 
 
-def cards_by_day(
-    today: dt.date, found: Mapping[dt.date, Cards], count: int
-) -> tuple[Cards, ...]:
+def cards_by_day(today: dt.date, found: Mapping[dt.date, Cards], count: int) -> tuple[Cards, ...]:
     """The cards of `count` days from `today` on, none where nothing is said."""
     days = (today + dt.timedelta(days=n) for n in range(count))
     return tuple(found.get(day, Cards()) for day in days)

@@ -36,9 +36,7 @@ class Turnouts:
     sentence: str
 
 
-def turnouts_drawn(
-    found: Sequence[Turnout], day_of: Callable[[int], dt.date]
-) -> Turnouts:
+def turnouts_drawn(found: Sequence[Turnout], day_of: Callable[[int], dt.date]) -> Turnouts:
     """The last exams; `day_of` is the learner's study day of a moment in ms."""
     sentence = inside_words(found)
     told = sentence or "No result can be held against a prediction yet."
@@ -49,9 +47,7 @@ def turnouts_drawn(
     )
 
 
-def _draw(
-    last: Sequence[Turnout], day_of: Callable[[int], dt.date], says: str
-) -> Markup:
+def _draw(last: Sequence[Turnout], day_of: Callable[[int], dt.date], says: str) -> Markup:
     marks = _PLANE.scale(in_percent)
     for place, turnout in enumerate(last):
         x = _PLANE.box.width * (place + 0.5) / len(last)

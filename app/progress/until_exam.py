@@ -13,7 +13,5 @@ def until_exam(desk: Desk, stack: Stack) -> str:
     if exam is None or plan is None or exam <= desk.day:
         return ""
     seconds = card_seconds(desk.learner.minutes_a_day)
-    asked = PlanInputs(
-        desk.day.toordinal(), exam.toordinal(), seconds, habits=desk.learner.habits
-    )
+    asked = PlanInputs(desk.day.toordinal(), exam.toordinal(), seconds, habits=desk.learner.habits)
     return in_short(plan.outline, asked, stack.left)

@@ -16,9 +16,7 @@ class DayAhead:
     today: bool
 
 
-def week(
-    coming: Mapping[str, Coming], today: dt.date, returning: int
-) -> tuple[DayAhead, ...]:
+def week(coming: Mapping[str, Coming], today: dt.date, returning: int) -> tuple[DayAhead, ...]:
     """Today with the cards `returning` on the desk, and the six days after it."""
     count = dict.fromkeys(range(7), 0)
     for day, row in coming.items():
@@ -27,6 +25,5 @@ def week(
             count[ahead] += row.cards
     count[0] = returning
     return tuple(
-        DayAhead(today + dt.timedelta(days=n), cards, n == 0)
-        for n, cards in count.items()
+        DayAhead(today + dt.timedelta(days=n), cards, n == 0) for n, cards in count.items()
     )

@@ -38,9 +38,7 @@ class Welcome:
         return round(60 * self.exam.minutes / self.exam.questions) if self.exam else 0
 
 
-def welcome_of(
-    library: Library, exam: ExamBlueprint | None, minutes: int, seed: str
-) -> Welcome:
+def welcome_of(library: Library, exam: ExamBlueprint | None, minutes: int, seed: str) -> Welcome:
     """What the course says of itself to one who studies `minutes` a day."""
     domains = library.syllabus.domains
     drawn = draw_placement(list(library.questions.values()), domains, {}, seed)

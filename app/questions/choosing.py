@@ -67,10 +67,7 @@ class Choosing(Kind[Choices]):
         first = options[0].line if options else written.draft.line
         self.check_ticks([o for o in options if o.ticked], sheet)
         # An option that could not be read may be the right one, or the third.
-        if not any(
-            p.code == "E24" and p.item == sheet.item
-            for p in sheet.problems[sheet.mark :]
-        ):
+        if not any(p.code == "E24" and p.item == sheet.item for p in sheet.problems[sheet.mark :]):
             check_any_right(options, first, sheet)
             drawn = written.drawn_from(exam)
             check_count(len(options), self.least, first, sheet, exam=drawn, hint=_SIDES)
@@ -90,22 +87,16 @@ class Choosing(Kind[Choices]):
         """W25: each wrong option says why."""
         check_feedback(options, sheet)
 
-    def check_words(
-        self, answer: Choices, stem: Text, line: int, sheet: Manuscript
-    ) -> None:
+    def check_words(self, answer: Choices, stem: Text, line: int, sheet: Manuscript) -> None:
         """E21: it asks for as many as are right. W31: it does not end in an article."""
         self.check_number(answer, stem.plain, line, sheet)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
         if match:
-            message = (
-                f"The stem ends in “{match[1]}”, which not all options may follow."
-            )
+            message = f"The stem ends in “{match[1]}”, which not all options may follow."
             hint = "Write “a(n)”, or move it to the options."
             sheet.report("W31", line, 1, message, hint)
 
-    def check_number(
-        self, answer: Choices, stem: str, line: int, sheet: Manuscript
-    ) -> None:
+    def check_number(self, answer: Choices, stem: str, line: int, sheet: Manuscript) -> None:
         """E21: a stem that asks for two has two right options, in English at least.
 
         “Which two” may ask for a pair, so of one right option only “choose two” counts.
@@ -125,17 +116,13 @@ class Choosing(Kind[Choices]):
 
     def options(self, answer: Choices) -> tuple[Counted, ...]:
         """Every option by its words."""
-        return tuple(
-            Counted(o.key, o.text.plain, o.right, o.credit) for o in answer.options
-        )
+        return tuple(Counted(o.key, o.text.plain, o.right, o.credit) for o in answer.options)
 
     def effort(self, answer: Choices) -> float:
         """Each option is compared with each."""
         return 0.2 * len(answer.options) ** 2
 
-    def faults(
-        self, answer: Choices, stem: Text, values: Mapping[str, Value]
-    ) -> list[Fault]:
+    def faults(self, answer: Choices, stem: Text, values: Mapping[str, Value]) -> list[Fault]:
         """Two options that read alike with these numbers."""
         del stem
         seen: set[str] = set()
@@ -246,9 +233,7 @@ def faces_of(options: Sequence[Choice], note: str = "") -> Faces:
     asked = f'<ol class="letters" type="A">{items(o.text.html for _, o in named)}</ol>'
     right = [f"<b>{name}.</b> {with_why(o)}" for name, o in named if o.right]
     others = [
-        f"<b>{name}.</b> {o.feedback.html}"
-        for name, o in named
-        if not o.right and o.feedback.html
+        f"<b>{name}.</b> {o.feedback.html}" for name, o in named if not o.right and o.feedback.html
     ]
     return Faces(
         asked + (f"<p>{note}</p>" if note else ""),

@@ -20,9 +20,7 @@ def check_credits(options: Sequence[Option], kind: str, sheet: Manuscript) -> No
         if option.credit:
             column = sheet.find(option.box, option.line, option.line)[1]
             message = f"“{option.box}” cannot stand in a question of type “{kind}”."
-            hint = (
-                "Write [x] or [ ]. Only single, short and numeric answers have parts."
-            )
+            hint = "Write [x] or [ ]. Only single, short and numeric answers have parts."
             if kind == "multiple":
                 hint = "Write [x] or [ ], and in the comment partial: net."
             sheet.report("E24", option.line, column, message, hint)
@@ -55,9 +53,7 @@ def check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
         words = " ".join(option.words.lower().split()).rstrip(".")
         if words in seen:
             message = f"This option says the same as the one in line {seen[words]}."
-            sheet.report(
-                "E23", option.line, 1, message, "Change or delete one of them."
-            )
+            sheet.report("E23", option.line, 1, message, "Change or delete one of them.")
         seen.setdefault(words, option.line)
 
 

@@ -109,9 +109,7 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
     return [
         token
         for before, token in itertools.pairwise(inside)
-        if token.type == "inline"
-        and token.level == level
-        and before.type == "paragraph_open"
+        if token.type == "inline" and token.level == level and before.type == "paragraph_open"
     ]
 
 
@@ -250,9 +248,7 @@ def choices_of(item: str, options: list[Option], scope: Scope) -> tuple[Choice, 
     return tuple(made)
 
 
-_LAST = re.compile(
-    r"^(?:all|none|any|both|neither) of (?:the above|these|them)\b", re.IGNORECASE
-)
+_LAST = re.compile(r"^(?:all|none|any|both|neither) of (?:the above|these|them)\b", re.IGNORECASE)
 
 
 def is_last(words: str) -> bool:
@@ -280,9 +276,7 @@ def code_or_report(option: Option, sheet: Manuscript) -> str | None:
         message = f"“{words[:_LONGEST_ANSWER]}” is not one code span."
         sheet.report("E40", *option.place(sheet), message, hint)
     elif found := _UNSEEN.search(template):
-        message = (
-            f"The answer holds a character that nobody types (U+{ord(found[0]):04X})."
-        )
+        message = f"The answer holds a character that nobody types (U+{ord(found[0]):04X})."
         sheet.report("E76", *option.place(sheet), message, "Delete it; it is not seen.")
     return template
 

@@ -7,9 +7,7 @@ from typing import Literal
 
 from app.questions.model import Question
 
-Mode = Literal[
-    "mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged"
-]
+Mode = Literal["mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged"]
 
 MODES: tuple[Mode, ...] = (
     "mixed",
@@ -83,10 +81,7 @@ def _with_missed(
     missed = [
         q
         for q in pool
-        if objective in q.objectives
-        and not q.level
-        and q.id in past
-        and past[q.id].missed
+        if objective in q.objectives and not q.level and q.id in past and past[q.id].missed
     ][:most]
     return [*missed, *(q for q in pool if q not in missed)]
 
@@ -107,9 +102,7 @@ def _weakness(question: Question, places: Mapping[str, int]) -> int:
     return min((places.get(o, last) for o in question.objectives), default=last)
 
 
-def _rank(
-    past: Mapping[str, Past], seed: str
-) -> Callable[[Question], tuple[str, int, int, str]]:
+def _rank(past: Mapping[str, Past], seed: str) -> Callable[[Question], tuple[str, int, int, str]]:
     def rank(question: Question) -> tuple[str, int, int, str]:
         level, seen = question.level, past.get(question.id)
         mixed = hashlib.sha256(f"{seed}:{question.id}".encode()).hexdigest()

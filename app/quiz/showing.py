@@ -103,16 +103,12 @@ def tally_of(desk: Desk, question: Question) -> PageTally | None:
         return None
     past = store.history(desk.db, desk.learner.id)
     tries = past[question.id].tries if question.id in past else 0
-    return PageTally(
-        question.id, tries, sum(item in past for item in asked), len(asked)
-    )
+    return PageTally(question.id, tries, sum(item in past for item in asked), len(asked))
 
 
 def frame_of(desk: Desk, run: Run, place: int) -> RunFrame:
     """The frame of question `place` of a run."""
-    scores = tuple(
-        run.answers[item][1] if item in run.answers else None for item in run.items
-    )
+    scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
     hidden = desk.request.cookies.get("score") == "hidden"
     placing = run.mode == "placement"
     return RunFrame(run.id, place, scores, hidden, placing=placing)
@@ -222,9 +218,7 @@ def once_more(desk: Desk, outcome: Outcome, sent: Sent) -> Asked | None:
     if not near or outcome.old:
         return None
     asked = put(desk, outcome.question, Sent(sent.form, outcome.given.raw))
-    return dataclasses.replace(
-        asked, variant=outcome.variant, token=new_token(), near=near
-    )
+    return dataclasses.replace(asked, variant=outcome.variant, token=new_token(), near=near)
 
 
 def question_page(

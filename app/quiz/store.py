@@ -128,9 +128,7 @@ def seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
     return tuple(seed for (seed,) in rows)
 
 
-def record(
-    db: Session, learner_id: int, answer: Answer, day: dt.date, now: dt.datetime
-) -> int:
+def record(db: Session, learner_id: int, answer: Answer, day: dt.date, now: dt.datetime) -> int:
     """Write an answer down once; returns the id of the attempt.
 
     The same answer sent again from the same form is the attempt it was.
@@ -273,16 +271,12 @@ def newest_run(db: Session, learner_id: int) -> Run | None:
     if not learner_id:
         return None
     number = db.scalar(
-        select(func.max(col(PracticeRun.id))).where(
-            col(PracticeRun.learner_id) == learner_id
-        )
+        select(func.max(col(PracticeRun.id))).where(col(PracticeRun.learner_id) == learner_id)
     )
     return find_run(db, learner_id, number) if number else None
 
 
-def report(
-    db: Session, learner_id: int, values: Mapping[str, Any], now: dt.datetime
-) -> None:
+def report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt.datetime) -> None:
     """Keep what a learner says is wrong with a question, once.
 
     Raises Conflict where too many of their reports are open.
@@ -321,9 +315,7 @@ def flagged(db: Session, learner_id: int) -> frozenset[str]:
     return frozenset(db.scalars(select(col(QuestionFlag.item)).where(mine)))
 
 
-def set_flag(
-    db: Session, learner_id: int, item: str, now: dt.datetime, *, wanted: bool
-) -> None:
+def set_flag(db: Session, learner_id: int, item: str, now: dt.datetime, *, wanted: bool) -> None:
     """Put a flag on a question, or take it away; either may be so already."""
     if wanted:
         values = {"learner_id": learner_id, "item": item, "at": milliseconds(now)}

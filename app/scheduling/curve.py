@@ -56,9 +56,7 @@ class Curve:
 
     def interval(self, stability: float, retention: float = RETENTION) -> int:
         """Whole days until the chance of recall has fallen to `retention`."""
-        days = round(
-            stability / self._factor * (math.pow(retention, 1 / self._decay) - 1)
-        )
+        days = round(stability / self._factor * (math.pow(retention, 1 / self._decay) - 1))
         return min(max(days, 1), self._maximum)
 
     def known(self, trace: Trace, recall: float, rating: int = _GOOD) -> Trace:
@@ -101,9 +99,7 @@ class Curve:
         S' = min(w11·D^(−w12)·((S + 1)^w13 − 1)·e^(w14·(1 − R)), S ÷ e^(w17·w18)).
         """
         w, (stability, difficulty) = self._w, trace
-        left = (
-            w[11] * math.pow(difficulty, -w[12]) * (math.pow(stability + 1, w[13]) - 1)
-        )
+        left = w[11] * math.pow(difficulty, -w[12]) * (math.pow(stability + 1, w[13]) - 1)
         left *= math.exp((1 - recall) * w[14])
         return max(min(left, stability / self._same_day), _LEAST)
 

@@ -90,11 +90,7 @@ class PlanInputs:
     def study_days(self, until: int) -> int:
         """How many days with minutes lie before the day `until`, today included."""
         days = range(self.day, until)
-        return (
-            sum(self.seconds_on(day) > 0 for day in days)
-            if self.habits.off
-            else len(days)
-        )
+        return sum(self.seconds_on(day) > 0 for day in days) if self.habits.off else len(days)
 
     @property
     def left(self) -> int:
@@ -198,9 +194,7 @@ def supply(begun: int, unseen: int, asked: PlanInputs) -> float:
     return asked.time / need if need else math.inf
 
 
-def day_plan(
-    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
-) -> DayPlan:
+def day_plan(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
     """The plan of a study day, from what was begun before it.
 
     Cards seen on the day itself do not count as begun. The same cards give the same
@@ -270,9 +264,7 @@ def _scarce(
     return dataclasses.replace(made, final=final, short=final)
 
 
-def plain_day(
-    begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve
-) -> DayPlan:
+def plain_day(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
     """The study day as it would be without an exam: what is due, then what is new.
 
     The most faded first, in the same time.

@@ -27,9 +27,7 @@ def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int,
     """
     if days < 2.5:
         return days, days
-    width = 1.0 + sum(
-        share * max(0.0, min(days, end) - start) for start, end, share in _BANDS
-    )
+    width = 1.0 + sum(share * max(0.0, min(days, end) - start) for start, end, share in _BANDS)
     low = max(2, round(days - width))
     if days > previous:
         low = max(low, min(previous + 1, days))
@@ -37,9 +35,7 @@ def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int,
     return min(low, high), high
 
 
-def spread(
-    days: int, previous: int, seed: tuple[str, int], on: dt.date, least: int = 0
-) -> int:
+def spread(days: int, previous: int, seed: tuple[str, int], on: dt.date, least: int = 0) -> int:
     """An interval in the range around `days` that keeps a card from its reverse.
 
     `seed` is the card and how many reviews came before, `on` the study day. Notes

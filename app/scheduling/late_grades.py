@@ -13,9 +13,7 @@ def is_too_old(given: dt.datetime, now: dt.datetime) -> bool:
     return now - given > OLDEST
 
 
-def settled(
-    given: dt.datetime, now: dt.datetime, last: dt.datetime | None
-) -> dt.datetime:
+def settled(given: dt.datetime, now: dt.datetime, last: dt.datetime | None) -> dt.datetime:
     """The moment that the log keeps for a grade given at `given` and read at `now`.
 
     Never in the future, whatever the clock of the device says, and never before the

@@ -55,7 +55,4 @@ class Left:
         >>> Left(due=16, waiting=0, fresh=2).seconds
         300.0
         """
-        return (
-            self.returning * FINAL_SECONDS * self.pace.scale
-            + self.fresh * self.pace.first
-        )
+        return self.returning * FINAL_SECONDS * self.pace.scale + self.fresh * self.pace.first

@@ -135,8 +135,7 @@ def previews(
 ) -> tuple[Standing, Standing, Standing, Standing]:
     """What each of the four grades would lead to; `asked.rating` does not matter."""
     again, hard, good, easy = (
-        after(before, dataclasses.replace(asked, rating=rating), card)
-        for rating in (1, 2, 3, 4)
+        after(before, dataclasses.replace(asked, rating=rating), card) for rating in (1, 2, 3, 4)
     )
     return again, hard, good, easy
 

@@ -119,9 +119,7 @@ class Evenly:
 class Run:
     """Cards carried forward day by day under a rule."""
 
-    def __init__(
-        self, begun: Sequence[Begun], unseen: int, curve: Curve, fate: Fate
-    ) -> None:
+    def __init__(self, begun: Sequence[Begun], unseen: int, curve: Curve, fate: Fate) -> None:
         self.cards = list(begun)
         self.unseen = unseen
         self.asked: set[str] = set()
@@ -223,9 +221,7 @@ def workload(
     )
 
 
-def _ahead(
-    run: Run, asked: PlanInputs, rule: Rule, part: float, skipping: int
-) -> list[DayAhead]:
+def _ahead(run: Run, asked: PlanInputs, rule: Rule, part: float, skipping: int) -> list[DayAhead]:
     """The days of a run, of all cards or of a `part` of them."""
     first = _part_of(asked.begins, part)
     ahead: list[DayAhead] = []
@@ -246,9 +242,7 @@ def _part_of(count: int | None, part: float) -> int | None:
     return None if count is None else math.floor(count * part)
 
 
-def _passed(
-    cards: Collection[object], sample: Sequence[Begun], asked: Collection[str]
-) -> int:
+def _passed(cards: Collection[object], sample: Sequence[Begun], asked: Collection[str]) -> int:
     """How many of the cards are not `asked`, from what is done with those sampled."""
     never = sum(card.card not in asked for card in sample)
     return round(never * len(cards) / len(sample)) if sample else 0

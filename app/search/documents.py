@@ -40,14 +40,10 @@ _PLACES = (
     ),
     Document("place", "Study plan", "The days until the exam date.", "/plan"),
     Document("place", "Progress", "Mastery and readiness by objective.", "/progress"),
-    Document(
-        "place", "Hardware", "GPUs, servers, links: each value sourced.", "/hardware"
-    ),
+    Document("place", "Hardware", "GPUs, servers, links: each value sourced.", "/hardware"),
 )
 _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
-_ASKED_FOR = (
-    *("memory", "memory_bandwidth", "nvlink", "bandwidth", "port_rate", "tdp", "power"),
-)
+_ASKED_FOR = (*("memory", "memory_bandwidth", "nvlink", "bandwidth", "port_rate", "tdp", "power"),)
 
 
 def documents(library: Library, calculators: Iterable[Entry]) -> list[Document]:
@@ -115,8 +111,7 @@ def _hardware(part: Part) -> Document:
     """A part with its maker, its other names and the values that people ask for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
     told = ", ".join(
-        f"{v.field.label} {v.words}{' one way' * (v.field.says == 'one way')}"
-        for v in values
+        f"{v.field.label} {v.words}{' one way' * (v.field.says == 'one way')}" for v in values
     )
     names = f"Also {', '.join(part.aliases)}" if part.aliases else ""
     body = _line(". ".join(filter(None, (part.vendor, told, names, part.note))))

@@ -54,9 +54,7 @@ class _State:
         return hash(self.library.version)
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, _State) and other.library.version == self.library.version
-        )
+        return isinstance(other, _State) and other.library.version == self.library.version
 
 
 class _Index:
@@ -93,9 +91,7 @@ class _Index:
         with self._lock:
             return self._rows.execute(_ASK, (wanted,)).fetchall()
 
-    def _findings(
-        self, rows: Sequence[Any], words: Sequence[str], most: int
-    ) -> Findings:
+    def _findings(self, rows: Sequence[Any], words: Sequence[str], most: int) -> Findings:
         name = " ".join(words)
         ordered = sorted(rows, key=lambda row: self._distance(row[0], name))
         taken: dict[str, int] = {}

@@ -141,9 +141,7 @@ def _parted(word: str, known: Mapping[str, int]) -> str:
     """The two known words that stand in one, the commonest; empty where none do."""
     places = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
     pairs = [(word[:place], word[place:]) for place in places]
-    found = [
-        pair for pair in pairs if all(set(forms(part)) & known.keys() for part in pair)
-    ]
+    found = [pair for pair in pairs if all(set(forms(part)) & known.keys() for part in pair)]
 
     if not found:
         return ""

@@ -142,9 +142,7 @@ def _copy_key(installation: Installation, place: Path) -> KeySource:
     return "HEADROOM_SECRET" if installation.secret else "data folder"
 
 
-def _pack(
-    manifest: Manifest, members: dict[str, Path], target: Path, breath: Breath
-) -> None:
+def _pack(manifest: Manifest, members: dict[str, Path], target: Path, breath: Breath) -> None:
     folder = next(iter(members.values())).parent
     told = folder / MANIFEST
     told.write_bytes(manifest.written())

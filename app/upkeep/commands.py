@@ -23,9 +23,7 @@ def upkeep_command(words: Sequence[str], deployment: Deployment) -> int:
         if given.command == "doctor":
             return _doctor(deployment, now)
         if given.command == "backup":
-            report = _back_up(
-                deployment.installation, given.file, now, force=given.force
-            )
+            report = _back_up(deployment.installation, given.file, now, force=given.force)
         else:
             report = _restore(deployment.installation, given.file, now)
     except Unusable as error:
@@ -42,9 +40,7 @@ def _parser() -> argparse.ArgumentParser:
         "backup", help="write database and key to one file, while the server runs"
     )
     backup.add_argument("file", type=Path, metavar="FILE")
-    backup.add_argument(
-        "--force", action="store_true", help="replace FILE if it exists"
-    )
+    backup.add_argument("--force", action="store_true", help="replace FILE if it exists")
     back = commands.add_parser(
         "restore", help="put a backup in the place of what is there, which is kept"
     )
@@ -53,9 +49,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _back_up(
-    installation: Installation, file: Path, now: dt.datetime, *, force: bool
-) -> str:
+def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force: bool) -> str:
     if file.exists() and not force:
         raise Unusable(f"{file} exists already: choose another name, or add --force.")
     if not file.parent.is_dir():

@@ -44,9 +44,7 @@ async def daily_copies(
     """
     leaving, stop = asyncio.Event(), threading.Event()
     with installation.in_use():
-        watch = asyncio.create_task(
-            _watch(_Copier(installation, clock, stop), leaving, first)
-        )
+        watch = asyncio.create_task(_watch(_Copier(installation, clock, stop), leaving, first))
         try:
             yield
         finally:
@@ -86,17 +84,13 @@ def copy_if_due(
     return target
 
 
-def copy_before_migration(
-    installation: Installation, revision: str, now: dt.datetime
-) -> None:
+def copy_before_migration(installation: Installation, revision: str, now: dt.datetime) -> None:
     """Copy a database of an older schema; where that cannot be, nothing is migrated."""
     folder = installation.backups
     if folder is None:
         return
     if _lacks_programs(installation):
-        _log.warning(
-            "No copy is made before the migration: %s was not found.", server.missing()
-        )
+        _log.warning("No copy is made before the migration: %s was not found.", server.missing())
         return
     _make_folder(folder)
     target = folder / name_before(_day(now), revision, newest())
@@ -113,9 +107,7 @@ def copy_before_migration(
 class _Copier:
     """Looks whether a copy is due; a failure is logged once and tried again."""
 
-    def __init__(
-        self, installation: Installation, clock: Clock, stop: threading.Event
-    ) -> None:
+    def __init__(self, installation: Installation, clock: Clock, stop: threading.Event) -> None:
         self._installation = installation
         self._clock = clock
         self._stop = stop
@@ -145,9 +137,7 @@ class _Copier:
 
     def _vacuum(self, day: dt.date) -> None:
         """Remove what erased learners left, once a day also where the copy fails."""
-        if self._vacuumed == day or not self._installation.database.startswith(
-            "sqlite"
-        ):
+        if self._vacuumed == day or not self._installation.database.startswith("sqlite"):
             return
         self._vacuumed = day
         path = Path(self._installation.database.partition(":///")[2])

@@ -328,6 +328,4 @@ def _programs() -> Finding:
             f"{name} was not found, so no copies are made",
             "Install the client programs of the server's version.",
         )
-    return Finding(
-        "ok", "PostgreSQL programs", "pg_dump, pg_restore and psql are there"
-    )
+    return Finding("ok", "PostgreSQL programs", "pg_dump, pg_restore and psql are there")

@@ -28,9 +28,7 @@ def prepare(installation: Installation, now: dt.datetime) -> None:
     keep_new_files_private()
     engine = installation.engine()
     try:
-        bring_up_to_date(
-            engine, lambda old: copy_before_migration(installation, old, now)
-        )
+        bring_up_to_date(engine, lambda old: copy_before_migration(installation, old, now))
         engine.dispose()
         _remove_traces(engine)
         keep_private(engine)

@@ -167,9 +167,7 @@ def _expect_sound(database: Path, manifest: Manifest) -> None:
         )
 
 
-def _replace_file(
-    installation: Installation, place: Path, new: _Contents, aside: _Aside
-) -> None:
+def _replace_file(installation: Installation, place: Path, new: _Contents, aside: _Aside) -> None:
     sqlite.take_out_of_use(place)
     # While a file of this name is there no server starts: whoever pulls the plug now
     # finds neither a new, empty database nor one with the log of another.

@@ -11,9 +11,7 @@ from app.upkeep.installation import Unusable
 
 LEAST = 32
 """Characters of a key; fewer could be found by trying."""
-_MAKE_ONE = (
-    "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' prints a good one"
-)
+_MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' prints a good one"
 
 
 def key_of(given: str, path: Path) -> str:

@@ -40,9 +40,7 @@ class Packed:
         if encoding not in self._forms:
             work = functools.partial(_compress, self.body, encoding, self._quality)
             is_quick = len(self.body) < _LONG and self._quality == QUALITY
-            form = (
-                work() if is_quick else await to_thread.run_sync(work, limiter=_THREAD)
-            )
+            form = work() if is_quick else await to_thread.run_sync(work, limiter=_THREAD)
             self._forms[encoding] = form
         return self._forms[encoding], encoding
 

@@ -126,10 +126,7 @@ def _entered(request: Request) -> list[_Entered]:
         pairs = parse_qsl(body.decode(), True, max_num_fields=_MOST_FIELDS)
     except ValueError:  # no form of ours
         return []
-    return [
-        _Entered(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n))
-        for n, v in pairs
-    ]
+    return [_Entered(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n)) for n, v in pairs]
 
 
 def _refused(request: Request, error: Exception) -> Response:

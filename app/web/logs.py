@@ -72,9 +72,7 @@ class _Json(JsonFormatter):
 
     def __init__(self) -> None:
         names = {"asctime": "time", "levelname": "level", "name": "logger"}
-        super().__init__(
-            "%(asctime)s %(levelname)s %(name)s %(message)s", rename_fields=names
-        )
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s", rename_fields=names)
 
     def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
         return {name: log_data[name] for name in _WRITTEN if name in log_data}

@@ -76,9 +76,7 @@ def keep(
     it holds no token of a form.
     """
     end = until.timestamp() if until else math.inf
-    request.state.wish = Wish(
-        end, "all" if shared else "strangers" if strangers else "nobody"
-    )
+    request.state.wish = Wish(end, "all" if shared else "strangers" if strangers else "nobody")
 
 
 class Pages:
@@ -135,9 +133,7 @@ class Pages:
             self._kept.pop(key, None)
         return None
 
-    def put(
-        self, target: Target, visitor: Visitor, kept: KeptPage, sharing: Sharing
-    ) -> None:
+    def put(self, target: Target, visitor: Visitor, kept: KeptPage, sharing: Sharing) -> None:
         """Keep an answer for this target."""
         key = _key(target, visitor, kept.changes, sharing)
         size = _ENTRY + 2 * len(kept.packed.body) + sum(map(len, key))
@@ -166,9 +162,7 @@ def _keys(target: Target, visitor: Visitor, changes: int | None) -> tuple[Key, .
     return (own, shared)
 
 
-def _key(
-    target: Target, visitor: Visitor, changes: int | None, sharing: Sharing
-) -> Key:
+def _key(target: Target, visitor: Visitor, changes: int | None, sharing: Sharing) -> Key:
     if sharing == "all":
         return (*target, "*", "", "")
     if sharing == "strangers" and changes == _STRANGER:

@@ -265,6 +265,5 @@ def _of_server(engine: Engine) -> str:
 
 
 _READ_ONLY = (
-    "SELECT pg_is_in_recovery() OR "
-    "current_setting('default_transaction_read_only')::boolean"
+    "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean"
 )

@@ -57,9 +57,7 @@ def make_templates(folder: Path, static: StaticFiles) -> Environment:
     return environment
 
 
-def page(
-    request: Request, template: str, *, status: int = 200, **context: Any
-) -> HTMLResponse:
+def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
     """A whole page (or a fragment that has an address of its own).
 
     A template gets only what its route passes; the frame of the page needs
@@ -73,9 +71,7 @@ def page(
     return answer
 
 
-def reply(
-    request: Request, fragment: str, *, otherwise: str, **context: Any
-) -> Response:
+def reply(request: Request, fragment: str, *, otherwise: str, **context: Any) -> Response:
     """The answer to a write: the fragment for htmx, a redirect for a plain form."""
     if is_htmx(request):
         return HTMLResponse(_render(request, fragment, context))

@@ -20,11 +20,7 @@ def document() -> str:
     """The document as it has to be."""
     report = json.loads(_REPORT.read_text(encoding="utf-8"))
     labels = {kind["kind"]: kind["label"] for kind in report["kinds"]}
-    refitted = {
-        (row["kind"], row["group"]): row
-        for row in report["held_out"]
-        if row["refitted"]
-    }
+    refitted = {(row["kind"], row["group"]): row for row in report["held_out"] if row["refitted"]}
     rows = [
         (
             labels[name],

@@ -95,11 +95,7 @@ def _units() -> str:
         for base, units in kinds.items()
         if len(units) > 1 or base in _KINDS
     ]
-    alone = [
-        units[0]
-        for base, units in kinds.items()
-        if len(units) == 1 and base not in _KINDS
-    ]
+    alone = [units[0] for base, units in kinds.items() if len(units) == 1 and base not in _KINDS]
     return table(
         ("what", "units"),
         [

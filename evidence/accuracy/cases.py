@@ -58,8 +58,7 @@ def read_cases(path: pathlib.Path) -> CaseFile:
         return CaseFile(
             cases=tuple(_case(row) for row in content["cases"]),
             configs={
-                name: row.get("config", {})
-                for name, row in content.get("models", {}).items()
+                name: row.get("config", {}) for name, row in content.get("models", {}).items()
             },
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -158,9 +157,7 @@ class Asked:
 
 
 @functools.lru_cache(maxsize=4096)
-def typed_model(
-    file: CaseFile, name: str, overrides: tuple[tuple[str, int], ...] = ()
-) -> str:
+def typed_model(file: CaseFile, name: str, overrides: tuple[tuple[str, int], ...] = ()) -> str:
     """A model of the file as a calculator takes it.
 
     By name where the catalog has the same shape, otherwise as a configuration.
@@ -215,8 +212,7 @@ def _shape(model: Architecture) -> tuple[Any, ...]:
     # Layers are told apart by identity: each kind once, then where it stands.
     kinds = {layer: number for number, (layer, _) in enumerate(model.runs)}
     layers = [
-        tuple(getattr(layer, field.name) for field in dataclasses.fields(layer))
-        for layer in kinds
+        tuple(getattr(layer, field.name) for field in dataclasses.fields(layer)) for layer in kinds
     ]
     places = [kinds[layer] for layer in (*model.stack, *model.encoder)]
     return (*sizes, *layers, *places)

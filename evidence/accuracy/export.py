@@ -23,8 +23,7 @@ def export_report(found: Report) -> str:
     for result in found.results:
         by_kind[result.kind].append(_dump(_case(result)))
     kinds = [
-        f'{_dump(_kind(s))[:-1]},"results":{_lines(by_kind[s.kind])}}}'
-        for s in found.summaries
+        f'{_dump(_kind(s))[:-1]},"results":{_lines(by_kind[s.kind])}}}' for s in found.summaries
     ]
     held_out = [_dump(_rounded_fields(row)) for row in found.held_out]
     return f'{{"kinds":{_lines(kinds)},"held_out":{_lines(held_out)}}}\n'

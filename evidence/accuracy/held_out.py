@@ -100,18 +100,13 @@ def held_out(kind: str, results: Iterable[Compared]) -> tuple[HeldOut, ...]:
     return tuple(f for f in found if f is not None)
 
 
-def _by(
-    kind: str, index: int, known: list[tuple[float, tuple[str, str, str]]]
-) -> HeldOut | None:
+def _by(kind: str, index: int, known: list[tuple[float, tuple[str, str, str]]]) -> HeldOut | None:
     by_group: dict[str, list[float]] = {}
     for ratio, groups in known:
         by_group.setdefault(groups[index], []).append(ratio)
     if len(by_group) < _FEWEST or "" in by_group:
         return None
-    left = {
-        name: _centered(ratios, _others(by_group, name))
-        for name, ratios in by_group.items()
-    }
+    left = {name: _centered(ratios, _others(by_group, name)) for name, ratios in by_group.items()}
     whole = [ratio for ratio, _ in known]
     return _summed(kind, GROUPS[index], left, _centered(whole, whole))
 
@@ -160,8 +155,6 @@ def _off(ratio: float) -> float:
     return abs(math.exp(-ratio) - 1)
 
 
-def _rank(
-    ordered: Sequence[float], share: float, towards: Callable[[float], int]
-) -> int:
+def _rank(ordered: Sequence[float], share: float, towards: Callable[[float], int]) -> int:
     """The place of a share of an ordered list, rounded outwards."""
     return towards(share * (len(ordered) - 1))

@@ -89,18 +89,18 @@ _RECIPES = {
     "2 weight + 2 grad + 12 optimizer (fp32 master, m, v)": _ZERO_PAPER,
     "2+2+12": _ZERO_PAPER,
     "adamw fp32 states, bf16 weights, bf16 grads (ZeRO paper)": _ZERO_PAPER,
-    "16-bit fine-tuning: bf16 weights 2 + bf16 grads 2 + fp32 Adam m,v 8, "
-    "no master copy": Recipe(2, 2, 0, 8),
+    "16-bit fine-tuning: bf16 weights 2 + bf16 grads 2 + fp32 Adam m,v 8, no master copy": Recipe(
+        2, 2, 0, 8
+    ),
     "8-bit AdamW, bf16 weights, fp32 master, bf16 grads": Recipe(2, 2, 4, 2),
     "Adafactor (no momentum, factored), bf16 weights, fp32 master, bf16 grads": (
         Recipe(2, 2, 4, 0)
     ),
     "AnyPrecision AdamW all bf16": Recipe(2, 2, 0, 4),
-    "Megatron distributed optimizer: bf16 weights 2 + fp32 main grad 4 + "
-    "(4+4+4)/dp": Recipe(2, 4, 4, 8),
-    "Muon/Lion one fp32 state, bf16 weights, fp32 master, fp32 grads": (
-        Recipe(2, 4, 4, 4)
+    "Megatron distributed optimizer: bf16 weights 2 + fp32 main grad 4 + (4+4+4)/dp": Recipe(
+        2, 4, 4, 8
     ),
+    "Muon/Lion one fp32 state, bf16 weights, fp32 master, fp32 grads": (Recipe(2, 4, 4, 4)),
     "SGD momentum fp32, bf16 weights, fp32 master, bf16 grads": Recipe(2, 2, 4, 4),
     "adamw fp32 states, bf16 weights, fp32 grads (Megatron)": Recipe(2, 4, 4, 8),
     "pure fp32 AdamW": Recipe(4, 4, 0, 8),
@@ -222,8 +222,7 @@ def _module_layer(asked: Asked) -> Formula:
 
 _LOSS = {
     "HF causal LM loss (upcast to fp32)": 4.0,
-    "peak while the loss runs: bf16 logits + fp32 copy + fp32 log-softmax "
-    "(10 B/element)": 10.0,
+    "peak while the loss runs: bf16 logits + fp32 copy + fp32 log-softmax (10 B/element)": 10.0,
 }
 
 

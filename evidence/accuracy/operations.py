@@ -47,9 +47,7 @@ _LORA = "Megatron-Bridge LoRA accounting"
 def train_flops_per_token(asked: Asked) -> Question:
     """Operations per token in a named convention."""
     model, context = asked.model(), asked.whole("seq")
-    convention = asked.word(
-        "convention", {_CAUSAL: "causal", _MEGATRON: "causal", _LORA: "lora"}
-    )
+    convention = asked.word("convention", {_CAUSAL: "causal", _MEGATRON: "causal", _LORA: "lora"})
     asked.note("method")
     if convention == "lora":
         # Two passes, for no gradient of the weights is formed; its tables count
@@ -61,9 +59,7 @@ def train_flops_per_token(asked: Asked) -> Question:
 _FULL = "model FLOPs, full (not causal-halved) attention"
 _PALM_MFU = "6N + 12 L H Q T (full attention), no recompute"
 _HARDWARE = "hardware FLOPs with selective recompute"
-_MOSAIC = (
-    "6*N + 12*L*d*s per token (full attention, N includes tied embedding and positions)"
-)
+_MOSAIC = "6*N + 12*L*d*s per token (full attention, N includes tied embedding and positions)"
 
 
 def train_mfu(asked: Asked) -> Formula:
@@ -88,9 +84,7 @@ def _flops_and_rate(asked: Asked) -> _Counted:
     """What counts, operations of a token, and tokens per second of a GPU."""
     if asked.has("model"):
         return _of_model(asked)
-    convention = asked.word(
-        "convention", {_FULL: 1, _PALM_MFU: 2, _HARDWARE: 3, _MOSAIC: 2}
-    )
+    convention = asked.word("convention", {_FULL: 1, _PALM_MFU: 2, _HARDWARE: 3, _MOSAIC: 2})
     layers, context = asked.whole("layers"), asked.whole("seq")
     if convention == 2:
         width = asked.whole("heads") * asked.whole("head_dim")

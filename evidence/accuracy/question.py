@@ -100,15 +100,11 @@ def ask(estimate: str, figure: str, factor: float = 1.0, **values: Any) -> Quest
         raise LookupError(f"there is no calculator “{estimate}”")
     fields = declared(entry.inputs)
     typed = {
-        name: word_of(fields[name], value)
-        for name, value in values.items()
-        if value is not None
+        name: word_of(fields[name], value) for name, value in values.items() if value is not None
     }
     return Question(estimate, typed, figure, factor)
 
 
-def formula(
-    function: Callable[..., Any], value: float, *, alone: bool = False
-) -> Formula:
+def formula(function: Callable[..., Any], value: float, *, alone: bool = False) -> Formula:
     """The value that `function` gave to a case."""
     return Formula(value, f"{function.__module__}.{function.__qualname__}", alone)

@@ -137,9 +137,7 @@ def gathered(results: Iterable[Result], *, refitted: bool) -> Report:
 _FITTED = (DATA / "cases-serving.json").resolve()
 
 
-def _left_out(
-    by_kind: dict[str, list[Result]], *, refitted: bool
-) -> tuple[HeldOut, ...]:
+def _left_out(by_kind: dict[str, list[Result]], *, refitted: bool) -> tuple[HeldOut, ...]:
     """Errors with the constants of other groups where these were fitted again."""
     found = recorded() if refitted else ()
     known = {left.kind for left in found}
@@ -260,8 +258,7 @@ def as_json(found: Report) -> dict[str, Any]:
     """The report as plain data for `--json`."""
     return {
         "cases": [
-            {**dataclasses.asdict(r), "inside_interval": r.inside_interval}
-            for r in found.results
+            {**dataclasses.asdict(r), "inside_interval": r.inside_interval} for r in found.results
         ],
         "kinds": {
             s.kind: {k: v for k, v in dataclasses.asdict(s).items() if k != "kind"}

@@ -44,9 +44,7 @@ def decode_tpot(asked: Asked) -> Question | Formula:
     bound = asked.word("bound", _BOUNDS)
     if bound == "exchange":
         asked.note("model")
-        sent = expert_parallel(
-            _BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES
-        )
+        sent = expert_parallel(_BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES)
         seconds = 2 * asked.whole("layers") * sent / asked.number("bandwidth_Bps")
         return formula(expert_parallel, seconds, alone=True)
     if bound == "weights":
@@ -111,9 +109,7 @@ def _decode_card(asked: Asked) -> tuple[str, int]:
     return card_id(from_catalogue), int(pods[2]) if pods else 1
 
 
-_PALM = re.compile(
-    r"palm-540b \((\d+) layers, hidden (\d+), MQA, (\d+) heads x (\d+)\)"
-)
+_PALM = re.compile(r"palm-540b \((\d+) layers, hidden (\d+), MQA, (\d+) heads x (\d+)\)")
 
 
 def _decode_model(asked: Asked) -> str:

@@ -22,9 +22,7 @@ _WEIGHTS = {
 
 def inference_memory(asked: Asked) -> Question:
     """Peak memory of plain generation over all GPUs."""
-    engine = asked.word(
-        "framework", {"HF transformers": "transformers"}, "HF transformers"
-    )
+    engine = asked.word("framework", {"HF transformers": "transformers"}, "HF transformers")
     prompt, answer = asked.whole("input_tokens"), asked.whole("output_tokens")
     return ask(
         "inference-memory",

@@ -66,9 +66,7 @@ def kv_bytes_per_token(asked: Asked) -> Question | Formula:
     asked.note("model")
     figure = "token_per_gpu" if per_gpu else "per_token"
     split = tensor if per_gpu else None
-    return ask(
-        "kv-cache", figure, model=model, cache=_cache(asked), tensor_parallel=split
-    )
+    return ask("kv-cache", figure, model=model, cache=_cache(asked), tensor_parallel=split)
 
 
 # "10 full kv4 d512": layers, their kind, KV heads and head width.

@@ -24,9 +24,7 @@ def upgrade() -> None:
         sa.Column("body", sa.Text(), nullable=False),
         sa.Column("first_seen", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_item_revision")),
-        sa.UniqueConstraint(
-            "item", "revision", name=op.f("uq_item_revision_item_revision")
-        ),
+        sa.UniqueConstraint("item", "revision", name=op.f("uq_item_revision_item_revision")),
     )
     op.create_table(
         "learner",
@@ -61,9 +59,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("digest", name=op.f("uq_device_code_digest")),
     )
     with op.batch_alter_table("device_code", schema=None) as batch_op:
-        batch_op.create_index(
-            batch_op.f("ix_device_code_learner_id"), ["learner_id"], unique=False
-        )
+        batch_op.create_index(batch_op.f("ix_device_code_learner_id"), ["learner_id"], unique=False)
 
     op.create_table(
         "item_report",
@@ -87,9 +83,7 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("item_report", schema=None) as batch_op:
         batch_op.create_index("ix_item_report_item", ["item", "at"], unique=False)
-        batch_op.create_index(
-            batch_op.f("ix_item_report_learner_id"), ["learner_id"], unique=False
-        )
+        batch_op.create_index(batch_op.f("ix_item_report_learner_id"), ["learner_id"], unique=False)
 
     op.create_table(
         "memory",
@@ -118,20 +112,12 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_memory")),
-        sa.UniqueConstraint(
-            "learner_id", "card", name=op.f("uq_memory_learner_id_card")
-        ),
+        sa.UniqueConstraint("learner_id", "card", name=op.f("uq_memory_learner_id_card")),
     )
     with op.batch_alter_table("memory", schema=None) as batch_op:
-        batch_op.create_index(
-            "ix_memory_learner_due", ["learner_id", "due_day"], unique=False
-        )
-        batch_op.create_index(
-            "ix_memory_learner_last", ["learner_id", "last_day"], unique=False
-        )
-        batch_op.create_index(
-            "ix_memory_learner_topic", ["learner_id", "topic"], unique=False
-        )
+        batch_op.create_index("ix_memory_learner_due", ["learner_id", "due_day"], unique=False)
+        batch_op.create_index("ix_memory_learner_last", ["learner_id", "last_day"], unique=False)
+        batch_op.create_index("ix_memory_learner_topic", ["learner_id", "topic"], unique=False)
 
     op.create_table(
         "note",
@@ -223,12 +209,8 @@ def upgrade() -> None:
         sa.UniqueConstraint("token", name=op.f("uq_review_token")),
     )
     with op.batch_alter_table("review", schema=None) as batch_op:
-        batch_op.create_index(
-            "ix_review_learner_card", ["learner_id", "card", "at"], unique=False
-        )
-        batch_op.create_index(
-            "ix_review_learner_id", ["learner_id", "id"], unique=False
-        )
+        batch_op.create_index("ix_review_learner_card", ["learner_id", "card", "at"], unique=False)
+        batch_op.create_index("ix_review_learner_id", ["learner_id", "id"], unique=False)
         batch_op.create_index(batch_op.f("ix_review_voids"), ["voids"], unique=False)
 
     op.create_table(
@@ -255,9 +237,7 @@ def upgrade() -> None:
         sa.UniqueConstraint("token", name=op.f("uq_sitting_token")),
     )
     with op.batch_alter_table("sitting", schema=None) as batch_op:
-        batch_op.create_index(
-            "ix_sitting_learner", ["learner_id", "started_at"], unique=False
-        )
+        batch_op.create_index("ix_sitting_learner", ["learner_id", "started_at"], unique=False)
 
     op.create_table(
         "suspension",
@@ -272,9 +252,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_suspension")),
-        sa.UniqueConstraint(
-            "learner_id", "card", name=op.f("uq_suspension_learner_id_card")
-        ),
+        sa.UniqueConstraint("learner_id", "card", name=op.f("uq_suspension_learner_id_card")),
     )
     op.create_table(
         "attempt",
@@ -314,13 +292,9 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("attempt", schema=None) as batch_op:
         batch_op.create_index("ix_attempt_item", ["item", "revision"], unique=False)
-        batch_op.create_index(
-            "ix_attempt_learner_item", ["learner_id", "item", "at"], unique=False
-        )
+        batch_op.create_index("ix_attempt_learner_item", ["learner_id", "item", "at"], unique=False)
         batch_op.create_index(batch_op.f("ix_attempt_run_id"), ["run_id"], unique=False)
-        batch_op.create_index(
-            batch_op.f("ix_attempt_sitting_id"), ["sitting_id"], unique=False
-        )
+        batch_op.create_index(batch_op.f("ix_attempt_sitting_id"), ["sitting_id"], unique=False)
 
     op.create_table(
         "sitting_answer",

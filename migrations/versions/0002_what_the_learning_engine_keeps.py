@@ -49,9 +49,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_added_card")),
-        sa.UniqueConstraint(
-            "learner_id", "card", name=op.f("uq_added_card_learner_id_card")
-        ),
+        sa.UniqueConstraint("learner_id", "card", name=op.f("uq_added_card_learner_id_card")),
     )
     op.create_table(
         "own_card",
@@ -69,9 +67,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_own_card")),
-        sa.UniqueConstraint(
-            "learner_id", "card", name=op.f("uq_own_card_learner_id_card")
-        ),
+        sa.UniqueConstraint("learner_id", "card", name=op.f("uq_own_card_learner_id_card")),
     )
     op.create_table(
         "prediction",
@@ -117,15 +113,11 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_study_day")),
-        sa.UniqueConstraint(
-            "learner_id", "day", name=op.f("uq_study_day_learner_id_day")
-        ),
+        sa.UniqueConstraint("learner_id", "day", name=op.f("uq_study_day_learner_id_day")),
     )
     with op.batch_alter_table("learner") as batch_op:
         batch_op.add_column(
-            sa.Column(
-                "calendar", sa.Boolean(), nullable=False, server_default=sa.true()
-            )
+            sa.Column("calendar", sa.Boolean(), nullable=False, server_default=sa.true())
         )
         batch_op.add_column(
             sa.Column("missed", sa.Boolean(), nullable=False, server_default=sa.true())
@@ -143,9 +135,7 @@ def downgrade() -> None:
         batch_op.drop_column("recall")
 
     with op.batch_alter_table("learner") as batch_op:
-        batch_op.add_column(
-            sa.Column("settings", sa.TEXT(), nullable=False, server_default="{}")
-        )
+        batch_op.add_column(sa.Column("settings", sa.TEXT(), nullable=False, server_default="{}"))
         batch_op.drop_column("missed")
         batch_op.drop_column("calendar")
 

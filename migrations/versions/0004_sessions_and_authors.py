@@ -43,9 +43,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_learner_session")),
         sa.UniqueConstraint("digest", name=op.f("uq_learner_session_digest")),
     )
-    op.create_index(
-        op.f("ix_learner_session_learner_id"), "learner_session", ["learner_id"]
-    )
+    op.create_index(op.f("ix_learner_session_learner_id"), "learner_session", ["learner_id"])
     _create_tables_of_authors()
     _keep_everybody()
 
@@ -100,9 +98,7 @@ def _keep_everybody() -> None:
             "created_at": born,
             "last_seen": max(born, answered, graded),
         }
-        for number, key, born, answered, graded in connection.execute(
-            sa.text(_LEARNERS)
-        )
+        for number, key, born, answered, graded in connection.execute(sa.text(_LEARNERS))
     ]
     for start in range(0, len(rows), _BATCH):
         connection.execute(sa.insert(sessions), rows[start : start + _BATCH])

@@ -23,9 +23,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_question_flag")),
-        sa.UniqueConstraint(
-            "learner_id", "item", name=op.f("uq_question_flag_learner_id_item")
-        ),
+        sa.UniqueConstraint("learner_id", "item", name=op.f("uq_question_flag_learner_id_item")),
     )
 
 

@@ -15,9 +15,7 @@ def upgrade() -> None:
             batch_op.add_column(
                 sa.Column(name, sa.Boolean(), nullable=False, server_default=sa.false())
             )
-        batch_op.add_column(
-            sa.Column("days_off", sa.String(7), nullable=False, server_default="")
-        )
+        batch_op.add_column(sa.Column("days_off", sa.String(7), nullable=False, server_default=""))
 
 
 def downgrade() -> None:

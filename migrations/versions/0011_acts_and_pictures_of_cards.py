@@ -16,25 +16,17 @@ def upgrade() -> None:
         )
         batch_op.add_column(sa.Column("until_day", sa.String(length=10), nullable=True))
     with op.batch_alter_table("learner") as batch_op:
-        batch_op.add_column(
-            sa.Column("acts", sa.Integer(), nullable=False, server_default="0")
-        )
+        batch_op.add_column(sa.Column("acts", sa.Integer(), nullable=False, server_default="0"))
     with op.batch_alter_table("memory") as batch_op:
         batch_op.add_column(
-            sa.Column(
-                "set_day", sa.String(length=10), nullable=False, server_default=""
-            )
+            sa.Column("set_day", sa.String(length=10), nullable=False, server_default="")
         )
     with op.batch_alter_table("own_card") as batch_op:
         batch_op.add_column(
             sa.Column("guid", sa.String(length=100), nullable=False, server_default="")
         )
-        batch_op.add_column(
-            sa.Column("ordinal", sa.Integer(), nullable=False, server_default="0")
-        )
-        batch_op.add_column(
-            sa.Column("tags", sa.Text(), nullable=False, server_default="")
-        )
+        batch_op.add_column(sa.Column("ordinal", sa.Integer(), nullable=False, server_default="0"))
+        batch_op.add_column(sa.Column("tags", sa.Text(), nullable=False, server_default=""))
     op.create_table(
         "own_picture",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -49,9 +41,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_own_picture")),
-        sa.UniqueConstraint(
-            "learner_id", "name", name=op.f("uq_own_picture_learner_id_name")
-        ),
+        sa.UniqueConstraint("learner_id", "name", name=op.f("uq_own_picture_learner_id_name")),
     )
 
 

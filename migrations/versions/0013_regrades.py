@@ -32,9 +32,7 @@ def upgrade() -> None:
             ondelete="CASCADE",
         ),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_regrade")),
-        sa.UniqueConstraint(
-            "attempt_id", "after", name=op.f("uq_regrade_attempt_id_after")
-        ),
+        sa.UniqueConstraint("attempt_id", "after", name=op.f("uq_regrade_attempt_id_after")),
     )
     op.create_index("ix_regrade_learner_id", "regrade", ["learner_id", "id"])
 

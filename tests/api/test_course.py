@@ -25,18 +25,14 @@ def test_a_course_says_what_it_is(client, name, library) -> None:
     assert told["exam"] == library.syllabus.exam
     assert told["version"] == library.version
     assert [t["topic"] for t in told["topics"]] == list(library.topics)
-    assert [d["weight"] for d in told["domains"]] == [
-        d.weight for d in library.syllabus.domains
-    ]
+    assert [d["weight"] for d in told["domains"]] == [d.weight for d in library.syllabus.domains]
 
 
 def test_a_page_is_told_in_markdown_and_in_html(client, name, library) -> None:
     for topic in library.topics.values():
         told = client.get(f"{BASE}/{name}/topics/{topic.slug}").json()
 
-        assert [s["title"] for s in told["sections"]] == [
-            s.title for s in topic.sections
-        ]
+        assert [s["title"] for s in told["sections"]] == [s.title for s in topic.sections]
         for section in topic.sections[1:]:
             assert f"## {section.title}" in told["markdown"]
         assert not told["markdown"].startswith("---")
@@ -149,9 +145,7 @@ def test_what_has_not_changed_is_not_sent_again(client, name) -> None:
     assert not again.content
 
 
-@pytest.mark.parametrize(
-    "address", ["/nowhere", "/{}/topics/nowhere", "/{}/cards?topic=nowhere"]
-)
+@pytest.mark.parametrize("address", ["/nowhere", "/{}/topics/nowhere", "/{}/cards?topic=nowhere"])
 def test_what_is_not_there_is_404_in_json(client, name, address) -> None:
     answer = client.get(BASE + address.format(name))
 

@@ -21,9 +21,7 @@ from tests.conftest import TINY, two_courses
 from tests.web.addresses import BESIDE_OTHERS
 
 _BIN = Path(sys.executable).parent
-_REFUSED = re.compile(
-    r"\b(AGPL|Affero|(?<!Lesser )General Public|(?<!L)GPL)", re.IGNORECASE
-)
+_REFUSED = re.compile(r"\b(AGPL|Affero|(?<!Lesser )General Public|(?<!L)GPL)", re.IGNORECASE)
 _NAMES = """[parameters]
 course = ["aid", "sizing", "none"]
 topic = ["weights", "reanimation", "none"]
@@ -117,9 +115,7 @@ def _is_answered(finding: dict[str, Any]) -> bool:
 
 
 def _licenses() -> tuple[str, bool]:
-    wanted = re.findall(
-        r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE
-    )
+    wanted = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     done = _said("pip-licenses", "--format=json", "--packages", *wanted)
     found = json.loads(done.stdout)
     wrong = [

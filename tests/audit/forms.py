@@ -78,9 +78,7 @@ IDS = (
 class Tally:
     """How many answers had which status, and what was found."""
 
-    statuses: collections.Counter[int] = dataclasses.field(
-        default_factory=collections.Counter
-    )
+    statuses: collections.Counter[int] = dataclasses.field(default_factory=collections.Counter)
     found: list[str] = dataclasses.field(default_factory=list)
 
     @property
@@ -138,9 +136,7 @@ def _send(client: TestClient, chance: random.Random, route: str, tally: Tally) -
     answer = client.post(path, headers=headers, **request)
     tally.statuses[answer.status_code] += 1
     if answer.status_code >= 500:
-        tally.found.append(
-            f"{answer.status_code} POST {path[:80]} {str(request)[:200]}"
-        )
+        tally.found.append(f"{answer.status_code} POST {path[:80]} {str(request)[:200]}")
 
 
 def _id(chance: random.Random, name: str) -> str:

@@ -80,9 +80,7 @@ class Crowd:
     rows: int = 0
 
     def join(self, count: int) -> list[int]:
-        rows = [
-            Learner(key=f"key-{self.learners + n}", created_at=0) for n in range(count)
-        ]
+        rows = [Learner(key=f"key-{self.learners + n}", created_at=0) for n in range(count)]
         self.learners += count
         self.session.add_all(rows)
         self.session.flush()
@@ -122,9 +120,7 @@ class Crowd:
         return Attempt(**{**values, **more})
 
     def worded(self, item: str, revision: str, at: int) -> None:
-        self.session.add(
-            ItemRevision(item=item, revision=revision, body="{}", first_seen=at)
-        )
+        self.session.add(ItemRevision(item=item, revision=revision, body="{}", first_seen=at))
 
     def all_answer(self, questions, learners, seed: int = 7, *, wrong_key: str = ""):
         """Learners of rising skill; at `wrong_key` the strong choose a wrong option."""

@@ -27,9 +27,7 @@ def bank(longest: bool, size: int = 60) -> list[Question]:
         right = chance.randrange(4)
         extra = right if longest else chance.randrange(4)
         options = tuple(
-            Choice(
-                str(n), _text("word " * (9 if n == extra else 4 + n % 2)), n == right
-            )
+            Choice(str(n), _text("word " * (9 if n == extra else 4 + n % 2)), n == right)
             for n in range(4)
         )
         answer = Choices("single", options)
@@ -67,11 +65,7 @@ def test_every_objective_is_counted(library: Library) -> None:
     for domain in library.syllabus.domains:
         for objective in domain.objectives:
             row = rows[objective.number]
-            named = [
-                q
-                for q in library.questions.values()
-                if objective.number in q.objectives
-            ]
+            named = [q for q in library.questions.values() if objective.number in q.objectives]
             assert row.questions == len(named) == sum(row.kinds.values())
             assert row.computed == sum(q.computed is not None for q in named)
 

@@ -94,9 +94,7 @@ def test_a_page_that_waits_for_a_reader_is_due(folder):
 
     found = reviews_due(made, min(t.reviewed for t in made.topics.values()))
 
-    assert [(d.topic, d.why) for d in found] == [
-        ("kv-cache", "waits for a second reader")
-    ]
+    assert [(d.topic, d.why) for d in found] == [("kv-cache", "waits for a second reader")]
 
 
 def test_the_bench_lists_what_is_due(client, folder):

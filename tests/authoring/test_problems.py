@@ -16,16 +16,12 @@ QUIZ = "topics/kv-cache/quiz.md"
 def break_it(folder) -> None:
     """Two right answers in a single choice."""
     quiz = folder / QUIZ
-    quiz.write_text(
-        quiz.read_text().replace("- [ ] Accuracy for speed", "- [ ]Accuracy for speed")
-    )
+    quiz.write_text(quiz.read_text().replace("- [ ] Accuracy for speed", "- [ ]Accuracy for speed"))
 
 
 def report(session, crowd, item="k-trade", words="The key is wrong.") -> int:
     (learner,) = crowd.join(1)
-    row = ItemReport(
-        learner_id=learner, token=words, item=item, revision="r", words=words, at=1
-    )
+    row = ItemReport(learner_id=learner, token=words, item=item, revision="r", words=words, at=1)
     session.add(row)
     session.commit()
     return row.id
@@ -97,9 +93,7 @@ def test_reports_are_shown_with_their_words_and_no_name(client, session, crowd):
     assert "1\u00a0open report" in html
 
 
-def test_a_settled_report_leaves_the_list_and_stays_with_its_question(
-    client, session, crowd
-):
+def test_a_settled_report_leaves_the_list_and_stays_with_its_question(client, session, crowd):
     number = report(session, crowd)
 
     answer = client.post(f"/authoring/reports/{number}/settlement")
@@ -130,9 +124,7 @@ def test_the_footer_leads_to_the_bench(client):
 
 
 def test_switched_off_there_is_no_bench(settings: Settings, clock, live_library):
-    app = create_app(
-        settings.model_copy(update={"authoring": False}), clock, live_library
-    )
+    app = create_app(settings.model_copy(update={"authoring": False}), clock, live_library)
     with visit(app) as client:
         for path in ("", "/questions", "/questions/k-trade", "/pages/weights"):
             assert client.get(f"/authoring{path}").status_code == 404

@@ -100,9 +100,7 @@ def test_hints_and_moves_work_on_the_bench(client):
     assert re.findall(r'name="(place\.\w+)"', moved)[0] == names[1]
 
 
-def test_options_have_counts_and_the_rest_of_those_who_chose_them(
-    client, crowd, library
-):
+def test_options_have_counts_and_the_rest_of_those_who_chose_them(client, crowd, library):
     crowd.all_answer(library.questions.values(), crowd.join(40))
 
     table = client.get(f"{AT}/k-trade").text.split("Mean of the rest")[1]

@@ -38,9 +38,7 @@ def test_under_fifty_answers_the_facility_has_an_interval(client, crowd, library
 
     row = rows_of(client.get("/authoring/questions?format=csv").text)["k-trade"]
 
-    low, mid, high = (
-        float(row[n]) for n in ("facility_low", "facility", "facility_high")
-    )
+    low, mid, high = (float(row[n]) for n in ("facility_low", "facility", "facility_high"))
     assert 0 <= low < mid < high <= 100
 
 
@@ -169,13 +167,9 @@ def test_a_card_that_many_forget_is_to_be_mended(client, crowd, session):
     assert "weights/cards.md:" in html
 
 
-def test_a_mock_exam_has_its_alpha_from_ten_learners_on(
-    client, crowd, library, session
-):
+def test_a_mock_exam_has_its_alpha_from_ten_learners_on(client, crowd, library, session):
     questions = list(library.questions.values())[:5]
-    paper = json.dumps(
-        [[n, q.id, q.revision, 1, "1"] for n, q in enumerate(questions, 1)]
-    )
+    paper = json.dumps([[n, q.id, q.revision, 1, "1"] for n, q in enumerate(questions, 1)])
     for skill, learner in enumerate(crowd.join(12)):
         for sitting_of_learner in range(2):
             sitting = Sitting(

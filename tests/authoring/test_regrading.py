@@ -84,9 +84,7 @@ def test_every_reader_counts_the_new_score_and_the_log_stays(
     assert "The question was edited" not in page
 
 
-def test_a_page_that_was_kept_is_made_anew(
-    app: FastAPI, rosa: TestClient, author: Author
-):
+def test_a_page_that_was_kept_is_made_anew(app: FastAPI, rosa: TestClient, author: Author):
     verdict = answer(rosa, author.key_of(ACCURACY))
     author.mends(ACCURACY)
     for _ in range(2):
@@ -226,9 +224,7 @@ def test_who_erased_everything_meanwhile_is_left_out(
 
 @given(keys=st.lists(st.sampled_from([ACCURACY, MEMORY, BANDWIDTH]), min_size=1))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_whatever_was_mended_before_the_last_key_counts(
-    app: FastAPI, library, keys: list[str]
-):
+def test_whatever_was_mended_before_the_last_key_counts(app: FastAPI, library, keys: list[str]):
     """Keys come and go; each is confirmed twice, and the last one counts."""
     wordings = {words: with_key(library.questions[ITEM], words) for words in keys}
     begun = library.questions[ITEM]
@@ -247,11 +243,7 @@ def test_whatever_was_mended_before_the_last_key_counts(
             assert confirm(db, "", regrading, 0, NOW) == (3 if changes else 0)
             again = regrading_of(db, "", wordings[words])
             assert again.reach.answers == 0
-            assert (
-                confirm(db, "", again, 0, NOW)
-                == confirm(db, "", regrading, 0, NOW)
-                == 0
-            )
+            assert confirm(db, "", again, 0, NOW) == confirm(db, "", regrading, 0, NOW) == 0
             scores = {row["raw"]: row["current_score"] for row in exported(db)}
             assert scores == {raw_of(o): o.right for o in options(wordings[words])}
         assert db.execute(select(Attempt.__table__)).all() == log
@@ -264,9 +256,7 @@ def options(question):
 
 def with_key(question, words: str):
     """The question with another key; every key has a revision, as files have it."""
-    made = tuple(
-        dataclasses.replace(o, right=o.text.plain == words) for o in options(question)
-    )
+    made = tuple(dataclasses.replace(o, right=o.text.plain == words) for o in options(question))
     if made == options(question):
         return question
     answer_part = dataclasses.replace(question.answer, options=made)
@@ -462,9 +452,7 @@ def test_the_command_says_why_an_answer_cannot_be_graded_again(
 
 
 @pytest.mark.usefixtures("environment")
-def test_the_command_names_a_question_that_is_not_there_or_not_live(
-    author: Author, capsys
-):
+def test_the_command_names_a_question_that_is_not_there_or_not_live(author: Author, capsys):
     assert main(["regrade", "none"]) == 2
     assert "there is no question “none”" in capsys.readouterr().err
     author.writes("q: k-trade\n", "q: k-trade\nstatus: draft\n")

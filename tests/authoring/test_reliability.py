@@ -52,17 +52,12 @@ def test_the_interval_covers_the_true_alpha_as_often_as_it_says() -> None:
     assert 0.93 < covered / rounds < 0.97
 
 
-def marks_of(
-    learners: int, items: int, noise: float, chance: random.Random
-) -> list[Response]:
+def marks_of(learners: int, items: int, noise: float, chance: random.Random) -> list[Response]:
     """Marks of ability plus noise, whose variance is `noise` squared."""
     rows = []
     for learner in range(learners):
         ability = chance.gauss(0, 1)
-        rows += [
-            Response(learner, f"i{n}", ability + chance.gauss(0, noise))
-            for n in range(items)
-        ]
+        rows += [Response(learner, f"i{n}", ability + chance.gauss(0, noise)) for n in range(items)]
     return rows
 
 
@@ -82,9 +77,7 @@ def test_one_item_alone_has_no_interval() -> None:
     assert alpha_interval(50, 1, 30) is None
 
 
-@given(
-    alpha=st.floats(-500, 100), learners=st.integers(2, 5000), items=st.integers(2, 200)
-)
+@given(alpha=st.floats(-500, 100), learners=st.integers(2, 5000), items=st.integers(2, 200))
 def test_any_alpha_lies_in_an_interval_that_ends_at_a_hundred(
     alpha: float, learners: int, items: int
 ) -> None:

@@ -53,9 +53,7 @@ def test_stem_and_options_matter(folder, old, new):
 
 def test_the_key_matters(library):
     question = library.questions[ITEM]
-    options = tuple(
-        dataclasses.replace(o, right=not o.right) for o in question.answer.options
-    )
+    options = tuple(dataclasses.replace(o, right=not o.right) for o in question.answer.options)
     answer = dataclasses.replace(question.answer, options=options)
 
     assert matter(dataclasses.replace(question, answer=answer)) != matter(question)

@@ -78,9 +78,7 @@ def example() -> list[Response]:
         marks = dict(zip(SLOTS, map(float, line.split()), strict=True))
         for slot in range(1, 21):
             worth = 8.0 if slot == 8 else 0.0 if slot in (5, 6, 7) else 1.0
-            responses.append(
-                Response(learner, f"{slot:02}", marks.get(slot, 0.0), worth)
-            )
+            responses.append(Response(learner, f"{slot:02}", marks.get(slot, 0.0), worth))
     return responses
 
 
@@ -113,9 +111,7 @@ def test_weights_as_they_act_add_up_to_the_whole() -> None:
 def test_alpha_is_kr20_when_marks_are_right_or_wrong() -> None:
     rows = [(1, 1, 1), (1, 1, 0), (1, 0, 0), (0, 0, 0), (1, 1, 1)]
     responses = [
-        Response(n, str(i), mark)
-        for n, row in enumerate(rows)
-        for i, mark in enumerate(row)
+        Response(n, str(i), mark) for n, row in enumerate(rows) for i, mark in enumerate(row)
     ]
     totals = [sum(row) for row in rows]
     mean = sum(totals) / 5
@@ -151,9 +147,7 @@ def an_item(*options: OptionStatistics) -> ItemStatistics:
 
 
 def test_an_option_that_the_strong_prefer_to_the_key_is_named() -> None:
-    suspect = an_item(
-        OptionStatistics("a", 20, 0.5, 0.4), OptionStatistics("b", 20, 0.5, 0.7)
-    )
+    suspect = an_item(OptionStatistics("a", 20, 0.5, 0.4), OptionStatistics("b", 20, 0.5, 0.7))
 
     assert probable_wrong_key(suspect, ["a"]) == "b"
     assert probable_wrong_key(suspect, ["b"]) is None
@@ -206,10 +200,7 @@ def skilled(learners: int) -> list[Response]:
     for place in range(learners):
         good = place >= learners / 2
         rows.append(Response(place, "x", float(good), 1.0, ("a" if good else "b",)))
-        rows += [
-            Response(place, f"i{n}", float(n * learners < place * 10))
-            for n in range(10)
-        ]
+        rows += [Response(place, f"i{n}", float(n * learners < place * 10)) for n in range(10)]
     return rows
 
 

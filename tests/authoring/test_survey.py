@@ -38,9 +38,7 @@ class Gate:
 
 
 @pytest.fixture
-def gate(
-    app: FastAPI, client, clock, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Gate]:
+def gate(app: FastAPI, client, clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     """Statistics that are not computed before the gate is opened."""
     monkeypatch.setattr("app.authoring.survey._PATIENCE", 0.01)
     gate = Gate(app.state.library)
@@ -101,9 +99,7 @@ def test_who_erased_everything_leaves_the_statistics(client, crowd, library):
     assert counts(client)["k-trade"] == "11"
 
 
-def test_an_erasure_shows_also_where_as_many_answers_took_the_numbers(
-    client, crowd, library
-):
+def test_an_erasure_shows_also_where_as_many_answers_took_the_numbers(client, crowd, library):
     one, other = library.questions["k-trade"], library.questions["w-bf16-70b"]
     learners = crowd.join(12)
     for learner in learners:
@@ -178,9 +174,7 @@ def test_those_that_were_quick_are_of_this_moment(client, crowd, library, clock)
     assert "Computed just now." in client.get("/authoring/questions").text
 
 
-def test_many_who_look_at_once_wait_for_one_computation(
-    app: FastAPI, crowd, library, read
-):
+def test_many_who_look_at_once_wait_for_one_computation(app: FastAPI, crowd, library, read):
     crowd.all_answer(library.questions.values(), crowd.join(12))
     surveyor: Surveyor = app.state.surveyors[""]
 
@@ -192,13 +186,9 @@ def test_many_who_look_at_once_wait_for_one_computation(
     assert read == [0]
 
 
-def test_the_table_is_made_once_for_what_has_not_changed(
-    client, crowd, library, monkeypatch
-):
+def test_the_table_is_made_once_for_what_has_not_changed(client, crowd, library, monkeypatch):
     made = []
-    monkeypatch.setattr(
-        survey, "rows_of", lambda *of: made.append(of) or bench.rows_of(*of)
-    )
+    monkeypatch.setattr(survey, "rows_of", lambda *of: made.append(of) or bench.rows_of(*of))
     crowd.all_answer(library.questions.values(), crowd.join(12))
     counts(client)
     client.post("/quiz/weights/w-fp32/reports", data={"words": "odd"})

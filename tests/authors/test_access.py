@@ -132,9 +132,7 @@ def test_htmx_is_told_in_a_fragment(htmx: TestClient):
     assert "headroom author link" in answer.text
 
 
-def test_a_link_shows_a_button_and_is_not_used_up_by_looking(
-    app: FastAPI, client: TestClient
-):
+def test_a_link_shows_a_button_and_is_not_used_up_by_looking(app: FastAPI, client: TestClient):
     address = link(app)
 
     for _ in range(3):  # as a mail program does that previews it
@@ -148,9 +146,7 @@ def test_a_link_shows_a_button_and_is_not_used_up_by_looking(
     assert client.get("/authoring").status_code == 200
 
 
-def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(
-    app: FastAPI, client: TestClient
-):
+def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(app: FastAPI, client: TestClient):
     lines = enter(client, token_of(link(app))).headers.get_list("set-cookie")
 
     (line,) = [line for line in lines if line.startswith(AUTHOR)]
@@ -160,17 +156,13 @@ def test_the_cookie_is_out_of_reach_of_scripts_and_other_sites(
 
 
 def test_over_tls_the_cookie_stays_on_tls(app: FastAPI):
-    with TestClient(
-        app, base_url="https://study.example", follow_redirects=False
-    ) as client:
+    with TestClient(app, base_url="https://study.example", follow_redirects=False) as client:
         lines = enter(client, token_of(link(app))).headers.get_list("set-cookie")
 
     assert all("Secure" in line for line in lines)
 
 
-def test_over_https_no_other_host_can_set_the_cookie_of_an_author(
-    app: FastAPI, author: TestClient
-):
+def test_over_https_no_other_host_can_set_the_cookie_of_an_author(app: FastAPI, author: TestClient):
     own = f"__Host-{AUTHOR}"
     with visit(app, "https://study.example") as client:
         old = author.cookies[AUTHOR]
@@ -202,9 +194,7 @@ def test_a_link_works_once(app: FastAPI, client: TestClient, rosa: TestClient):
     assert rosa.get("/authoring").status_code == 403
 
 
-def test_a_link_ends_after_fifteen_minutes(
-    app: FastAPI, client: TestClient, clock: Clock
-):
+def test_a_link_ends_after_fifteen_minutes(app: FastAPI, client: TestClient, clock: Clock):
     address = link(app)
     clock.tick(minutes=15)
 
@@ -368,10 +358,7 @@ def test_the_bench_shows_the_audit_log(author: TestClient):
 
 def test_an_author_who_asks_for_what_is_not_there_gets_404(author: TestClient):
     assert author.get("/authoring/nothing/at/all").status_code == 404
-    assert (
-        author.post("/authoring/reports/99999999999999999999/settlement").status_code
-        == 404
-    )
+    assert author.post("/authoring/reports/99999999999999999999/settlement").status_code == 404
 
 
 def test_settling_writes_down_no_learner(author: TestClient, session: Session):

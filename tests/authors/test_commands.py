@@ -114,9 +114,7 @@ def test_a_command_makes_no_database(monkeypatch, tmp_path, capsys):
 
 
 @pytest.mark.usefixtures("environment")
-def test_learners_are_listed_without_any_secret(
-    browser: TestClient, session: Session, capsys
-):
+def test_learners_are_listed_without_any_secret(browser: TestClient, session: Session, capsys):
     main(["learners", "list"])
     assert capsys.readouterr().out == "Nobody has saved anything yet.\n"
     rename(browser, "Rosa \x1b[2JMeyer")

@@ -40,9 +40,7 @@ def own_everything(session: Session) -> Callable[[TestClient, str], int]:
     """Give the learner of a browser a row in each table that can hold one."""
 
     def fill(client: TestClient, name: str) -> int:
-        client.post(
-            "/settings", data={"name": name, "minutes_a_day": "30", "retention": "90"}
-        )
+        client.post("/settings", data={"name": name, "minutes_a_day": "30", "retention": "90"})
         session.rollback()
         learner = session.exec(select(Learner).where(Learner.name == name)).one()
         rows = {"learner": learner.id}

@@ -52,9 +52,7 @@ def test_no_row_is_left_in_any_table(rosa, session, own_everything, every_table)
     assert set(count(session, learner).values()) == {0}
 
 
-def test_nothing_of_another_learner_goes(
-    rosa, milo, session, own_everything, every_table
-):
+def test_nothing_of_another_learner_goes(rosa, milo, session, own_everything, every_table):
     own_everything(rosa, "Rosa")
     his = own_everything(milo, "Milo")
 
@@ -90,9 +88,7 @@ def test_another_device_with_the_key_sees_nothing_either(
 
         assert "Rosa Meyer" not in phone.get("/settings").text
         assert "Rosa Meyer" not in phone.get("/glossary").text
-        phone.post(
-            "/settings", data={"name": "New", "minutes_a_day": "30", "retention": "90"}
-        )
+        phone.post("/settings", data={"name": "New", "minutes_a_day": "30", "retention": "90"})
         assert "Rosa Meyer" not in phone.get("/glossary").text
     session.rollback()
     assert session.scalars(select(Learner.name)).all() == ["New"]
@@ -111,9 +107,7 @@ def test_no_kept_page_of_theirs_is_left(app: FastAPI, rosa, own_everything):
 
 
 @pytest.mark.parametrize("word", ["", "yes", "erase me", "eras"])
-def test_nothing_goes_without_the_word(
-    rosa, session, own_everything, every_table, word
-):
+def test_nothing_goes_without_the_word(rosa, session, own_everything, every_table, word):
     own_everything(rosa, "Rosa")
     before = sizes(session, every_table)
 

@@ -32,11 +32,7 @@ def read_archive(content: bytes) -> dict[str, int]:
         days = json.loads(archive.read("study_day.json"))
     undone = {row["voids"] for row in reviews if row["voids"]}
     worked = {row["study_day"] for row in attempts}
-    worked |= {
-        row["study_day"]
-        for row in reviews
-        if not row["voids"] and row["id"] not in undone
-    }
+    worked |= {row["study_day"] for row in reviews if not row["voids"] and row["id"] not in undone}
     firsts = [row for row in attempts if row["first"]]
     return {
         "answers": len(attempts),
@@ -48,11 +44,7 @@ def read_archive(content: bytes) -> dict[str, int]:
         "right": sum(row["score"] == 1 for row in firsts),
         "reviews": sum(not r["voids"] and r["id"] not in undone for r in reviews),
         "cards": len(
-            {
-                row["card"]
-                for row in reviews
-                if not row["voids"] and row["id"] not in undone
-            }
+            {row["card"] for row in reviews if not row["voids"] and row["id"] not in undone}
         ),
         "sections": len(list(csv.DictReader(io.StringIO(readings)))),
         "exams": sum(row["closed_at"] is not None for row in sittings),
@@ -141,9 +133,7 @@ def test_json_and_csv_have_the_same_rows(client: TestClient):
         names = {n.split(".")[0] for n in archive.namelist() if n.endswith(".csv")}
         for name in names:
             objects = json.loads(archive.read(f"{name}.json"))
-            lines = csv.DictReader(
-                io.StringIO(archive.read(f"{name}.csv").decode("utf-8-sig"))
-            )
+            lines = csv.DictReader(io.StringIO(archive.read(f"{name}.csv").decode("utf-8-sig")))
             assert [str(o["id"]) for o in objects] == [row["id"] for row in lines]
     tables = {table.name for table in owned_tables()}
     assert names == tables - {"device_code"}
@@ -171,9 +161,7 @@ def give_pictures(session: Session, contents: list[bytes]) -> None:
     session.commit()
 
 
-def test_pictures_are_files_that_are_packed_as_they_are(
-    client: TestClient, session: Session
-):
+def test_pictures_are_files_that_are_packed_as_they_are(client: TestClient, session: Session):
     study(client)
     give_pictures(session, [b"\x89PNG one" * 100, b"\x89PNG two" * 100])
 
@@ -221,18 +209,12 @@ def test_times_can_be_read(client: TestClient):
     assert {row["at"] for row in rows} == {"2026-06-09T12:00:00.000Z"}
 
 
-def test_nothing_of_another_learner_is_in_it(
-    rosa: TestClient, milo: TestClient, own_everything
-):
+def test_nothing_of_another_learner_is_in_it(rosa: TestClient, milo: TestClient, own_everything):
     own_everything(rosa, "Rosa")
     own_everything(milo, "Milo")
 
     with zipfile.ZipFile(io.BytesIO(rosa.get("/settings/export").content)) as archive:
-        rows = {
-            n: json.loads(archive.read(n))
-            for n in archive.namelist()
-            if n[-5:] == ".json"
-        }
+        rows = {n: json.loads(archive.read(n)) for n in archive.namelist() if n[-5:] == ".json"}
 
     assert {len(r) for n, r in rows.items() if n != "about.json"} == {1}
     assert "Milo" not in json.dumps(rows)

@@ -146,9 +146,7 @@ def answered(learner: int, token: str, words: str) -> Attempt:
     )
 
 
-def erase_half(
-    app: FastAPI, path: Path, turns: int = 25
-) -> tuple[list[int], list[int]]:
+def erase_half(app: FastAPI, path: Path, turns: int = 25) -> tuple[list[int], list[int]]:
     """Erase every other learner of a crowd; who is gone, and who is left."""
     numbers = crowd(app.state.engine, turns)
     gone, left = numbers[::2], numbers[1::2]
@@ -209,9 +207,7 @@ def test_nothing_is_left_after_the_next_start(app: FastAPI, path: Path, tmp_path
     assert free_pages(again) == 0
 
 
-def test_nothing_is_left_after_the_daily_copy_nor_in_it(
-    app: FastAPI, path: Path, copies: Path
-):
+def test_nothing_is_left_after_the_daily_copy_nor_in_it(app: FastAPI, path: Path, copies: Path):
     gone, left = erase_half(app, path)
     copier = _copier(path, copies)
 
@@ -319,9 +315,7 @@ def test_an_erasure_during_the_rewriting_stays_noted(app: FastAPI, path: Path):
                 erase(app.state.engine, numbers[1])
             return done
 
-    with contextlib.closing(
-        sqlite3.connect(path, isolation_level=None, factory=Meanwhile)
-    ) as file:
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, factory=Meanwhile)) as file:
         assert erasure._vacuum(file)
 
     assert noted(path)
@@ -352,9 +346,7 @@ def erase_everything(client: TestClient) -> None:
     assert answer.status_code == 303
 
 
-def test_many_erasures_share_few_truncations(
-    app: FastAPI, monkeypatch: pytest.MonkeyPatch
-):
+def test_many_erasures_share_few_truncations(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
     done: list[Path] = []
     monkeypatch.setattr(erasure, "truncate_log", lambda path: not done.append(path))
 

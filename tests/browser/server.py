@@ -17,9 +17,7 @@ from typing import Self
 from app.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-UNLIMITED = dict.fromkeys(
-    ("rate_learners", "rate_writes", "rate_writes_browser"), "off"
-)
+UNLIMITED = dict.fromkeys(("rate_learners", "rate_writes", "rate_writes_browser"), "off")
 """For servers whose learners all come from one address, and do not pause."""
 # Importing the app and compiling its templates costs more than all else at a start, so
 # one process does it and each server is a copy of that. Others start with `headroom

@@ -144,9 +144,7 @@ def violations(page: Page, *but: str) -> list[dict[str, Any]]:
     if page.evaluate("window.axe === undefined"):
         page.evaluate(AXE.read_text())
     # Whether a finger meets a target is a rule that is off unless asked for.
-    rules = {"target-size": {"enabled": True}} | {
-        rule: {"enabled": False} for rule in but
-    }
+    rules = {"target-size": {"enabled": True}} | {rule: {"enabled": False} for rule in but}
     first, *others = THEMES
     page.emulate_media(color_scheme=first)
     found = _found(page, rules=rules)
@@ -209,9 +207,7 @@ def test_one_pale_word_among_many_alike_is_found(
     assert {found.partition(":")[0] for found in serious(reader)} == {"color-contrast"}
 
 
-def test_one_link_that_looks_like_its_text_is_found(
-    server: Server, reader: Page
-) -> None:
+def test_one_link_that_looks_like_its_text_is_found(server: Server, reader: Page) -> None:
     reader.goto(f"{server.url}/concepts/training-memory")
     reader.evaluate(
         """() => {
@@ -223,9 +219,7 @@ def test_one_link_that_looks_like_its_text_is_found(
         }"""
     )
 
-    assert {found.partition(":")[0] for found in serious(reader)} == {
-        "link-in-text-block"
-    }
+    assert {found.partition(":")[0] for found in serious(reader)} == {"link-in-text-block"}
 
 
 @pytest.mark.parametrize("path", PAGES)

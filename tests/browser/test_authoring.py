@@ -73,17 +73,13 @@ def test_every_save_is_on_the_screen_without_a_hand_on_the_browser(
         expect(page.locator("h1")).to_have_text(f"Saved {number}")
 
 
-def test_a_problem_appears_and_goes_by_itself(
-    bench: Server, folder: Path, page: Page
-) -> None:
+def test_a_problem_appears_and_goes_by_itself(bench: Server, folder: Path, page: Page) -> None:
     source = folder / "topics" / TOPIC / "concept.md"
     sound = source.read_text()
     page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
 
     source.write_text(sound.replace("title:", "titel:", 1))
-    expect(page.locator(".beside > aside")).to_contain_text(
-        "“titel” is not a key here."
-    )
+    expect(page.locator(".beside > aside")).to_contain_text("“titel” is not a key here.")
 
     source.write_text(sound)
     expect(page.locator(".beside > aside")).not_to_contain_text("titel")
@@ -104,9 +100,7 @@ def test_an_open_page_does_not_hold_up_the_end_of_the_server(
     expect(page.locator("h1")).to_have_text("Saved after a restart")
 
 
-def test_an_author_tries_a_question_without_leaving_a_trace(
-    bench: Server, page: Page
-) -> None:
+def test_an_author_tries_a_question_without_leaving_a_trace(bench: Server, page: Page) -> None:
     page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
     address = page.locator(".inst a.mono").first.get_attribute("href")
     page.goto(f"{bench.url}{address}")
@@ -122,9 +116,7 @@ def test_an_author_tries_a_question_without_leaving_a_trace(
     expect(page.locator("main")).to_contain_text("Answered, 0")
 
 
-def test_the_bench_works_without_javascript(
-    bench: Server, folder: Path, plain_page: Page
-) -> None:
+def test_the_bench_works_without_javascript(bench: Server, folder: Path, plain_page: Page) -> None:
     page = plain_page
     source = folder / "topics" / TOPIC / "concept.md"
     page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
@@ -141,9 +133,7 @@ def test_the_bench_works_without_javascript(
     expect(page.locator(".code .hit")).to_have_count(1)
 
 
-def test_an_open_page_is_closed_when_its_author_is_signed_out(
-    bench: Server, page: Page
-) -> None:
+def test_an_open_page_is_closed_when_its_author_is_signed_out(bench: Server, page: Page) -> None:
     page.goto(f"{bench.url}/authoring/pages/{TOPIC}")
 
     bench.command("author", "revoke", "all")

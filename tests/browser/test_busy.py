@@ -42,16 +42,13 @@ def refuse(page: Page, what: str, status: int) -> list[int]:
 def ratings(server: Server) -> list[int]:
     with contextlib.closing(sqlite3.connect(server.data / "headroom.db")) as db:
         rows = db.execute(
-            "SELECT rating FROM review"
-            " WHERE learner_id = (SELECT max(id) FROM learner) ORDER BY id"
+            "SELECT rating FROM review WHERE learner_id = (SELECT max(id) FROM learner) ORDER BY id"
         )
         return [rating for (rating,) in rows]
 
 
 @pytest.mark.parametrize("status", NOT_NOW)
-def test_a_grade_waits_and_is_sent_again(
-    server: Server, page: Page, status: int
-) -> None:
+def test_a_grade_waits_and_is_sent_again(server: Server, page: Page, status: int) -> None:
     by_hand(page).goto(server.url + "/flashcards")
     page.request.post(f"{server.url}/settings", form={"name": "Somebody new"})
     refused = refuse(page, "**/reviews", status)

@@ -79,9 +79,7 @@ def test_the_working_is_folded_by_its_key(sheet: Page) -> None:
     assert working.get_attribute("open") is None
 
 
-def test_without_an_answer_the_inputs_stay_and_the_page_says_so(
-    server: Server, page: Page
-) -> None:
+def test_without_an_answer_the_inputs_stay_and_the_page_says_so(server: Server, page: Page) -> None:
     sheet = by_hand(page)
     sheet.goto(server.url + PATH)
     sheet.route("**/result?**", lambda route: route.abort())
@@ -105,9 +103,7 @@ def test_everything_works_without_javascript(server: Server, plain_page: Page) -
     expect(page.get_by_label("Context", exact=True)).to_have_value("5x")
 
 
-def test_two_scenarios_are_compared_live_and_swapped_by_key(
-    server: Server, page: Page
-) -> None:
+def test_two_scenarios_are_compared_live_and_swapped_by_key(server: Server, page: Page) -> None:
     page.goto(f"{server.url}{PATH}/compare?scenarios=2")
     page.get_by_label("Weights, B").select_option("fp8")
     expect(page.locator(".out .verdict")).to_contain_text("B has more room")
@@ -117,9 +113,7 @@ def test_two_scenarios_are_compared_live_and_swapped_by_key(
     expect(page).to_have_url(re.compile(r"compare\?a\.weights=fp8$"))
 
 
-def test_a_calculator_in_a_text_answers_in_its_place(
-    server: Server, page: Page
-) -> None:
+def test_a_calculator_in_a_text_answers_in_its_place(server: Server, page: Page) -> None:
     page.goto(f"{server.url}/concepts/training-memory")
     inst = page.locator("section.inst").first
     said = inst.locator(".verdict").inner_text()
@@ -187,9 +181,7 @@ CUT = """() => [...document.querySelectorAll("select")].flatMap((select) => {
     ],
     ids=["one", "two", "three"],
 )
-def test_no_choice_is_cut(
-    server: Server, page: Page, end: str, widths: tuple[int, ...]
-) -> None:
+def test_no_choice_is_cut(server: Server, page: Page, end: str, widths: tuple[int, ...]) -> None:
     addresses = [f"/calculators/{name}{end}" for name in registry.NAMES]
     page.goto(server.url + addresses[0])
     assert page.evaluate(GATHER, addresses) == []
@@ -203,9 +195,7 @@ def test_no_choice_is_cut(
     assert cut == {}
 
 
-def test_a_comparison_has_room_for_its_values_on_a_phone(
-    server: Server, page: Page
-) -> None:
+def test_a_comparison_has_room_for_its_values_on_a_phone(server: Server, page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(f"{server.url}{PATH}/compare?concurrent=1600&b.concurrent=3200")
     value = page.get_by_label("Concurrent sequences, A")
@@ -219,9 +209,7 @@ def test_a_comparison_has_room_for_its_values_on_a_phone(
         assert box["x"] + box["width"] <= 390
 
 
-def test_a_gold_figure_leads_to_its_line_which_is_marked(
-    server: Server, plain_page: Page
-) -> None:
+def test_a_gold_figure_leads_to_its_line_which_is_marked(server: Server, plain_page: Page) -> None:
     plain_page.goto(f"{server.url}{PATH}#max_context")
     line = plain_page.locator("#max_context")
     expect(line).to_be_visible()
@@ -233,9 +221,7 @@ def test_a_gold_figure_leads_to_its_line_which_is_marked(
     assert marked.evaluate(color) != plain.evaluate(color)
 
 
-def test_ways_around_a_calculator_lead_on_with_what_was_typed(
-    page: Page, server: Server
-) -> None:
+def test_ways_around_a_calculator_lead_on_with_what_was_typed(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/calculators/training-memory")
     page.get_by_label("GPUs", exact=True).fill("64")
     compare = page.get_by_role("link", name="Compare", exact=True)

@@ -11,9 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.mark.parametrize("format_", ["A4", "Letter"])
-def test_each_domain_prints_on_one_page(
-    page: Page, server: Server, format_: str
-) -> None:
+def test_each_domain_prints_on_one_page(page: Page, server: Server, format_: str) -> None:
     for number in "123":
         page.goto(f"{server.url}/cheatsheets/{number}")
         pdf = page.pdf(format=format_)

@@ -88,9 +88,7 @@ def on_the_bench(page: Page, school: Server, course: str) -> tuple[str, str]:
     return told, sat.get_by_role("cell").first.inner_text()
 
 
-def test_two_people_study_two_courses(
-    school: Server, browser: Browser, page: Page
-) -> None:
+def test_two_people_study_two_courses(school: Server, browser: Browser, page: Page) -> None:
     contexts = [browser.new_context() for _ in PEOPLE]
     ada, ben = visitors = [context.new_page() for context in contexts]
     for name, visitor in zip(PEOPLE, visitors, strict=True):

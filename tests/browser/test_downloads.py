@@ -58,9 +58,7 @@ def test_a_file_is_saved_and_a_refusal_is_shown(page: Page, server: Server):
 def taking(server: Server, cookies: httpx.Cookies) -> Iterator[None]:
     """A download that has begun; the one before is perhaps still being put away."""
     while True:
-        with httpx.stream(
-            "GET", f"{server.url}/settings/export", cookies=cookies
-        ) as answer:
+        with httpx.stream("GET", f"{server.url}/settings/export", cookies=cookies) as answer:
             if answer.status_code == 200:
                 yield
                 return

@@ -114,9 +114,7 @@ def test_a_kept_copy_counts_what_this_browser_knows(server: Server, page: Page) 
     expect(page.get_by_text("answered 2", exact=True)).to_be_visible()
     expect(page.get_by_text("open 6", exact=True)).to_be_visible()
     expect(page.get_by_text("flagged 1", exact=True)).to_be_visible()
-    expect(
-        page.get_by_label(f"{others[0]}, kept in this browser, flagged")
-    ).to_be_visible()
+    expect(page.get_by_label(f"{others[0]}, kept in this browser, flagged")).to_be_visible()
     expect(page.locator("#pace")).to_be_hidden()
     expect(page.locator("#saved")).to_have_text("Kept in this browser")
 

@@ -32,9 +32,7 @@ def test_keys_lead_to_the_parts_of_the_app(page: Page, server: Server) -> None:
     expect(page.get_by_role("dialog", name="Keyboard map")).to_be_visible()
 
 
-def test_the_first_tab_shows_a_small_link_to_the_content(
-    page: Page, server: Server
-) -> None:
+def test_the_first_tab_shows_a_small_link_to_the_content(page: Page, server: Server) -> None:
     page.goto(server.url)
 
     page.keyboard.press("Tab")
@@ -127,9 +125,7 @@ def test_without_an_answer_the_inputs_stay_and_the_question_is_asked_again(
     expect(block.locator(".verdict")).not_to_have_text(before)
 
 
-def test_a_server_that_is_busy_is_heard_and_the_answer_stays(
-    page: Page, server: Server
-) -> None:
+def test_a_server_that_is_busy_is_heard_and_the_answer_stays(page: Page, server: Server) -> None:
     page.goto(f"{server.url}/concepts/training-memory")
     asked = page.locator("#q-tm-page-seven")
     page.route(
@@ -205,9 +201,7 @@ def test_what_is_pressed_is_not_printed(page: Page, server: Server) -> None:
     assert page.locator(".btn, .btns, .top").filter(visible=True).count() == 0
 
 
-def test_on_a_low_screen_nothing_stands_in_front_of_the_text(
-    server: Server, page: Page
-) -> None:
+def test_on_a_low_screen_nothing_stands_in_front_of_the_text(server: Server, page: Page) -> None:
     page.set_viewport_size({"width": 320, "height": 256})  # 1280 by 1024 at 400 %
     page.goto(f"{server.url}/concepts/training-versus-inference")
     page.evaluate("scrollTo(0, 800)")

@@ -41,8 +41,7 @@ def reviews(server: Server) -> list[int]:
     """The ratings in the log of the newest learner; 0 undoes one."""
     with contextlib.closing(sqlite3.connect(server.data / "headroom.db")) as db:
         rows = db.execute(
-            "SELECT rating FROM review"
-            " WHERE learner_id = (SELECT max(id) FROM learner) ORDER BY id"
+            "SELECT rating FROM review WHERE learner_id = (SELECT max(id) FROM learner) ORDER BY id"
         )
         return [rating for (rating,) in rows]
 
@@ -55,9 +54,7 @@ def keys_of_templates() -> list[str]:
 
 
 @pytest.mark.parametrize("key", keys_of_templates())
-def test_every_element_with_a_key_is_pressed_once(
-    server: Server, page: Page, key: str
-) -> None:
+def test_every_element_with_a_key_is_pressed_once(server: Server, page: Page, key: str) -> None:
     page.goto(server.url + "/settings")
     page.evaluate(
         """(key) => {
@@ -108,9 +105,7 @@ def test_a_held_grade_and_a_held_undo_count_once(server: Server, page: Page) -> 
     assert reviews(server) == [3, 3, 0]
 
 
-def test_a_held_grade_on_the_desk_without_a_network_counts_once(
-    server: Server, page: Page
-) -> None:
+def test_a_held_grade_on_the_desk_without_a_network_counts_once(server: Server, page: Page) -> None:
     page.goto(server.url + "/flashcards/offline")
     hold(page, " ")
     expect(page.locator("#grades")).to_be_visible()
@@ -135,9 +130,7 @@ def test_held_keys_in_a_mock_exam_go_one_question_on_and_flag_once(
     assert page.url.endswith("/questions/1")
 
 
-def test_enter_held_in_a_field_answers_and_does_not_go_on(
-    server: Server, page: Page
-) -> None:
+def test_enter_held_in_a_field_answers_and_does_not_go_on(server: Server, page: Page) -> None:
     page.goto(server.url + "/quiz")
     page.get_by_role("button", name=re.compile("^Start")).first.click()
     page.wait_for_url("**/quiz/runs/*/*")
@@ -167,6 +160,4 @@ def test_a_held_letter_is_still_typed(server: Server, page: Page) -> None:
     hold(page, "j")
     hold(page, " ")
 
-    expect(page.get_by_label("Name", exact=True)).to_have_value(
-        "j" * REPEATS + " " * REPEATS
-    )
+    expect(page.get_by_label("Name", exact=True)).to_have_value("j" * REPEATS + " " * REPEATS)

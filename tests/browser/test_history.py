@@ -63,9 +63,7 @@ def test_back_leads_to_the_next_card(server: Server, context: BrowserContext) ->
     assert len({card for card, _ in log(server)}) == 2
 
 
-def test_without_javascript_back_grades_nothing_twice(
-    server: Server, browser: Browser
-) -> None:
+def test_without_javascript_back_grades_nothing_twice(server: Server, browser: Browser) -> None:
     plain = browser.new_context(java_script_enabled=False)
     page = plain.new_page()
     page.goto(server.url + "/flashcards")
@@ -90,9 +88,7 @@ def test_without_javascript_back_grades_nothing_twice(
     plain.close()
 
 
-def test_two_tabs_with_one_card_grade_it_once(
-    server: Server, context: BrowserContext
-) -> None:
+def test_two_tabs_with_one_card_grade_it_once(server: Server, context: BrowserContext) -> None:
     one, two = context.new_page(), context.new_page()
     for page in (one, two):
         page.goto(server.url + "/flashcards")

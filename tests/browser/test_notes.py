@@ -9,9 +9,7 @@ pytestmark = pytest.mark.browser
 PAGE = "/concepts/training-memory/notes"
 
 
-def test_keeping_one_note_leaves_the_others_as_typed(
-    page: Page, server: Server
-) -> None:
+def test_keeping_one_note_leaves_the_others_as_typed(page: Page, server: Server) -> None:
     page.goto(server.url + PAGE)
     notes = page.locator("section.note")
     notes.nth(1).get_by_role("textbox").fill("Half a thought")

@@ -107,9 +107,7 @@ def near(found: list[tuple[str, int, int]], given: list[tuple[str, int, int]]) -
     )
 
 
-def test_pages_and_forms_without_the_server(
-    server: Server, device: BrowserContext
-) -> None:
+def test_pages_and_forms_without_the_server(server: Server, device: BrowserContext) -> None:
     page, form, desk = (device.new_page() for _ in range(3))
     page.goto(server.url + CONCEPT)
     heading = page.get_by_role("heading", level=1).inner_text()
@@ -139,14 +137,10 @@ def test_pages_and_forms_without_the_server(
     what_was_typed_is_there_and_can_be_sent(form)
 
 
-def what_was_visited_can_be_read_and_says_that_it_is_a_copy(
-    page: Page, heading: str
-) -> None:
+def what_was_visited_can_be_read_and_says_that_it_is_a_copy(page: Page, heading: str) -> None:
     expect(page.get_by_role("heading", level=1)).to_have_text(heading)
     expect(page.locator("#kept")).to_have_text(
-        re.compile(
-            r"Kept copy of \w+ \d+ at \d+:\d\d\s[AP]M\. The server does not answer\."
-        )
+        re.compile(r"Kept copy of \w+ \d+ at \d+:\d\d\s[AP]M\. The server does not answer\.")
     )
 
 
@@ -203,9 +197,7 @@ def test_a_server_that_dies_at_every_answer_gets_each_grade_once(
     page.goto(server.url + DESK)
     # Each grade arrives, but its answer is lost on the way back.
     lost = []
-    page.route(
-        "**/reviews", lambda route: (lost.append(route.fetch().status), route.abort())
-    )
+    page.route("**/reviews", lambda route: (lost.append(route.fetch().status), route.abort()))
 
     given = [grade(page, "3")]
     told(page, "1 grade waits")
@@ -272,9 +264,7 @@ def test_a_grade_that_is_refused_stays_on_show_with_the_reason(
     expect(page.locator("#outbox")).to_be_empty()
 
 
-def test_the_desk_goes_on_without_the_server(
-    server: Server, device: BrowserContext
-) -> None:
+def test_the_desk_goes_on_without_the_server(server: Server, device: BrowserContext) -> None:
     page = by_hand(device.new_page())
     page.goto(f"{server.url}/flashcards")
     front = page.locator(".ask").inner_text()
@@ -342,9 +332,7 @@ def test_somebody_else_at_this_browser_sees_nothing_of_it(
     expect(page.get_by_role("heading", level=1)).to_have_text(UNREACHABLE)
 
 
-def test_without_javascript_the_cards_are_a_list(
-    server: Server, plain_page: Page
-) -> None:
+def test_without_javascript_the_cards_are_a_list(server: Server, plain_page: Page) -> None:
     plain_page.goto(server.url + DESK)
 
     expect(plain_page.get_by_text("To grade them you need JavaScript")).to_be_visible()
@@ -364,9 +352,7 @@ def sit(page: Page, server: Server) -> str:
     return page.url.rpartition("/questions/")[0]
 
 
-def test_a_mock_exam_goes_on_without_a_network(
-    server: Server, device: BrowserContext
-) -> None:
+def test_a_mock_exam_goes_on_without_a_network(server: Server, device: BrowserContext) -> None:
     page = device.new_page()
     sitting = sit(page, server)
     device.set_offline(True)

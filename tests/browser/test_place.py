@@ -22,17 +22,13 @@ def faults(page: Page) -> list[str]:
 
 
 def point_at(page: Page, key: str) -> None:
-    page.locator(
-        f"svg:visible [data-region='{key}'] .hit"
-    ).first.scroll_into_view_if_needed()
+    page.locator(f"svg:visible [data-region='{key}'] .hit").first.scroll_into_view_if_needed()
     box = page.locator(f"svg:visible [data-region='{key}'] .hit").bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
 
-def test_a_part_is_chosen_by_pointing_by_key_and_from_the_list(
-    page: Page, server: Server
-) -> None:
+def test_a_part_is_chosen_by_pointing_by_key_and_from_the_list(page: Page, server: Server) -> None:
     page.goto(f"{server.url}{QUESTION}")
     expect(page.locator(".opts input")).to_have_count(6)
 

@@ -12,9 +12,7 @@ from tests.browser.test_access import serious
 pytestmark = pytest.mark.browser
 
 
-def test_the_plan_is_accessible_and_as_wide_as_the_screen(
-    server: Server, page: Page
-) -> None:
+def test_the_plan_is_accessible_and_as_wide_as_the_screen(server: Server, page: Page) -> None:
     set_exam(page, server, 30)
     page.goto(f"{server.url}/plan")
 

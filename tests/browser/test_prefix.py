@@ -95,9 +95,7 @@ def test_an_evening_below_a_prefix(page: Page, site: str) -> None:
     # A setting, with a redirect and a cookie.
     page.goto(site + "/settings")
     page.get_by_label("Colors").select_option("dark")
-    page.get_by_label("Colors").locator("xpath=ancestor::form").locator(
-        "button"
-    ).click()
+    page.get_by_label("Colors").locator("xpath=ancestor::form").locator("button").click()
     expect(page).to_have_url(re.compile(re.escape(site) + "/settings"))
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 

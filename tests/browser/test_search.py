@@ -11,9 +11,7 @@ from tests.browser.server import Server
 pytestmark = pytest.mark.browser
 
 
-def test_it_is_one_key_away_and_answers_while_one_types(
-    page: Page, server: Server
-) -> None:
+def test_it_is_one_key_away_and_answers_while_one_types(page: Page, server: Server) -> None:
     page.goto(server.url + "/course")
     page.keyboard.press("/")
     field = page.get_by_role("searchbox")
@@ -50,9 +48,7 @@ def test_a_slip_is_mended_without_javascript(plain_page: Page, server: Server) -
     said = plain_page.get_by_role("main").get_by_role("status")
     expect(said).to_contain_text("Nothing was found for “kv cahce”")
     said.get_by_role("link", name="kv cache").click()
-    plain_page.wait_for_url(
-        lambda url: urllib.parse.unquote_plus(url).endswith("?q=kv cache")
-    )
+    plain_page.wait_for_url(lambda url: urllib.parse.unquote_plus(url).endswith("?q=kv cache"))
 
 
 def test_the_header_fits_on_the_smallest_screen(page: Page, server: Server) -> None:

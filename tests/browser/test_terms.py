@@ -27,9 +27,7 @@ def test_a_tap_opens_the_term_in_place(browser: Browser, server: Server) -> None
     context.close()
 
 
-def test_without_javascript_it_leads_to_its_anchor(
-    plain_page: Page, server: Server
-) -> None:
+def test_without_javascript_it_leads_to_its_anchor(plain_page: Page, server: Server) -> None:
     plain_page.goto(server.url + PAGE)
     plain_page.locator(TERM).first.click()
 

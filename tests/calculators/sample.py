@@ -26,18 +26,10 @@ _FORMATS = (("fp16", "FP16"), ("int4", "INT4"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SampleInputs:
-    model: str = ask(
-        "llama-3.1-8b", "Model", kind="model", group="Model", topic="weights"
-    )
-    weights: str = ask(
-        "fp16", "Weights", kind="choice", choices=_FORMATS, group="Model"
-    )
-    gpu: str = ask(
-        "h100-sxm5-80", "GPU", kind="gpu", group="Hardware", count_field="gpus"
-    )
-    gpus: int = ask(
-        8, "GPUs", kind="count", unit="GPU", minimum=1, maximum=1024, group="Hardware"
-    )
+    model: str = ask("llama-3.1-8b", "Model", kind="model", group="Model", topic="weights")
+    weights: str = ask("fp16", "Weights", kind="choice", choices=_FORMATS, group="Model")
+    gpu: str = ask("h100-sxm5-80", "GPU", kind="gpu", group="Hardware", count_field="gpus")
+    gpus: int = ask(8, "GPUs", kind="count", unit="GPU", minimum=1, maximum=1024, group="Hardware")
     overhead: float = ask(
         4e9,
         "Overhead",
@@ -49,13 +41,9 @@ class SampleInputs:
         term="kv-cache",
         group="Hardware",
     )
-    context: int = ask(
-        8192, "Context", kind="count", unit="token", minimum=1, maximum=10_000_000
-    )
+    context: int = ask(8192, "Context", kind="count", unit="token", minimum=1, maximum=10_000_000)
     paged: bool = ask(True, "Paged cache", kind="flag")
-    note: str = ask(
-        "", "Configuration", kind="text", maximum=10_000, advanced=True, group="More"
-    )
+    note: str = ask("", "Configuration", kind="text", maximum=10_000, advanced=True, group="More")
 
 
 def compute(inputs: SampleInputs) -> Estimate:
@@ -105,9 +93,7 @@ def compute(inputs: SampleInputs) -> Estimate:
                 per_gpu,
                 primary=True,
             ),
-            Figure(
-                Output("free", "Free per GPU", "B", better="more"), capacity - per_gpu
-            ),
+            Figure(Output("free", "Free per GPU", "B", better="more"), capacity - per_gpu),
             Figure(
                 Output("rate", "Tokens a second", "token/s", better="more"),
                 1000.0,
@@ -130,9 +116,7 @@ def compute(inputs: SampleInputs) -> Estimate:
             ),
         ),
         pictures=(bar, chart, timeline),
-        tables=(
-            Table("Choices", ("GPU", "Free"), (("H100", (5e9, "B")), ("=x", "no"))),
-        ),
+        tables=(Table("Choices", ("GPU", "Free"), (("H100", (5e9, "B")), ("=x", "no"))),),
         notes=("Overhead is assumed.",),
         changes=(Change("gpus", "GPUs", str(inputs.gpus), "1", "it does not fit"),),
     )

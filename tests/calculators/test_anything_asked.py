@@ -30,9 +30,7 @@ def test_anything_asked_of_a_calculator_is_answered_or_refused(client, name):
     @settings(suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(FORMS), st.dictionaries(names, WORDS, max_size=4))
     def ask(form, typed):
-        answer = client.get(
-            f"/calculators/{name}{form}", params=typed, follow_redirects=True
-        )
+        answer = client.get(f"/calculators/{name}{form}", params=typed, follow_redirects=True)
         assert answer.status_code in {200, 422}, (form, typed)
         assert "<i>raw" not in answer.text
 

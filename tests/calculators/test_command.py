@@ -81,9 +81,7 @@ def test_help_comes_from_the_declarations(run):
     status, out, _ = run("sample", "--help")
     assert status == 0
     assert "--overhead" in out
-    assert (
-        "What the engine takes for itself. Takes 0 GB to 1,000 GB. Otherwise 4." in out
-    )
+    assert "What the engine takes for itself. Takes 0 GB to 1,000 GB. Otherwise 4." in out
 
 
 def test_the_list_names_every_estimate(run):

@@ -58,9 +58,7 @@ def test_scenarios_are_swapped_added_and_dropped():
 
 
 def test_the_one_that_fits_is_named_first():
-    scenarios = answered(
-        a={"gpus": "1", "context": "1M"}, b={"gpus": "8", "context": "1M"}
-    )
+    scenarios = answered(a={"gpus": "1", "context": "1M"}, b={"gpus": "8", "context": "1M"})
     assert compare(ENTRY, scenarios).lead == "B fits, A does not."
 
 
@@ -86,9 +84,7 @@ def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
 
 def test_of_two_that_fit_the_one_with_more_room_is_named():
     lead = compare(ENTRY, answered(a={}, b={"gpus": "4"})).lead
-    assert lead.replace("\u00a0", " ") == (
-        "A has more room: 73.9 GB free, against 71.7 GB in B."
-    )
+    assert lead.replace("\u00a0", " ") == ("A has more room: 73.9 GB free, against 71.7 GB in B.")
 
 
 def test_equal_scenarios_have_no_difference():
@@ -178,6 +174,4 @@ def test_without_a_limit_the_leading_figure_is_told():
     entry = registry.find("kv-cache")
     sides = {"a": {"context": "8192"}, "b": {"context": "16384"}}
     lead = compare(entry, answer_all(entry, sides)).lead
-    assert lead.replace("\u00a0", " ") == (
-        "All sequences: 2.7 GB with A, 5.4 GB with B."
-    )
+    assert lead.replace("\u00a0", " ") == ("All sequences: 2.7 GB with A, 5.4 GB with B.")

@@ -129,8 +129,7 @@ def test_fields_point_to_pages_and_terms_that_the_course_has(templates):
 
 def test_ids_are_unique_on_a_page_with_two_instruments(templates):
     html = "".join(
-        html_of(templates, instrument(ENTRY, {"gpus": "4"}, block=True, id=f"c{i}"))
-        for i in (1, 2)
+        html_of(templates, instrument(ENTRY, {"gpus": "4"}, block=True, id=f"c{i}")) for i in (1, 2)
     )
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))

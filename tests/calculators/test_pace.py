@@ -69,9 +69,7 @@ def test_a_search_is_never_answered_on_the_event_loop() -> None:
     pace = Pace(clock)
 
     async def run() -> bool:
-        return await pace.run("x", threading.get_ident, is_search=True) == (
-            threading.get_ident()
-        )
+        return await pace.run("x", threading.get_ident, is_search=True) == (threading.get_ident())
 
     assert not any(outcome(run()) for _ in range(3))
 

@@ -100,9 +100,7 @@ def test_the_second_part_of_a_color_has_a_letter_and_a_key_of_its_own():
 @pytest.mark.parametrize("name", NAMES)
 def test_compare_opens_with_a_difference(client, name):
     page = client.get(f"/calculators/{name}").text
-    link = unescape(
-        re.search(r'href="(/calculators/[\w-]+/compare[^"]*)"[^>]*>Compare', page)[1]
-    )
+    link = unescape(re.search(r'href="(/calculators/[\w-]+/compare[^"]*)"[^>]*>Compare', page)[1])
     opened = client.get(link)
 
     assert opened.status_code == 200
@@ -127,8 +125,7 @@ def test_a_text_shows_what_matters_first_and_folds_nothing(client):
 def test_a_share_of_a_link_names_the_link_beside_its_likely_range(client):
     address = "/calculators/collectives/reading?gpus="
     inside, across = (
-        unescape(client.get(f"{address}{n}").text).replace("\u00a0", " ")
-        for n in (8, 64)
+        unescape(client.get(f"{address}{n}").text).replace("\u00a0", " ") for n in (8, 64)
     )
 
     assert "Of the 450 GB/s of NVLink 4 with NVSwitch." in inside

@@ -7,9 +7,7 @@ from app.db.tables import Memory
 from app.web.clock import milliseconds
 
 
-def known_card(
-    learner_id: int, card: str, last: dt.date, due: dt.date, **more: Any
-) -> Memory:
+def known_card(learner_id: int, card: str, last: dt.date, due: dt.date, **more: Any) -> Memory:
     """The memory of a card of the page on weights, answered `last`, asked on `due`."""
     values = {
         "learner_id": learner_id,

@@ -24,13 +24,9 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
     connection.execute(delete(MEMORY).where(MEMORY.c.learner_id == learner_id))
     aside = set(suspended(db, learner_id))
     graded = connection.execute(
-        select(*LOGGED)
-        .where(LOG.c.learner_id == learner_id)
-        .order_by(LOG.c.card, *IN_TIME)
+        select(*LOGGED).where(LOG.c.learner_id == learner_id).order_by(LOG.c.card, *IN_TIME)
     )
-    log = {
-        card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)
-    }
+    log = {card: list(group) for card, group in itertools.groupby(graded, lambda r: r.card)}
     added = beginnings(db, learner_id)
     for card in {**log, **dict.fromkeys(aside), **added}:
         rows = log.get(card, [])

@@ -198,9 +198,7 @@ ACTIONS = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
-def test_the_sums_are_those_that_the_logs_would_give(
-    engine: Engine, library: Library, actions
-):
+def test_the_sums_are_those_that_the_logs_would_give(engine: Engine, library: Library, actions):
     with Session(engine) as db:
         life = Life(db, library)
         for what, card, rating, wait in actions:
@@ -212,18 +210,12 @@ def test_the_sums_are_those_that_the_logs_would_give(
             else:
                 getattr(life, what)()
         db.flush()
-        kept = {
-            day: (sums(row), row.expected) for day, row in days(db, life.id).items()
-        }
+        kept = {day: (sums(row), row.expected) for day, row in days(db, life.id).items()}
 
         rebuild_days(db, life.id)
 
-        made = {
-            day: (sums(row), row.expected) for day, row in days(db, life.id).items()
-        }
-        assert {d: s for d, (s, _) in kept.items()} == {
-            d: s for d, (s, _) in made.items()
-        }
+        made = {day: (sums(row), row.expected) for day, row in days(db, life.id).items()}
+        assert {d: s for d, (s, _) in kept.items()} == {d: s for d, (s, _) in made.items()}
         assert {d: e for d, (_, e) in kept.items()} == pytest.approx(
             {d: e for d, (_, e) in made.items()}, abs=1e-9
         )

@@ -60,9 +60,7 @@ def test_the_notes_of_the_course_are_said(client: TestClient):
 def test_the_list_asks_three_things(app, rosa: TestClient):
     rosa.post("/concepts/weights/readings")
     asked: list[str] = []
-    event.listen(
-        app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
-    )
+    event.listen(app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2]))
 
     rosa.get("/course")
 

@@ -42,9 +42,7 @@ def show(folder: Path, name: str) -> None:
 
 
 @pytest.fixture
-def visit(
-    folder: Path, settings: Settings, clock
-) -> Callable[[str], tuple[int, str, bytes]]:
+def visit(folder: Path, settings: Settings, clock) -> Callable[[str], tuple[int, str, bytes]]:
     app = create_app(settings, clock, LiveLibrary(folder))
     client = TestClient(app)
 
@@ -126,9 +124,7 @@ def test_a_picture_that_comes_later_is_seen(folder: Path):
     live = LiveLibrary(folder)
     assert any(p.code == "E61" for p in live.current().problems)
 
-    (folder / "topics" / "weights" / "img" / "later.png").write_bytes(
-        PICTURES["board.png"]
-    )
+    (folder / "topics" / "weights" / "img" / "later.png").write_bytes(PICTURES["board.png"])
 
     assert not any(p.code == "E61" for p in live.current().problems)
 
@@ -143,8 +139,6 @@ def test_a_drawing_in_a_folder_of_its_own_is_part_of_the_page(folder: Path):
 
     library = LiveLibrary(folder).current()
 
-    seen = "".join(
-        getattr(p, "html", "") for p in library.topics["weights"].sections[-1].pieces
-    )
+    seen = "".join(getattr(p, "html", "") for p in library.topics["weights"].sections[-1].pieces)
     assert '<svg class="g dia' in seen
     assert 'id="fig-img-host-1-wide-title"' in seen

@@ -7,9 +7,7 @@ from fastapi.testclient import TestClient
 from app.content.live.library import Library
 
 
-def test_every_term_stands_once_under_its_own_address(
-    client: TestClient, library: Library
-):
+def test_every_term_stands_once_under_its_own_address(client: TestClient, library: Library):
     page = client.get("/glossary").text
 
     assert library.glossary
@@ -18,9 +16,7 @@ def test_every_term_stands_once_under_its_own_address(
         assert term.name in page
 
 
-def test_every_source_is_listed_with_the_day_it_was_read(
-    client: TestClient, library: Library
-):
+def test_every_source_is_listed_with_the_day_it_was_read(client: TestClient, library: Library):
     page = client.get("/sources").text
 
     for source in library.sources.values():

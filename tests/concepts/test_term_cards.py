@@ -32,9 +32,7 @@ def test_a_term_made_a_card_is_asked_today(
     assert f'href="/glossary#{anchor}"' in html
 
 
-def test_the_glossary_says_which_terms_are_cards(
-    client: TestClient, library: Library
-) -> None:
+def test_the_glossary_says_which_terms_are_cards(client: TestClient, library: Library) -> None:
     assert "In your cards" not in client.get("/glossary?cards=1").text
     choose(client, a_term(library), "yes")
 
@@ -104,12 +102,8 @@ def test_the_glossary_of_a_stranger_is_kept_until_they_add_a_term(
     assert client.get("/glossary?cards=1", headers=tag).status_code == 200
 
 
-def test_a_page_leads_from_its_terms_to_their_cards(
-    client: TestClient, library: Library
-) -> None:
-    slug, anchor = next(
-        (t.slug, t.terms[0]) for t in library.topics.values() if t.terms
-    )
+def test_a_page_leads_from_its_terms_to_their_cards(client: TestClient, library: Library) -> None:
+    slug, anchor = next((t.slug, t.terms[0]) for t in library.topics.values() if t.terms)
 
     html = client.get(f"/concepts/{slug}").text
 

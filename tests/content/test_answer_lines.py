@@ -32,9 +32,7 @@ BEGINNINGS = (
 
 def quiz(*lines: str, comment: str = "") -> ParsedFile:
     text = "\n".join(lines)
-    return parse(
-        f"{FRONT}### How wide is FP32?\n<!-- q: w\n{comment}-->\n\n{text}\n", QUIZ
-    )
+    return parse(f"{FRONT}### How wide is FP32?\n<!-- q: w\n{comment}-->\n\n{text}\n", QUIZ)
 
 
 def errors(read: ParsedFile) -> list[tuple[str, int]]:
@@ -157,9 +155,7 @@ def test_a_table_without_its_line_keeps_the_item_out_and_says_so() -> None:
 
 
 def test_a_card_may_hold_a_list_of_boxes() -> None:
-    card = (
-        "### Before the start\n<!-- q: c\ntype: card\n-->\n\n– [ ] Look\n• [ ] Think\n"
-    )
+    card = "### Before the start\n<!-- q: c\ntype: card\n-->\n\n– [ ] Look\n• [ ] Think\n"
     read = parse(f"{FRONT}{card}", "topics/case/cards.md")
 
     assert errors(read) == []

@@ -117,15 +117,11 @@ def changed(draw: st.DrawFn) -> tuple[str, bytes]:
     source = TINY / path
     content = source.read_bytes() if source.is_file() else LOCK
     for _ in range(draw(st.integers(1, 4))):
-        first, second = sorted(
-            draw(st.lists(st.integers(0, len(content)), min_size=2, max_size=2))
-        )
+        first, second = sorted(draw(st.lists(st.integers(0, len(content)), min_size=2, max_size=2)))
         new: Sequence[bytes] = (
             content[:first] + draw(st.sampled_from(HOSTILE)) + content[first:],
             content[:first] + content[second:],
-            content[:second]
-            + content[first:second] * draw(st.integers(1, 9))
-            + content[second:],
+            content[:second] + content[first:second] * draw(st.integers(1, 9)) + content[second:],
             content[:first] + draw(st.sampled_from(HOSTILE)) + content[second:],
             content[:first] + draw(st.binary(max_size=20)) + content[second:],
         )
@@ -164,8 +160,6 @@ def test_what_is_said_of_hostile_bytes_can_be_kept(workplace: Workplace) -> None
     for nth, piece in enumerate(HOSTILE):
         in_turn = [alike[nth % len(alike)] for alike in READERS]
         for path in in_turn if FACTOR == 1 else PATHS:
-            library = served(
-                workplace, path, (workplace[0] / path).read_bytes() + piece
-            )
+            library = served(workplace, path, (workplace[0] / path).read_bytes() + piece)
             assert_sound(library, path)
             assert json.dumps([p.message for p in library.problems])

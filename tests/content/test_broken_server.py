@@ -60,9 +60,7 @@ def test_a_hostile_value_stops_no_page_of_a_running_server(
     served.get("/")
     damage(course, name)
 
-    assert {page: served.get(page).status_code for page in PAGES} == dict.fromkeys(
-        PAGES, 200
-    )
+    assert {page: served.get(page).status_code for page in PAGES} == dict.fromkeys(PAGES, 200)
     assert served.get("/quiz/weights/w-grow").status_code == 200
     assert served.get("/quiz/weights/hostile").status_code == 404
 

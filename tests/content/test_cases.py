@@ -39,9 +39,7 @@ def put_back(sound: dict[Path, bytes | None], folder: Path) -> None:
         if path not in sound:
             path.rmdir() if path.is_dir() else path.unlink()
     for path, content in sound.items():
-        if content is not None and not (
-            path.is_file() and path.read_bytes() == content
-        ):
+        if content is not None and not (path.is_file() and path.read_bytes() == content):
             path.write_bytes(content)
 
 

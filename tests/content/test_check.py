@@ -27,9 +27,7 @@ def course(tmp_path: Path) -> Path:
 
 def test_text_names_place_code_message_and_remedy() -> None:
     assert write([ONE]) == (
-        "topics/a/quiz.md:3:7 E24 A box, malformed: 50%.\n"
-        "    Mend it.\n"
-        "1 error, 0 warnings."
+        "topics/a/quiz.md:3:7 E24 A box, malformed: 50%.\n    Mend it.\n1 error, 0 warnings."
     )
 
 
@@ -53,8 +51,7 @@ def test_json_is_a_list_of_objects() -> None:
 
 def test_annotations_escape_what_the_code_host_would_read() -> None:
     assert write([ONE], "github") == (
-        "::error file=topics/a/quiz.md,line=3,col=7,title=E24::"
-        "A box, malformed: 50%25. Mend it."
+        "::error file=topics/a/quiz.md,line=3,col=7,title=E24::A box, malformed: 50%25. Mend it."
     )
 
 
@@ -142,9 +139,7 @@ def test_an_item_of_a_copied_topic_is_asked_where_its_original_stands(
 
 
 @pytest.mark.parametrize("comment", ["<!-- q: w-grow\n", "<!-- Q: w-grow -->\n"])
-def test_fix_writes_no_second_id_beside_a_broken_comment(
-    course: Path, comment: str
-) -> None:
+def test_fix_writes_no_second_id_beside_a_broken_comment(course: Path, comment: str) -> None:
     check(course, fix=True, today=DAY)
     quiz = course / "topics/weights/quiz.md"
     text = quiz.read_text()
@@ -225,8 +220,7 @@ def test_items_that_are_gone_together_are_told_together(course: Path) -> None:
 
     assert gone.code == "E06"
     assert gone.message == (
-        "6 items are gone and were not retired: "
-        "“w-bf16-70b”, “w-computed”, “w-fp32” and 3 more."
+        "6 items are gone and were not retired: “w-bf16-70b”, “w-computed”, “w-fp32” and 3 more."
     )
     assert "If a file was deleted or renamed, bring it back" in gone.hint
     assert missing.message.startswith("“Weights in memory” has no quiz.md")

@@ -83,9 +83,7 @@ accept: [%s]
         ("per_gpu <= lambda", ["E45"]),
     ],
 )
-def test_conditions_are_checked_when_they_are_written(
-    accept: str, codes: list[str]
-) -> None:
+def test_conditions_are_checked_when_they_are_written(accept: str, codes: list[str]) -> None:
     reading = parse(DESIGN % accept, "topics/case/quiz.md")
 
     assert [p.code for p in reading.problems] == codes

@@ -25,12 +25,8 @@ def change(file: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("status", ["draft", "review"])
-def test_a_question_that_is_not_live_is_nowhere_but_on_the_bench(
-    course: Path, status: str
-) -> None:
-    change(
-        course / "topics/weights/quiz.md", "q: w-grow", f"q: w-grow\nstatus: {status}"
-    )
+def test_a_question_that_is_not_live_is_nowhere_but_on_the_bench(course: Path, status: str) -> None:
+    change(course / "topics/weights/quiz.md", "q: w-grow", f"q: w-grow\nstatus: {status}")
 
     made = load(course)
 
@@ -104,12 +100,8 @@ def test_drafts_that_would_serve_an_objective_or_fill_an_exam_are_named(
         "Objective 2.1 has no page and no questions and no cards that learners see."
     )
     assert finish == f"Drafts would count: {every}. {FINISH}"
-    assert unfilled == (
-        "The exam asks 2 questions of domain 2, the course has 0 that are live."
-    )
-    assert count == (
-        f"Drafts would count: 1 of {at}/concept.md, 7 of {at}/quiz.md. {FINISH}"
-    )
+    assert unfilled == ("The exam asks 2 questions of domain 2, the course has 0 that are live.")
+    assert count == (f"Drafts would count: 1 of {at}/concept.md, 7 of {at}/quiz.md. {FINISH}")
 
 
 def test_cards_and_questions_of_a_live_page_that_are_drafts_are_named(
@@ -141,9 +133,7 @@ def test_what_drafts_do_not_hold_is_asked_for_beside_them(course: Path) -> None:
     )
 
     assert told(course, "W73")[0][1].startswith("Drafts would count: topics/kv-cache/")
-    assert told(course, "E71")[0][1].endswith(
-        "Write 32 more beside them, or ask fewer."
-    )
+    assert told(course, "E71")[0][1].endswith("Write 32 more beside them, or ask fewer.")
 
 
 def test_a_live_page_that_leads_to_a_draft_is_told(course: Path) -> None:
@@ -162,7 +152,5 @@ def test_an_unknown_status_is_a_draft_and_told(course: Path) -> None:
 
     found = check(course, today=DAY)
 
-    assert [(p.code, p.hint) for p in found] == [
-        ("E13", "Write status: draft, review or live.")
-    ]
+    assert [(p.code, p.hint) for p in found] == [("E13", "Write status: draft, review or live.")]
     assert "w-grow" not in load(course).questions

@@ -66,9 +66,7 @@ def test_patch_makes_the_same_of_the_difference(unfinished: Path) -> None:
     copy = Path(shutil.copytree(unfinished, unfinished.parent / "copy"))
     fix_folder(unfinished, DAY)
 
-    subprocess.run(
-        ["patch", "-p1", "-s"], input=f"{shown}\n", cwd=copy, text=True, check=True
-    )
+    subprocess.run(["patch", "-p1", "-s"], input=f"{shown}\n", cwd=copy, text=True, check=True)
 
     for name in ("ids.lock", "topics/weights/quiz.md", "topics/weights/concept.md"):
         assert (copy / name).read_bytes() == (unfinished / name).read_bytes()
@@ -98,9 +96,7 @@ def test_the_command_prints_the_difference(
     assert not (course / "ids.lock").exists()
 
 
-def test_programs_get_the_problems_alone(
-    course: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_programs_get_the_problems_alone(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(course), "--fix", "--format", "json"]) == 0
 
     said = capsys.readouterr()
@@ -108,9 +104,7 @@ def test_programs_get_the_problems_alone(
     assert "+++ b/ids.lock" in said.err
 
 
-def test_a_dry_run_of_nothing_is_refused(
-    course: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_of_nothing_is_refused(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(course), "--dry-run"]) == 2
     assert "say --fix as well" in capsys.readouterr().err
 
@@ -208,9 +202,7 @@ def test_a_list_of_ids_of_before_is_read_as_it_was(course: Path) -> None:
     check(course, fix=True, today=DAY)
     lock = course / "ids.lock"
     lines = lock.read_text().split("\n")
-    lock.write_text(
-        "\n".join(x if x[:1] == "#" else " ".join(x.split()[:6]) for x in lines)
-    )
+    lock.write_text("\n".join(x if x[:1] == "#" else " ".join(x.split()[:6]) for x in lines))
     rekeyed(course)
 
     assert check(course, today=DAY + dt.timedelta(days=9)) == []

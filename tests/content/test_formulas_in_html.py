@@ -9,8 +9,7 @@ def test_a_formula_in_a_line_becomes_mathml() -> None:
     shown = in_html(r"Twice \(2 \cdot n\).")
 
     assert shown == (
-        'Twice <math display="inline"><mrow><mn>2</mn><mo>·</mo><mi>n</mi></mrow>'
-        "</math>."
+        'Twice <math display="inline"><mrow><mn>2</mn><mo>·</mo><mi>n</mi></mrow></math>.'
     )
 
 

@@ -57,16 +57,13 @@ ITEMS = {
     "a constant of 400 digits": computed(right="9" * 400),
     "a list nested 5,000 deep": computed(n="\n" + "  " + "- " * 5_000 + "1"),
     "brackets nested deep": computed(n="[" * 150 + "1" + "]" * 150),
-    "keys nested deep": computed(
-        n="\n" + "".join(" " * (at + 4) + "a:\n" for at in range(150))
-    ),
+    "keys nested deep": computed(n="\n" + "".join(" " * (at + 4) + "a:\n" for at in range(150))),
     "a range from minus to plus infinity": computed(n=f"-{'9' * 400}..{'9' * 400}"),
     "whole numbers that grow without end": computed(
         n="[99999999]\nlet:".removesuffix("\nlet:"),
         right="n*n*n*n*n*n*n*n*n\n"
         + "".join(
-            f"  s{at}: {'*'.join([f's{at - 1}' if at else 'right'] * 60)}\n"
-            for at in range(9)
+            f"  s{at}: {'*'.join([f's{at - 1}' if at else 'right'] * 60)}\n" for at in range(9)
         ),
     ),
     "a range whose unit makes it endless": item("numeric", "- [x] `1e300 YB`"),
@@ -90,9 +87,7 @@ ITEMS = {
     "a bar of infinite length": item(
         "single", "```figure bar\nrows:\n  a: 1e308\n  b: 9e307 KiB\n```"
     ),
-    "a bar times infinity": item(
-        "single", f"```figure bar\nrows:\n  a: {'9' * 400} x 3\n```"
-    ),
+    "a bar times infinity": item("single", f"```figure bar\nrows:\n  a: {'9' * 400} x 3\n```"),
     "a bar below zero": item("single", "```figure bar\nlimit: -5\nrows:\n  a: -1\n```"),
     "a bar of almost nothing": item("single", "```figure bar\nrows:\n  a: 1e-320\n```"),
     "a figure of 400 digits": item(
@@ -206,9 +201,7 @@ def test_a_folder_whose_name_is_no_text_is_named(course: Path) -> None:
 
     found = check(course)
 
-    assert [(p.code, p.path) for p in found] == [
-        ("E00", "topics/\N{REPLACEMENT CHARACTER}")
-    ]
+    assert [(p.code, p.path) for p in found] == [("E00", "topics/\N{REPLACEMENT CHARACTER}")]
     assert set(load(course).topics) == {"weights", "kv-cache"}
 
 
@@ -229,9 +222,7 @@ def test_a_number_that_is_none_can_be_shown(value: float) -> None:
         assert show(value, spec) in {"infinity", "\N{MINUS SIGN}infinity", "no number"}
 
 
-@pytest.mark.parametrize(
-    "text", ["1e300 YB", "1 ± 1e300 YB", "5 .. 1e300 YB", "1" * 999]
-)
+@pytest.mark.parametrize("text", ["1e300 YB", "1 ± 1e300 YB", "5 .. 1e300 YB", "1" * 999])
 def test_a_range_without_an_end_is_refused(text: str) -> None:
     with pytest.raises(BadRange):
         read_range(text)
@@ -261,9 +252,7 @@ def test_a_file_that_asks_too_much_of_its_reader_is_named(path: str) -> None:
 
 
 def test_what_stands_before_the_limit_is_served() -> None:
-    figures = "".join(
-        f"[1 GB](calc:nothing?n={number}#weights)\n\n" for number in range(4_100)
-    )
+    figures = "".join(f"[1 GB](calc:nothing?n={number}#weights)\n\n" for number in range(4_100))
     text = f"{FRONT}{SOUND}\n### Too much?\n<!-- q: much\ntype: card -->\n\n{figures}"
 
     reading = parse(text, QUIZ)

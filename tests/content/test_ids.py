@@ -72,9 +72,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("where", PLACES)
-def test_an_edited_copy_gets_an_id_of_its_own_wherever_it_stands(
-    course: Path, where: str
-) -> None:
+def test_an_edited_copy_gets_an_id_of_its_own_wherever_it_stands(course: Path, where: str) -> None:
     original = item(course, "w-bf16-70b")
     copy = original.replace("How much memory do", "How much room do")
     copy = copy.replace("[x] About 140", "[ ] About 140\n  > No.\n- [x] Some 142")
@@ -163,10 +161,7 @@ def test_a_slip_that_takes_the_id_of_another_item_changes_no_history(
         "“w-grow” stands here with the words of “w-smaller”.",
     )
     assert told.hint.startswith("Write q: w-smaller; or")
-    assert (
-        "### Which of these make"
-        in (course / QUIZ).read_text().split("\n")[told.line - 1]
-    )
+    assert "### Which of these make" in (course / QUIZ).read_text().split("\n")[told.line - 1]
     assert load(course).questions["w-grow"].type == "true-false"
 
     edit(course, "q: w-grow\n", "q: w-smaller\n")
@@ -324,9 +319,7 @@ def test_an_item_may_have_a_new_id_once_the_old_one_is_retired(course: Path) -> 
     edit(course, "q: w-smaller\n", "q: w-shrink\n")
     lock = course / "ids.lock"
     old = line_of(course, "w-smaller")
-    lock.write_text(
-        lock.read_text().replace(old, old.replace(" - ", " 2026-11-21 ", 1))
-    )
+    lock.write_text(lock.read_text().replace(old, old.replace(" - ", " 2026-11-21 ", 1)))
 
     assert errors(check(course, fix=True, today=DAY)) == []
 
@@ -365,9 +358,7 @@ def test_ids_that_the_list_does_not_have_are_named(course: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_ids_are_written_into_files_of_every_kind(
-    course: Path, ending: str, mark: str
-) -> None:
+def test_ids_are_written_into_files_of_every_kind(course: Path, ending: str, mark: str) -> None:
     quiz = course / OTHER
     new = "### Is it so?\n\n- [x] True\n- [ ] False\n  > No.\n\n"
     old = quiz.read_text().split("---\n", 2)[2]
@@ -376,9 +367,7 @@ def test_ids_are_written_into_files_of_every_kind(
     fix_folder(course, DAY)
 
     written = quiz.read_bytes().decode()
-    assert written.startswith(
-        f"{mark}### Is it so?{ending}<!-- q: is-it-so -->{ending}"
-    )
+    assert written.startswith(f"{mark}### Is it so?{ending}<!-- q: is-it-so -->{ending}")
     assert written.replace(f"<!-- q: is-it-so -->{ending}", "") == (
         mark + (new + old).replace("\n", ending)
     )
@@ -426,9 +415,7 @@ COMMENTS = {
 
 
 @pytest.mark.parametrize("how", [c for c in COMMENTS if c != "no space"])
-def test_the_id_of_a_copy_is_found_however_it_is_written(
-    course: Path, how: str
-) -> None:
+def test_the_id_of_a_copy_is_found_however_it_is_written(course: Path, how: str) -> None:
     copy = item(course, "w-grow").replace("<!-- q: w-grow\n", COMMENTS[how])
     copy = copy.replace("### ", "### What does q: w-grow mean? ")
     put(course, copy, above="w-bf16-70b")
@@ -455,10 +442,7 @@ def test_a_fix_that_was_cut_off_between_two_files_is_finished_by_the_next(
     assert errors(check(course, today=DAY)) == []
     ids = re.findall(
         r"q: (w-grow.*)",
-        "".join(
-            (course / path).read_text()
-            for path in (OTHER, "topics/weights/cards.md", QUIZ)
-        ),
+        "".join((course / path).read_text() for path in (OTHER, "topics/weights/cards.md", QUIZ)),
     )
     assert sorted(ids) == ["w-grow", "w-grow-2", "w-grow-3", "w-grow-4"]
     assert load(course).questions["w-grow"].place.path == QUIZ
@@ -486,9 +470,7 @@ def test_lines_of_before_are_read_and_completed(course: Path) -> None:
     }
     for entry in read_lock(Manuscript("ids.lock", new)):
         full = facts[entry.id].full_sketch
-        lines.append(
-            dataclasses.replace(entry, sketch=full, heading="", body="", path="")
-        )
+        lines.append(dataclasses.replace(entry, sketch=full, heading="", body="", path=""))
     lock.write_text(write_lock(lines))
 
     assert check(course, today=DAY) == []

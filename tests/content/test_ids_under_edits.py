@@ -214,9 +214,7 @@ class Author:
             mark = _MARK.search(heading.lower())
             if mark is None:
                 return item
-            words = self.chance.choice(
-                ["What of {}?", "Say what {} is", "Of {}, what is so?"]
-            )
+            words = self.chance.choice(["What of {}?", "Say what {} is", "Of {}, what is so?"])
             return f"### {words.format(mark[0])}\n{rest}"
 
         self._edit(rename)
@@ -344,10 +342,7 @@ class Author:
             other = self._reworded(item)
             if self.chance.random() < 0.3:
                 other = re.sub(r"q: ([a-z0-9-]+)", r"q: \1-new", other, count=1)
-            return (
-                f"<<<<<<< HEAD\n{item.rstrip()}\n=======\n{other.rstrip()}\n"
-                ">>>>>>> theirs\n\n"
-            )
+            return f"<<<<<<< HEAD\n{item.rstrip()}\n=======\n{other.rstrip()}\n>>>>>>> theirs\n\n"
 
         self._edit(conflict)
 
@@ -473,8 +468,7 @@ class Author:
             same = [
                 fact
                 for fact in facts
-                if (fact.id, fact.heading, fact.body)
-                == (entry.id, entry.heading, entry.body)
+                if (fact.id, fact.heading, fact.body) == (entry.id, entry.heading, entry.body)
             ]
             if len(same) == 1:
                 heading = file.read_text().split("\n")[same[0].line - 1]

@@ -19,11 +19,7 @@ TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"
 PAGE = "topics/weights/concept.md"
 SYLLABUS = "syllabus.toml"
-PATHS = [
-    str(f.relative_to(TINY))
-    for f in sorted(TINY.rglob("*"))
-    if f.suffix and f.is_file()
-]
+PATHS = [str(f.relative_to(TINY)) for f in sorted(TINY.rglob("*")) if f.suffix and f.is_file()]
 BROKEN = {
     "half of it is missing": b"---\ntitle: Weights\nobjec",
     "it is empty": b"\n",
@@ -116,9 +112,7 @@ def test_a_mended_file_is_served_as_it_is(course: Path, data: Path) -> None:
     assert "large" in after.questions["w-bf16-70b"].stem.plain
 
 
-def test_without_a_good_version_what_is_sound_is_served(
-    course: Path, data: Path
-) -> None:
+def test_without_a_good_version_what_is_sound_is_served(course: Path, data: Path) -> None:
     text = (course / QUIZ).read_text(encoding="utf-8")
     broken = text.replace("- [x] About 140 GB", "- [ ] About 140 GB")
     (course / QUIZ).write_text(broken, encoding="utf-8")
@@ -154,9 +148,7 @@ def test_a_course_whose_disk_is_missing_loses_no_copy(course: Path, data: Path) 
     assert set(start(course, data).current().topics) == {"weights", "kv-cache"}
 
 
-def test_courses_do_not_share_their_copies(
-    course: Path, data: Path, tmp_path: Path
-) -> None:
+def test_courses_do_not_share_their_copies(course: Path, data: Path, tmp_path: Path) -> None:
     start(course, data).current()
     other = Path(shutil.copytree(TINY, tmp_path / "other"))
     (other / "syllabus.toml").write_bytes(b"\xff")
@@ -223,9 +215,7 @@ def test_a_copy_takes_the_place_of_whatever_stands_there(
     assert not [r for r in caplog.records if "cannot be kept" in r.getMessage()]
 
 
-def test_a_copy_that_another_process_dropped_is_written_again(
-    course: Path, data: Path
-) -> None:
+def test_a_copy_that_another_process_dropped_is_written_again(course: Path, data: Path) -> None:
     live = start(course, data)
     live.current()
     [kept] = (data / "last-good").iterdir()
@@ -250,9 +240,7 @@ def test_half_written_copies_of_the_dead_go_and_those_of_the_living_stay(
 
         start(course, data).current()
 
-        assert {n for n in copies(data) if "/." in n} == {
-            "topics/weights/.quiz.md.4567"
-        }
+        assert {n for n in copies(data) if "/." in n} == {"topics/weights/.quiz.md.4567"}
     start(course, data).current()
     assert not list(kept.rglob(".*"))
 
@@ -277,9 +265,7 @@ def test_processes_that_write_at_once_and_one_that_is_killed_leave_whole_copies(
 
     def begin(turns: int, word: str) -> subprocess.Popen[str]:
         words = [sys.executable, "-c", _WRITER, str(folder), str(turns), word]
-        return subprocess.Popen(
-            words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
+        return subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     one, other, killed = begin(60, "one"), begin(60, "two"), begin(100_000, "six")
     assert killed.stdout

@@ -124,8 +124,7 @@ def test_a_new_topic_appears_and_a_deleted_one_goes(live: LiveLibrary) -> None:
 def test_threads_see_one_state(live: LiveLibrary) -> None:
     seen: list[str] = []
     threads = [
-        threading.Thread(target=lambda: seen.append(live.current().version))
-        for _ in range(8)
+        threading.Thread(target=lambda: seen.append(live.current().version)) for _ in range(8)
     ]
     for thread in threads:
         thread.start()
@@ -158,9 +157,7 @@ def test_a_damaged_cache_is_read_anew(course: Path, tmp_path: Path) -> None:
     assert load(course, tmp_path / "cache") == cold
 
 
-def test_a_cache_that_cannot_be_written_is_no_misfortune(
-    course: Path, tmp_path: Path
-) -> None:
+def test_a_cache_that_cannot_be_written_is_no_misfortune(course: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file, not a folder")
 
     assert load(course, tmp_path / "cache") == load(course)

@@ -133,14 +133,10 @@ def test_a_list_without_a_tick_stays() -> None:
     assert "- [ ] Four bytes" in prose_of(page)
 
 
-@pytest.mark.parametrize(
-    "link", ["[x](https://example.org)", "[x][1]\n\n[1]: https://example.org"]
-)
+@pytest.mark.parametrize("link", ["[x](https://example.org)", "[x][1]\n\n[1]: https://example.org"])
 @pytest.mark.parametrize("sign", ["", "- "])
 def test_a_link_is_no_tick(sign: str, link: str) -> None:
-    page = parse(
-        PAGE.replace("Words before.", f"{sign}{link}"), "topics/widths/concept.md"
-    )
+    page = parse(PAGE.replace("Words before.", f"{sign}{link}"), "topics/widths/concept.md")
 
     assert 'href="https://example.org">x</a>' in html_of(page)
     assert {p.code for p in page.problems} == {"E16"}  # the page names no source
@@ -152,9 +148,7 @@ TASKS = ("- [x] Buy flour\n- [ ] Buy salt\n", "1. [x] Buy flour\n", "* [x] Buy f
 @pytest.mark.parametrize("tasks", TASKS)
 @pytest.mark.parametrize("heading", ["## Before you bake\n\n", "### Flour\n\n", ""])
 def test_a_list_of_tasks_on_a_page_stays_one(heading: str, tasks: str) -> None:
-    page = PAGE.replace(
-        "Words before.", f"Words before.\n\n{heading}{tasks}\nAnd so on."
-    )
+    page = PAGE.replace("Words before.", f"Words before.\n\n{heading}{tasks}\nAnd so on.")
     read = parse(page, "topics/widths/concept.md")
 
     assert "Buy flour" in html_of(read)

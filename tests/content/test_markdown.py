@@ -38,9 +38,7 @@ def codes(body: str) -> list[str]:
 
 
 def test_sections_are_numbered_and_hold_no_heading_of_their_own() -> None:
-    topic = page(
-        "Before.\n\n## First thing\n\nText.\n\n### Detail\n\n## First thing\n\nX.\n"
-    )
+    topic = page("Before.\n\n## First thing\n\nText.\n\n### Detail\n\n## First thing\n\nX.\n")
 
     assert [(s.number, s.anchor, s.title) for s in topic.sections] == [
         (0, "", ""),
@@ -52,9 +50,7 @@ def test_sections_are_numbered_and_hold_no_heading_of_their_own() -> None:
 
 
 def test_a_figure_leads_to_its_calculator_and_stays_on_one_line() -> None:
-    found = html(
-        "It takes [140 GB](calc:inference-memory?model=70B&weights=bf16#weights)."
-    )
+    found = html("It takes [140 GB](calc:inference-memory?model=70B&weights=bf16#weights).")
 
     assert (
         '<a class="num" href="/calculators/inference-memory?'
@@ -72,9 +68,7 @@ def test_a_datum_of_the_catalogue_leads_to_its_line_on_the_page_of_the_part() ->
 
 
 def test_the_working_stands_beside_the_paragraph_of_a_figure() -> None:
-    found = html(
-        "It keeps [131 kB](calc:kv-cache?model=llama-3.1-8b#per_token).\n\nMore."
-    )
+    found = html("It keeps [131 kB](calc:kv-cache?model=llama-3.1-8b#per_token).\n\nMore.")
 
     paragraph, aside, more = re.split(r"(?=<aside)|(?<=</aside>)", found)
     assert paragraph.startswith("<p>It keeps")
@@ -153,9 +147,7 @@ def test_alerts_have_fixed_meanings_on_a_page() -> None:
 def test_a_table_scrolls_and_names_its_rows() -> None:
     found = html("| Part | GB |\n|---|--:|\n| KV | 1 |\n| **Total** | 1 |\n")
 
-    assert found.startswith(
-        '<div class="scroll" role="region" tabindex="0" aria-label="'
-    )
+    assert found.startswith('<div class="scroll" role="region" tabindex="0" aria-label="')
     assert '<table class="t">' in found
     assert '<th scope="col" class="n">GB</th>' in found
     assert '<th scope="row">KV</th>\n<td class="n">1</td>' in found
@@ -177,12 +169,8 @@ def test_footnotes_are_numbered_by_mention_and_end_in_the_sources() -> None:
 
 
 def test_the_first_mention_of_a_term_is_linked_and_no_other() -> None:
-    topic = page(
-        "The KV cache, `KV cache`.\n\n## KV cache\n\nKV caches and the TTFT.\n"
-    )
-    found = html(
-        "The KV cache, `KV cache`.\n\n## KV cache\n\nKV caches and the TTFT.\n"
-    )
+    topic = page("The KV cache, `KV cache`.\n\n## KV cache\n\nKV caches and the TTFT.\n")
+    found = html("The KV cache, `KV cache`.\n\n## KV cache\n\nKV caches and the TTFT.\n")
 
     assert found.count('class="term"') == 2
     assert '<a class="term" href="/glossary#kv-cache">KV cache</a>, <code>' in found
@@ -235,9 +223,7 @@ def test_prices_are_not_math() -> None:
 def test_code_is_colored_by_classes() -> None:
     found = html("```python\nx = 1  # <b>\n```\n")
 
-    assert (
-        '<pre class="hl" role="region" tabindex="0" aria-label="Code, python">' in found
-    )
+    assert '<pre class="hl" role="region" tabindex="0" aria-label="Code, python">' in found
     assert '<span class="hl-' in found
     assert "&lt;b&gt;" in found
     assert "style=" not in found
@@ -245,14 +231,11 @@ def test_code_is_colored_by_classes() -> None:
 
 def test_a_calculator_block_stands_by_itself_in_the_text() -> None:
     section = page(
-        "Before.\n\n```calculator kv-cache\nmodel: llama-3.1-8b\ncontext: 8k\n```\n\n"
-        "After.\n"
+        "Before.\n\n```calculator kv-cache\nmodel: llama-3.1-8b\ncontext: 8k\n```\n\nAfter.\n"
     ).sections[0]
 
     before, calculator, after = section.pieces
-    assert calculator == Calculator(
-        "kv-cache", {"model": "llama-3.1-8b", "context": "8k"}
-    )
+    assert calculator == Calculator("kv-cache", {"model": "llama-3.1-8b", "context": "8k"})
     assert (before, after) == (Html("<p>Before.</p>"), Html("<p>After.</p>"))
 
 
@@ -344,9 +327,7 @@ def test_links_between_files_become_addresses_of_the_app(
 
 
 def test_a_link_elsewhere_is_kept() -> None:
-    assert '<a href="https://example.org/a?b&amp;c">x</a>' in html(
-        "[x](https://example.org/a?b&c)"
-    )
+    assert '<a href="https://example.org/a?b&amp;c">x</a>' in html("[x](https://example.org/a?b&c)")
 
 
 def test_a_card_in_the_text_can_be_turned_over() -> None:

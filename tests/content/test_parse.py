@@ -80,9 +80,7 @@ def test_no_text_makes_the_parser_raise(path: str, text: str) -> None:
 
 
 @given(st.sampled_from(PATHS[:4]), st.lists(st.sampled_from(SNIPPETS), max_size=14))
-def test_no_mix_of_markdown_raises_or_lets_script_through(
-    path: str, pieces: list[str]
-) -> None:
+def test_no_mix_of_markdown_raises_or_lets_script_through(path: str, pieces: list[str]) -> None:
     reading = parse(FRONT + "\n".join(pieces), path)
 
     for tag in re.findall(r"<[^>]*>", html_of(reading)):
@@ -109,9 +107,7 @@ def test_a_broken_item_is_left_out_and_its_neighbors_stay() -> None:
     good = "### Is {} so?\n<!-- q: {} -->\n\n- [x] True\n- [ ] False\n  > No.\n\n"
     bad = "### Which?\n<!-- q: bad\ntype: single\n-->\n\n- [ ] one\n- [ ] two\n\n"
 
-    reading = parse(
-        FRONT + good.format("this", "one") + bad + good.format("that", "two"), QUIZ
-    )
+    reading = parse(FRONT + good.format("this", "one") + bad + good.format("that", "two"), QUIZ)
 
     assert [q.id for q in reading.questions] == ["one", "two"]
     assert {p.item for p in reading.problems if p.severity == "error"} == {"bad"}
@@ -213,9 +209,7 @@ def test_a_numeric_answer_is_a_range_in_base_units(subtests: pytest.Subtests) ->
 
 
 def test_order_keeps_steps_and_distractors_apart() -> None:
-    body = (
-        "### Order\n<!-- q: o\ntype: order\n-->\n\n1. a\n2. b\n   > because\n3. c\n\n"
-    )
+    body = "### Order\n<!-- q: o\ntype: order\n-->\n\n1. a\n2. b\n   > because\n3. c\n\n"
     body += "- [ ] never\n  > No.\n"
 
     answer = read(body).questions[0].answer
@@ -275,8 +269,6 @@ def test_a_reversed_card_has_a_sibling() -> None:
 
 
 def test_yaml_words_stay_words() -> None:
-    body = (
-        "### Which?\n<!-- q: w\ntags: [no, 1.10, on]\n-->\n\n- [x] True\n- [ ] False\n"
-    )
+    body = "### Which?\n<!-- q: w\ntags: [no, 1.10, on]\n-->\n\n- [x] True\n- [ ] False\n"
 
     assert read(body).questions[0].tags == ("no", "1.10", "on")

@@ -105,10 +105,7 @@ def large_course(folder: Path) -> Path:
         (folder / name).write_text((TINY / name).read_text())
     weights = (TINY / "topics/weights/quiz.md").read_text()
     cache = (TINY / "topics/kv-cache/quiz.md").read_text().partition("---\n\n")[2]
-    pages = [
-        (TINY / "topics" / t / "concept.md").read_text()
-        for t in ("weights", "kv-cache")
-    ]
+    pages = [(TINY / "topics" / t / "concept.md").read_text() for t in ("weights", "kv-cache")]
     for number in range(60):
         topic = folder / "topics" / f"topic-{number}"
         topic.mkdir(parents=True)

@@ -16,9 +16,7 @@ PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 640, 480)
 
 
 def jpeg(*segments: tuple[int, bytes]) -> bytes:
-    parts = (
-        struct.pack(">BBH", 0xFF, mark, len(body) + 2) + body for mark, body in segments
-    )
+    parts = (struct.pack(">BBH", 0xFF, mark, len(body) + 2) + body for mark, body in segments)
     return b"\xff\xd8" + b"".join(parts)
 
 
@@ -55,9 +53,7 @@ def test_a_size_is_told_as_a_browser_shows_it(subtests: pytest.Subtests) -> None
         (b"RIFF\0\0\0\0WEBPVP8X" + bytes(8) + b"\x7f\x02\0\xdf\x01\0", (640, 480)),
         (b"RIFF\0\0\0\0WEBPVP8 " + bytes(10) + b"\x80\x02\xe0\x01", (640, 480)),
         (
-            b"RIFF\0\0\0\0WEBPVP8L"
-            + bytes(5)
-            + (639 | 479 << 14).to_bytes(4, "little"),
+            b"RIFF\0\0\0\0WEBPVP8L" + bytes(5) + (639 | 479 << 14).to_bytes(4, "little"),
             (640, 480),
         ),
         (avif(SMALL, LARGE), (640, 480)),

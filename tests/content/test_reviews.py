@@ -101,9 +101,7 @@ def reviews(course: Path, *, fix: bool = False) -> list[str]:
 
 
 @pytest.mark.parametrize(("item", "old", "new"), CHANGES.values(), ids=CHANGES)
-def test_another_key_asks_for_a_review(
-    course: Path, item: str, old: str, new: str
-) -> None:
+def test_another_key_asks_for_a_review(course: Path, item: str, old: str, new: str) -> None:
     quiz = with_item(course, item)
     assert reviews(course) == []
 
@@ -133,9 +131,7 @@ def test_a_decoy_is_no_key(course: Path) -> None:
 
 
 @pytest.mark.parametrize("item", [TRUE_FALSE, MATCH, ORDER, DESIGN, SIGNS])
-def test_a_key_that_was_never_noted_is_taken_over_quietly(
-    course: Path, item: str
-) -> None:
+def test_a_key_that_was_never_noted_is_taken_over_quietly(course: Path, item: str) -> None:
     with_item(course, item)
     lock = course / "ids.lock"
     now = lock.read_text()
@@ -146,9 +142,7 @@ def test_a_key_that_was_never_noted_is_taken_over_quietly(
     assert reviews(course) == []
     assert reviews(course, fix=True) == []
 
-    keys = {
-        x.split()[0]: x.split()[6] for x in lock.read_text().split("\n") if "@" in x
-    }
+    keys = {x.split()[0]: x.split()[6] for x in lock.read_text().split("\n") if "@" in x}
     was = {x.split()[0]: x.split()[6] for x in now.split("\n") if "@" in x}
     assert keys == was
 

@@ -50,9 +50,7 @@ def test_an_answer_of_another_kind_is_told(asked: str, typed: str) -> None:
 
 
 def test_a_right_number_in_the_wrong_unit_is_told() -> None:
-    answer = Numeric(
-        (NumericOption("a", "50 km/h", read_range("50 km/h"), right=True),)
-    )
+    answer = Numeric((NumericOption("a", "50 km/h", read_range("50 km/h"), right=True),))
 
     assert "wrong unit" in grade_numeric(answer, {"answer": ["50 m/s"]}, "").near
 

@@ -80,8 +80,7 @@ def test_the_calculator_opens_with_the_numbers_drawn(library: Library) -> None:
 def test_options_are_shuffled_and_those_about_others_stay_last() -> None:
     options = "".join(f"- [ ] {w}\n  > No.\n" for w in ("A", "B", "C", "D"))
     question = item(
-        "### Which?\n<!-- q: which -->\n\n- [ ] All of the above\n  > No.\n"
-        "- [x] Right\n" + options
+        "### Which?\n<!-- q: which -->\n\n- [ ] All of the above\n  > No.\n- [x] Right\n" + options
     )
 
     orders = {tuple(o.text.plain for o in shown(question, s)) for s in range(50)}
@@ -127,9 +126,7 @@ def test_both_sides_of_a_match_are_shown_once(library: Library) -> None:
     answer = draw(library.questions["k-match"], 5).answer
 
     assert isinstance(answer, Match)
-    assert sorted(answer.shown_left) == sorted(
-        p.key for p in answer.pairs if p.left.html
-    )
+    assert sorted(answer.shown_left) == sorted(p.key for p in answer.pairs if p.left.html)
     assert sorted(answer.shown_right) == sorted({p.answer for p in answer.pairs})
 
 
@@ -144,8 +141,7 @@ def test_attempts_in_a_row_draw_different_numbers(learner: str, n: int) -> None:
 def test_every_combination_comes_before_one_comes_again(learner: str) -> None:
     count = variants.combinations(COMPUTED.computed) if COMPUTED.computed else 0
     drawn = [
-        tuple(draw(COMPUTED, next_seed(COMPUTED, learner, n)).values.values())
-        for n in range(count)
+        tuple(draw(COMPUTED, next_seed(COMPUTED, learner, n)).values.values()) for n in range(count)
     ]
 
     assert len(set(drawn)) == count == 6
@@ -189,9 +185,7 @@ def test_a_combination_without_an_answer_is_refused_by_name() -> None:
     assert COMPUTED.computed is not None
     broken = dataclasses.replace(
         COMPUTED,
-        computed=dataclasses.replace(
-            COMPUTED.computed, lets=(("right", "1 / (n - n)"),)
-        ),
+        computed=dataclasses.replace(COMPUTED.computed, lets=(("right", "1 / (n - n)"),)),
     )
 
     with pytest.raises(BadExpression, match="has no value"):

@@ -16,9 +16,7 @@ APP = Path(__file__).resolve().parents[2] / "app"
 def test_whoever_counts_a_score_asks_for_the_one_that_counts() -> None:
     direct = re.compile(r"\b_?(?:Attempt|ATTEMPT)\.(?:c\.)?(?:score|revision)\b")
     readers = {
-        str(path.relative_to(APP))
-        for path in APP.rglob("*.py")
-        if direct.search(path.read_text())
+        str(path.relative_to(APP)) for path in APP.rglob("*.py") if direct.search(path.read_text())
     }
 
     # The report of a closed exam shows both.
@@ -39,16 +37,12 @@ def test_the_regrade_that_none_follows_counts(session: Session) -> None:
         last = follow(session, attempts[0], last, revision, score)
     follow(session, attempts[1], 0, "r2", 0.0)
 
-    rows = session.execute(
-        select(REVISION, SCORE).select_from(GRADED).order_by(ATTEMPT.c.id)
-    )
+    rows = session.execute(select(REVISION, SCORE).select_from(GRADED).order_by(ATTEMPT.c.id))
 
     assert [tuple(row) for row in rows] == [("r2", 0.25), ("r2", 0.0), ("r", 1.0)]
 
 
-def follow(
-    session: Session, attempt: Attempt, after: int, revision: str, score: float
-) -> int:
+def follow(session: Session, attempt: Attempt, after: int, revision: str, score: float) -> int:
     row = Regrade(
         attempt_id=attempt.id,
         learner_id=attempt.learner_id,

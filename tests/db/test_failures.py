@@ -23,9 +23,7 @@ def path(tmp_path: Path) -> Path:
 
 def failure(path: Path, *statements: str) -> sqlite3.Error:
     """What the last of these statements raises."""
-    with contextlib.closing(
-        sqlite3.connect(path, timeout=0, isolation_level=None)
-    ) as file:
+    with contextlib.closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as file:
         for statement in statements[:-1]:
             file.execute(statement)
         with pytest.raises(sqlite3.Error) as raised:
@@ -52,9 +50,7 @@ def test_a_locked_file_is_busy(path: Path):
 
 
 def test_a_file_that_may_not_grow_is_full(path: Path):
-    error = failure(
-        path, "PRAGMA max_page_count=2", "INSERT INTO one VALUES (zeroblob(100000))"
-    )
+    error = failure(path, "PRAGMA max_page_count=2", "INSERT INTO one VALUES (zeroblob(100000))")
 
     refusal = find_refusal(as_raised(error))
 
@@ -82,9 +78,7 @@ def test_what_caused_an_error_counts():
         (psycopg.errors.DiskFull, DiskFullError),
     ],
 )
-def test_a_server_says_it_by_a_code(
-    raised: type[psycopg.Error], expected: type[Exception]
-):
+def test_a_server_says_it_by_a_code(raised: type[psycopg.Error], expected: type[Exception]):
     assert isinstance(find_refusal(as_raised(raised("no"))), expected)
 
 

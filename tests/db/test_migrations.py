@@ -47,9 +47,7 @@ def engine(tmp_path: Path, databases: Databases):
 def test_a_fresh_database_has_every_table(engine: Engine) -> None:
     upgrade(engine)
 
-    assert {"learner", "attempt", "review", "memory"} <= set(
-        inspect(engine).get_table_names()
-    )
+    assert {"learner", "attempt", "review", "memory"} <= set(inspect(engine).get_table_names())
     assert drift(engine) == []
 
 
@@ -150,9 +148,7 @@ def insert_old(db: Session, name: str, row: dict[str, object]) -> None:
     db.execute(table(name, *map(column, values)).insert().values(values))
 
 
-def a_review(
-    learner: int, token: str, rating: int = 3, voids: int | None = None
-) -> Review:
+def a_review(learner: int, token: str, rating: int = 3, voids: int | None = None) -> Review:
     return Review(
         learner_id=learner,
         token=token,
@@ -231,9 +227,7 @@ def a_regrade(attempt: Attempt) -> Regrade:
 
 
 def a_report(learner: int, token: str) -> ItemReport:
-    return ItemReport(
-        learner_id=learner, token=token, item="q", revision="r", words="no", at=0
-    )
+    return ItemReport(learner_id=learner, token=token, item="q", revision="r", words="no", at=0)
 
 
 def everything(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:

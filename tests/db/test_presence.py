@@ -112,9 +112,7 @@ def test_a_file_that_comes_back_is_there_again(engine: Engine, file: Path) -> No
     write(engine)
 
 
-def test_whoever_closed_every_connection_may_open_another_file(
-    engine: Engine, file: Path
-) -> None:
+def test_whoever_closed_every_connection_may_open_another_file(engine: Engine, file: Path) -> None:
     engine.dispose()
     replace(file)
 
@@ -156,9 +154,7 @@ def _read_only(app: FastAPI) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_read_only")
-def test_where_nothing_can_be_written_reading_goes_on(
-    rosa: TestClient, session: Session
-) -> None:
+def test_where_nothing_can_be_written_reading_goes_on(rosa: TestClient, session: Session) -> None:
     answer = rosa.post("/concepts/weights/readings")
 
     assert answer.status_code == 500

@@ -24,9 +24,7 @@ _STARTED = re.compile(r"^curl .*$", re.MULTILINE)
 
 
 @pytest.fixture
-def shipped_client(
-    settings: Settings, clock: Clock, live_shipped: LiveLibrary
-) -> TestClient:
+def shipped_client(settings: Settings, clock: Clock, live_shipped: LiveLibrary) -> TestClient:
     """A browser at the course that is shipped: the examples name it."""
     return visit(create_app(settings, clock, live_shipped))
 

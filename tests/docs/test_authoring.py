@@ -26,9 +26,7 @@ _EXAMPLE = re.compile(
 
 def section(heading: str) -> str:
     """What stands below a heading, up to the next one of any level."""
-    return re.split(
-        r"^#+ .*$", TEXT.partition(f"\n{heading}\n")[2], flags=re.MULTILINE
-    )[0]
+    return re.split(r"^#+ .*$", TEXT.partition(f"\n{heading}\n")[2], flags=re.MULTILINE)[0]
 
 
 def first_column(text: str) -> set[str]:

@@ -68,9 +68,7 @@ def test_the_guide_for_systemd_works_word_for_word(machine: Path) -> None:
     repository = Repository(machine / "origin")
     repository.add("deploy")
     for path in (repository.folder / "deploy").iterdir():
-        path.write_text(
-            re.sub("|".join(places), lambda at: moved[at[0]], path.read_text())
-        )
+        path.write_text(re.sub("|".join(places), lambda at: moved[at[0]], path.read_text()))
     (repository.folder / "Makefile").write_text(_MAKEFILE)
     repository.release("Headroom")
     host = Host(
@@ -102,12 +100,8 @@ def environment(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("environment")
-@pytest.mark.parametrize(
-    "heading", ["Authors", "Learners who lost their browser, or a lost key"]
-)
-def test_a_command_of_the_guide_is_one(
-    heading: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("heading", ["Authors", "Learners who lost their browser, or a lost key"])
+def test_a_command_of_the_guide_is_one(heading: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Whom a command names is not there, which is told by 1 and not by 2."""
     lines = blocks(heading)[0].splitlines()
 
@@ -138,13 +132,9 @@ def test_what_cuts_the_digests_leaves_none(tmp_path: Path) -> None:
 def test_each_service_of_compose_has_limits_and_only_caddy_a_way_out() -> None:
     services = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
     networks = yaml.safe_load((ROOT / "compose.yaml").read_text())["networks"]
-    outside = {
-        name for name, made in networks.items() if not (made or {}).get("internal")
-    }
+    outside = {name for name, made in networks.items() if not (made or {}).get("internal")}
 
-    assert {name for name, one in services.items() if outside & {*one["networks"]}} == {
-        "caddy"
-    }
+    assert {name for name, one in services.items() if outside & {*one["networks"]}} == {"caddy"}
     assert [name for name, one in services.items() if "ports" in one] == ["caddy"]
     for service in services.values():
         assert service["mem_limit"]

@@ -57,11 +57,7 @@ def svg_of(drawing):
 
 
 def rects(drawing, first_class):
-    return [
-        r
-        for r in svg_of(drawing).iter("rect")
-        if r.attrib["class"].split()[0] == first_class
-    ]
+    return [r for r in svg_of(drawing).iter("rect") if r.attrib["class"].split()[0] == first_class]
 
 
 def percent(element, name):

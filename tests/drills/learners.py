@@ -34,9 +34,7 @@ class Learners:
         self._over = threading.Event()
         self._left = threading.Event()
         self._wrote = threading.Condition()
-        self._threads = [
-            threading.Thread(target=self._study, daemon=True) for _ in range(count)
-        ]
+        self._threads = [threading.Thread(target=self._study, daemon=True) for _ in range(count)]
 
     def __enter__(self) -> Self:
         self.begin()
@@ -56,9 +54,7 @@ class Learners:
         """Wait until so many more answers were acknowledged."""
         wanted = len(self.acknowledged) + more
         with self._wrote:
-            found = self._wrote.wait_for(
-                lambda: len(self.acknowledged) >= wanted, timeout=120
-            )
+            found = self._wrote.wait_for(lambda: len(self.acknowledged) >= wanted, timeout=120)
         assert found, f"only {len(self.acknowledged)} of {wanted} were acknowledged"
 
     @property
@@ -92,15 +88,11 @@ class Learners:
 
     def _answer(self, browser: httpx.Client, option: str) -> None:
         form = {"token": uuid.uuid4().hex, "answer": option}
-        answer = self._sent_until_answered(
-            lambda: browser.post(f"{QUESTION}/attempts", data=form)
-        )
+        answer = self._sent_until_answered(lambda: browser.post(f"{QUESTION}/attempts", data=form))
         if answer:
             self._note(answer)
 
-    def _sent_until_answered(
-        self, send: Callable[[], httpx.Response]
-    ) -> httpx.Response | None:
+    def _sent_until_answered(self, send: Callable[[], httpx.Response]) -> httpx.Response | None:
         """The answer to a request that is sent again until there is one; none: left."""
         while not self._left.is_set():
             try:

@@ -99,9 +99,7 @@ class Client:
 
 async def send_trailers(client: Client) -> None:
     """A chunked body that ends at once, and trailers without end."""
-    head = (
-        b"GET /static/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
-    )
+    head = b"GET /static/x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"
 
     async def work() -> None:
         _, writer = await client.connect()
@@ -363,12 +361,10 @@ async def _bring(client: Client, content: bytes) -> None:
 
 async def _run(port: int, seconds: float, names: list[str]) -> None:
     clients = {
-        name: Client(port, f"127.0.1.{number}", seconds)
-        for number, name in enumerate(names, 1)
+        name: Client(port, f"127.0.1.{number}", seconds) for number, name in enumerate(names, 1)
     }
     work = [
-        asyncio.wait_for(STRANGERS[name](client), seconds + 5)
-        for name, client in clients.items()
+        asyncio.wait_for(STRANGERS[name](client), seconds + 5) for name, client in clients.items()
     ]
     results = await asyncio.gather(*work, return_exceptions=True)
     for name, result in zip(names, results, strict=True):

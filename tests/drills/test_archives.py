@@ -23,9 +23,7 @@ from tests.browser.server import Server
 from tests.conftest import TINY
 from tests.exchange.package import Made, database
 
-pytestmark = pytest.mark.skipif(
-    not sys.platform.startswith("linux"), reason="looks into /proc"
-)
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 PICTURES, BYTES = 10, 1_900_000  # of a file, which may have 20 MB
 FILES = (3, 1, 1, 1)  # that each learner imports
 HELD = sum(FILES) * PICTURES * BYTES
@@ -107,10 +105,7 @@ def test_four_archives_at_once_take_little_memory_and_hold_up_nobody(tmp_path: P
         for path in PATHS:
             Path(f"/proc/{server.pid}/clear_refs").write_text("5")  # the peak
             before = memory(server, "VmRSS")
-            tasks = [
-                pool.submit(take, server, n, cookie, path)
-                for n, cookie in enumerate(cookies)
-            ]
+            tasks = [pool.submit(take, server, n, cookie, path) for n, cookie in enumerate(cookies)]
             pages = answered_until(visitor, tasks)
             growth = memory(server, "VmHWM") - before
             contents = [task.result() for task in tasks]

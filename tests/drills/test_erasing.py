@@ -45,9 +45,7 @@ def fill(path: Path, megabytes: int) -> None:
 
 
 def picture(learner: Learner, number: int) -> OwnPicture:
-    return OwnPicture(
-        learner_id=learner.id, name=f"{number}.png", content="x" * PIECE, at=0
-    )
+    return OwnPicture(learner_id=learner.id, name=f"{number}.png", content="x" * PIECE, at=0)
 
 
 def free_pages(path: Path) -> int:

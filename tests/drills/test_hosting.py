@@ -19,9 +19,7 @@ _PORTS = """services:
 
 def docker(*words: str) -> str:
     """What `docker …` prints, empty where it fails."""
-    done = subprocess.run(
-        ["docker", *words], check=False, capture_output=True, text=True
-    )
+    done = subprocess.run(["docker", *words], check=False, capture_output=True, text=True)
     return done.stdout if done.returncode == 0 else ""
 
 
@@ -50,16 +48,12 @@ def made_by_the_guide() -> dict[str, list[str]]:
         "container": docker("ps", "-a", "--filter", "name=headroom", "-q"),
         "volume": docker("volume", "ls", "--filter", "name=headroom", "-q"),
         "network": docker("network", "ls", "--filter", "name=headroom", "-q"),
-        "image": docker(
-            "image", "ls", "headroom", "--format", "{{.Repository}}:{{.Tag}}"
-        ),
+        "image": docker("image", "ls", "headroom", "--format", "{{.Repository}}:{{.Tag}}"),
     }
     return {kind: names.split() for kind, names in listed.items() if names.split()}
 
 
-def test_the_guide_for_docker_works_word_for_word(
-    tmp_path: Path, repository: Repository
-) -> None:
+def test_the_guide_for_docker_works_word_for_word(tmp_path: Path, repository: Repository) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     replacements = {
@@ -74,9 +68,7 @@ def test_the_guide_for_docker_works_word_for_word(
     expect_a_way_in(host, "docker", "Restore with Docker")
 
 
-def test_the_guide_for_compose_works_word_for_word(
-    tmp_path: Path, repository: Repository
-) -> None:
+def test_the_guide_for_compose_works_word_for_word(tmp_path: Path, repository: Repository) -> None:
     if not docker("compose", "version"):
         pytest.skip("needs Docker Compose")
     port = free_port()

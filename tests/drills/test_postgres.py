@@ -42,9 +42,7 @@ class Cluster:
             f"-p {self.port} -c listen_addresses=127.0.0.1 "
             f"-c unix_socket_directories={self._folder}"
         )
-        self._run(
-            "pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start"
-        )
+        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
 
     def stop(self, mode: str) -> None:
         self._run("pg_ctl", "-w", "-m", mode, "stop")

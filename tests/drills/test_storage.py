@@ -85,8 +85,7 @@ def test_a_start_on_a_full_disk_says_that_it_is_full(small: Path):
     said = server.log.splitlines()[-1]
 
     assert said == (
-        f"headroom: the disk of {server.data} is full: free some space, then start "
-        "again."
+        f"headroom: the disk of {server.data} is full: free some space, then start again."
     )
 
 

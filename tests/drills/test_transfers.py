@@ -32,9 +32,7 @@ def attacked(server: Server, name: str, seconds: int) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("name", ["read_slowly", "upload_from_everywhere"])
-def test_slow_files_of_others_do_not_keep_a_newcomer_from_files(
-    tmp_path: Path, name: str
-):
+def test_slow_files_of_others_do_not_keep_a_newcomer_from_files(tmp_path: Path, name: str):
     server = Server(tmp_path / "data", TINY, backups="off", rate_imports="off")
     with (
         server,

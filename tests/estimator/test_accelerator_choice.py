@@ -111,9 +111,7 @@ def test_what_is_bought_can_be_ordered(only, job, whole, says):
     assert answer.verdict.lead.endswith(says)
 
 
-@pytest.mark.parametrize(
-    ("only", "unit"), [("gb200-gpu", 72), ("b300-sxm", 8), ("gh200-96", 1)]
-)
+@pytest.mark.parametrize(("only", "unit"), [("gb200-gpu", 72), ("b300-sxm", 8), ("gh200-96", 1)])
 def test_training_takes_whole_boards_and_racks(only, unit):
     answer = estimate(job="training", only=only, model="llama-3.1-70b")
     assert answer["gpus"].value == answer["bought"].value
@@ -142,10 +140,7 @@ def test_the_verdict_says_what_the_first_is_best_by(subtests: pytest.Subtests):
         ),
     ]:
         with subtests.test(changed=changed, criterion=criterion):
-            assert (
-                f"it comes first by {criterion}; next"
-                in estimate(**changed).verdict.text
-            )
+            assert f"it comes first by {criterion}; next" in estimate(**changed).verdict.text
 
 
 def test_one_gpu_alone_is_first_of_nothing():
@@ -203,9 +198,7 @@ def test_training_needs_gpus_for_states_and_for_time():
 
 def test_training_in_eight_bits_takes_fewer_hours_where_the_card_has_them():
     training = {"job": "training", "model": "deepseek-v3", "only": "h800-sxm-80"}
-    (wide,), (narrow,) = (
-        found(**training, number_format=name).found for name in ("bf16", "fp8")
-    )
+    (wide,), (narrow,) = (found(**training, number_format=name).found for name in ("bf16", "fp8"))
     assert 0.5 * wide.hours < narrow.hours < 0.8 * wide.hours
     older = {**training, "only": "a100-sxm4-80", "number_format": "fp8"}
     assert reason("a100-sxm4-80", **older) == "It does not compute in FP8."
@@ -221,8 +214,7 @@ def test_the_hours_are_of_the_software_that_is_named():
     # LLaMA (2023) was made before PyTorch compiled.
     training = {"job": "training", "model": "llama-1-65b", "only": "a100-sxm4-80"}
     usual, compiled, eager = (
-        found(**training, software=name).found[0].hours
-        for name in ("usual", "compiled", "eager")
+        found(**training, software=name).found[0].hours for name in ("usual", "compiled", "eager")
     )
     assert usual == compiled
     assert 1.02 < eager / compiled < 1.2

@@ -77,9 +77,7 @@ def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> 
 
 def test_an_8b_model_trains_fully_on_one_h200() -> None:
     """An H200 prints 143,771 MiB, its label says 141 GB (sglang issue 3196)."""
-    found = estimate(
-        "training-memory", {"model": "llama-3.1-8b", "gpu": "h200", "gpus": 1}
-    )
+    found = estimate("training-memory", {"model": "llama-3.1-8b", "gpu": "h200", "gpus": 1})
     assert found["fits"].value is True
     assert found["per_gpu"].value < 143771 * 2**20
 
@@ -113,9 +111,7 @@ def test_a_system_names_a_driver_only_where_one_was_read() -> None:
 
 def test_an_engine_takes_its_share_of_what_a_program_is_shown() -> None:
     """vLLM prints 79.10 GiB for an H100 (trl issue 2688): nine tenths are 71.19."""
-    found = estimate(
-        "inference-memory", {"engine": "vllm-0.9", "gpu": "h100", "model": "8B"}
-    )
+    found = estimate("inference-memory", {"engine": "vllm-0.9", "gpu": "h100", "model": "8B"})
     usable = next(step for step in found.steps if step.label == "Usable")
     assert usable.value == pytest.approx(71.19 * 2**30, rel=1e-4)
 
@@ -152,9 +148,7 @@ def test_instances_that_nobody_published_are_not_denied() -> None:
 def test_every_estimate_of_memory_says_label_and_reading() -> None:
     for name in ("inference-memory", "training-memory", "training-time", "latency"):
         notes = " ".join(estimate(name, {"gpu": "H100"}).notes)
-        assert (
-            "80\u00a0GB on the label, 85.5\u00a0GB (81,559 MiB) by its driver" in notes
-        )
+        assert "80\u00a0GB on the label, 85.5\u00a0GB (81,559 MiB) by its driver" in notes
         notes = " ".join(estimate(name, {"gpu": "L40"}).notes)
         assert "48\u00a0GB on the label; no reading of its driver is published" in notes
 
@@ -170,9 +164,7 @@ def test_every_estimate_of_memory_says_label_and_reading() -> None:
         ("4x 1g.20gb, 1g", "The instances ask for 9 memory slices, and the GPU has 8."),
     ],
 )
-def test_instances_that_do_not_fit_are_told_the_slices_that_lack(
-    instances: str, says: str
-) -> None:
+def test_instances_that_do_not_fit_are_told_the_slices_that_lack(instances: str, says: str) -> None:
     assert estimate("mig", {"instances": instances}).verdict.text == says
 
 

@@ -79,10 +79,7 @@ def test_rates_of_a_card_are_dense_and_ordered(subtests: pytest.Subtests) -> Non
             if card.fp8 and card.fp4:
                 assert 1.5 <= card.fp4 / card.fp8 <= 3.5
             assert card.memory is None or 1e8 < card.memory < 1e12
-            assert (
-                card.nvlink_both_ways is None
-                or card.nvlink_both_ways == 2 * card.nvlink
-            )
+            assert card.nvlink_both_ways is None or card.nvlink_both_ways == 2 * card.nvlink
 
 
 def test_unverified_fields_are_fields(subtests: pytest.Subtests) -> None:

@@ -55,11 +55,7 @@ def test_any_text_is_answered_or_refused(text: str) -> None:
     answer(text or "x")
 
 
-@given(
-    st.recursive(
-        VALUES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
-    )
-)
+@given(st.recursive(VALUES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_any_json_is_answered_or_refused(value: object) -> None:
     answer(json.dumps(value))
 

@@ -47,9 +47,7 @@ def test_deepseek_v3_cost_five_and_a_half_million():
 
 def test_a_million_tokens_cost_what_their_rate_says():
     # 2,919 tokens per second from eight H100 at 3 USD, always busy.
-    of = found(
-        rent=3.0, token_rate=2919 / 8, egress=0.0, utilisation=1.0, availability=1.0
-    )
+    of = found(rent=3.0, token_rate=2919 / 8, egress=0.0, utilisation=1.0, availability=1.0)
     assert of["tokens_rented"] == pytest.approx(2.2839, rel=1e-4)
 
 
@@ -135,7 +133,5 @@ def test_the_changes_turn_the_verdict(offer):
     owned, rented = answer["owned_hour"].value, answer["rented_hour"].value
     assume(not math.isclose(owned, rented, rel_tol=0.01))
     for change in answer.changes:
-        turned = entry.estimate(
-            read(Cost, {**write(asked), change.field: change.flips_at})
-        )
+        turned = entry.estimate(read(Cost, {**write(asked), change.field: change.flips_at}))
         assert turned["buying"].value is not answer["buying"].value, change

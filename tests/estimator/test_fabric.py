@@ -91,9 +91,7 @@ def test_two_planes_split_every_port_of_the_ethernet_switch(subtests: pytest.Sub
         (1024, 256, 128),
     ]:
         with subtests.test(nodes=nodes, leaves=leaves, spines=spines):
-            of = found(
-                system="dgx-b300", nodes=nodes, switch="sn5600", managers=0, planes=2
-            )
+            of = found(system="dgx-b300", nodes=nodes, switch="sn5600", managers=0, planes=2)
             assert (of["leaves"], of["spines"], of["cores"]) == (leaves, spines, 0)
             assert of["nodes_per_unit"] == 64
 

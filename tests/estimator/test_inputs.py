@@ -14,14 +14,10 @@ class Order:
     model: str = ask("70B", "Model", kind="model")
     gpu: str = ask("h100-sxm5-80", "GPU", kind="gpu", count_field="gpus")
     gpus: int = ask(8, "GPUs", kind="count", unit="GPU", minimum=1, maximum=1000)
-    memory: float = ask(
-        80e9, "Memory", unit="B", typed_unit="GB", minimum=1e9, maximum=1e12
-    )
+    memory: float = ask(80e9, "Memory", unit="B", typed_unit="GB", minimum=1e9, maximum=1e12)
     context: int = ask(8192, "Context", kind="count", unit="token", minimum=1)
     share: float = ask(0.9, "Share", typed_unit="%", minimum=0, maximum=1)
-    weights: str = ask(
-        "bf16", "Weights", kind="choice", choices=(("bf16", "BF16"), ("fp8", "FP8"))
-    )
+    weights: str = ask("bf16", "Weights", kind="choice", choices=(("bf16", "BF16"), ("fp8", "FP8")))
     exact: bool = ask(default=False, label="Exact", kind="flag")
     wait: float | None = ask(None, "Wait", unit="s", typed_unit="s", minimum=0)
 

@@ -44,9 +44,7 @@ def test_a_very_long_value_is_refused_by_every_field(subtests: pytest.Subtests) 
                 for problem in problems:
                     assert len(problem.value) <= LONGEST_VALUE
                     assert len(problem.message) < 1000
-                texts = {
-                    field for field, known in fields.items() if known.kind == "text"
-                }
+                texts = {field for field, known in fields.items() if known.kind == "text"}
                 assert {p.field for p in problems} >= fields.keys() - texts
 
 

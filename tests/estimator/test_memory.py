@@ -55,9 +55,7 @@ def plain(text: str) -> str:
     ("stage", "gpus", "gigabytes"),
     [(0, 64, 120), (1, 64, 31.4), (2, 64, 16.6), (3, 64, 1.88)],
 )
-def test_zero_divides_as_its_paper_says(
-    stage: int, gpus: int, gigabytes: float
-) -> None:
+def test_zero_divides_as_its_paper_says(stage: int, gpus: int, gigabytes: float) -> None:
     """Rajbhandari (2020), figure 1: 7.5B parameters, mixed-precision Adam."""
     found = sum(zero_bytes(7.5e9, recipe(), gpus, stage))
     assert found / 1e9 == pytest.approx(gigabytes, rel=0.005)
@@ -135,9 +133,7 @@ def test_narrower_formats_never_take_more(name: str, form: str) -> None:
 @given(MODELS, FORMAT)
 def test_more_gpus_never_raise_the_share_of_one(name: str, form: str) -> None:
     model = find_model(name)
-    shares = [
-        weight_table(model, form).per_gpu(n) for n in tensor_parallel_choices(model)
-    ]
+    shares = [weight_table(model, form).per_gpu(n) for n in tensor_parallel_choices(model)]
     assert shares == sorted(shares, reverse=True)
     total = weight_table(model, form).total
     assert all(
@@ -204,9 +200,7 @@ def serving(draw: st.DrawFn) -> InferenceMemory:
 @given(serving())
 def test_parts_of_serving_sum_to_the_whole(asked: InferenceMemory) -> None:
     found = INFERENCE.compute(asked)
-    parts = sum(
-        found[n].value for n in ("weights", "kv_cache", "activations", "overhead")
-    )
+    parts = sum(found[n].value for n in ("weights", "kv_cache", "activations", "overhead"))
     assert parts == pytest.approx(found["total"].value, rel=1e-9)
     (bar,) = found.pictures
     assert isinstance(bar, StackedBar)
@@ -253,9 +247,7 @@ def test_parts_of_training_sum_to_the_whole(
     name: str, zero: str, recompute: str, gpus: int, sequence: int
 ) -> None:
     found = training_memory.estimate(
-        TrainingMemory(
-            model=name, zero=zero, recompute=recompute, gpus=gpus, sequence=sequence
-        )
+        TrainingMemory(model=name, zero=zero, recompute=recompute, gpus=gpus, sequence=sequence)
     )
     names = ("weights", "gradients", "optimizer", "activations", "logits", "overhead")
     assert sum(found[n].value for n in names) == pytest.approx(found["per_gpu"].value)
@@ -316,9 +308,7 @@ def test_recomputing_more_keeps_less(kept: str, batch: int) -> None:
 
 
 def test_a_verdict_says_how_much_is_needed_and_there() -> None:
-    found = estimate(
-        "training-memory", {"model": "70B", "gpus": 8, "recompute": "none"}
-    )
+    found = estimate("training-memory", {"model": "70B", "gpus": 8, "recompute": "none"})
     need = plain(found.verdict.text)
     assert found.verdict.lead == "Does not fit."
     assert need.startswith("Each GPU would need ")
@@ -436,9 +426,7 @@ def test_a_pipeline_leaves_places_for_embedding_and_head() -> None:
 
 def test_states_of_adam_are_sixteen_bytes_and_eighteen_with_fp32_gradients() -> None:
     mixed = estimate("training-memory", {"model": "70B"})
-    wider = estimate(
-        "training-memory", {"model": "70B", "precision": "bf16-mixed-fp32-grads"}
-    )
+    wider = estimate("training-memory", {"model": "70B", "precision": "bf16-mixed-fp32-grads"})
     assert mixed["states"].value == 70e9 * 16
     assert mixed["bytes_per_parameter"].value == 16
     assert wider["bytes_per_parameter"].value == 18
@@ -459,6 +447,4 @@ def test_qlora_of_a_7b_model_fits_a_24_gb_card() -> None:
         "overhead": "1 GB",
     }
     assert estimate("training-memory", typed)["fits"].value is True
-    assert (
-        estimate("training-memory", typed | {"method": "full"})["fits"].value is False
-    )
+    assert estimate("training-memory", typed | {"method": "full"})["fits"].value is False

@@ -69,17 +69,13 @@ def test_eight_cards_behind_a_host_crawl() -> None:
 
 
 @given(operations, st.integers(2, 512), sizes)
-def test_more_bytes_never_take_less_time(
-    operation: Collective, ranks: int, size: float
-) -> None:
+def test_more_bytes_never_take_less_time(operation: Collective, ranks: int, size: float) -> None:
     short = networks.collective_time(operation, ranks, size, H200)
     assert 0 < short <= networks.collective_time(operation, ranks, 2 * size, H200)
 
 
 @given(operations, st.integers(2, 512), sizes)
-def test_no_collective_beats_its_links(
-    operation: Collective, ranks: int, size: float
-) -> None:
+def test_no_collective_beats_its_links(operation: Collective, ranks: int, size: float) -> None:
     seconds = networks.collective_time(operation, ranks, size, H200)
     inside = min(ranks, 8)
     wire = networks.bytes_sent(operation, inside, size) / (450e9 * 1.12)

@@ -68,8 +68,7 @@ def test_every_input_moves_something(name):
         before = read(entry.inputs, words)
         first = told(entry, words)
         later = {
-            told(entry, {**words, key: other})
-            for other in others(field, getattr(before, key))
+            told(entry, {**words, key: other}) for other in others(field, getattr(before, key))
         }
         assert later - {"", first}, key
 

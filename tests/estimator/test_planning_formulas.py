@@ -63,9 +63,7 @@ def test_more_microbatches_and_pieces_never_idle_more(
 
 
 @given(st.integers(1, 4096), st.floats(1, 1e12))
-def test_a_ring_never_sends_more_than_twice_the_message(
-    ranks: int, message: float
-) -> None:
+def test_a_ring_never_sends_more_than_twice_the_message(ranks: int, message: float) -> None:
     sent = traffic.bytes_sent("all_reduce", ranks, message)
     assert 0 <= sent <= 2 * message
     halves = traffic.bytes_sent("reduce_scatter", ranks, message)
@@ -80,9 +78,7 @@ def test_deepseek_sends_its_tokens_in_121_microseconds() -> None:
 
 
 @given(st.floats(0, 1), st.integers(0, 16))
-def test_speculation_yields_between_one_and_all_tokens(
-    acceptance: float, draft: int
-) -> None:
+def test_speculation_yields_between_one_and_all_tokens(acceptance: float, draft: int) -> None:
     tokens = speculative.tokens_per_step(acceptance, draft)
     assert 1 <= tokens <= draft + 1 + 1e-9
 

@@ -59,9 +59,7 @@ def test_a_price_names_part_money_way_and_day(tmp_path):
         ("[[price]]", "[[prices]]", 0, "write one [[price]] for each price"),
     ],
 )
-def test_a_mistake_names_file_and_line_and_what_is_allowed(
-    tmp_path, old, new, line, why
-):
+def test_a_mistake_names_file_and_line_and_what_is_allowed(tmp_path, old, new, line, why):
     path = written(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(BadPrices) as raised:
         read_prices(path)

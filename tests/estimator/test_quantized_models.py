@@ -275,17 +275,13 @@ def test_a_pasted_checkpoint_in_mxfp4_weighs_what_its_files_do() -> None:
         ("minimax-m2", 230.1e9),
     ],
 )
-def test_models_of_the_catalog_weigh_what_their_files_do(
-    model: str, size: float
-) -> None:
+def test_models_of_the_catalog_weigh_what_their_files_do(model: str, size: float) -> None:
     answer = registry.estimate("weights", {"model": model})
     assert answer["total"].value == pytest.approx(size, rel=2e-3)
 
 
 def test_every_quantization_of_the_catalog_is_understood() -> None:
-    quantized = {
-        key: how.problem for key, _ in models() if (how := find_model(key).quantization)
-    }
+    quantized = {key: how.problem for key, _ in models() if (how := find_model(key).quantization)}
     assert len(quantized) == 10
     assert not any(quantized.values())
 
@@ -333,13 +329,9 @@ def test_a_quantization_that_cannot_be_read_is_named_in_the_verdict(
 
 
 def test_a_checkpoint_with_attention_in_16_bit_loads_as_much_as_its_log_says() -> None:
-    attention = [
-        f"model.layers.{i}.self_attn.{name}_proj" for i in range(126) for name in "qkvo"
-    ]
+    attention = [f"model.layers.{i}.self_attn.{name}_proj" for i in range(126) for name in "qkvo"]
     ends = [
-        f"model.layers.{i}.mlp.{name}_proj"
-        for i in (0, 125)
-        for name in ("gate", "up", "down")
+        f"model.layers.{i}.mlp.{name}_proj" for i in (0, 125) for name in ("gate", "up", "down")
     ]
     config = {
         **SMALL,
@@ -387,9 +379,7 @@ def test_experts_in_another_format_than_the_rest_are_counted_in_theirs() -> None
 def test_a_long_list_of_modules_is_read_as_it_is() -> None:
     kept = [f"model.layers.{i}.mlp.down_proj" for i in range(5000)]
     size = weigh({**FP8, "ignored_layers": kept})
-    assert size == pytest.approx(
-        expected(BLOCK, BLOCK) + MLP * 4 / 3 * (16 - BLOCK) / 8
-    )
+    assert size == pytest.approx(expected(BLOCK, BLOCK) + MLP * 4 / 3 * (16 - BLOCK) / 8)
 
 
 def test_capacity_takes_fp8_for_models_that_are_not_published_quantized() -> None:
@@ -456,9 +446,7 @@ def test_experts_are_padded_where_kernels_repack_them_alone() -> None:
 def test_tokens_of_a_step_are_heard_when_an_engine_is_chosen() -> None:
     typed = {"model": "llama-3.1-8b", "engine": "vllm-0.9"}
     sizes = [
-        registry.estimate("inference-memory", {**typed, "step_tokens": n})[
-            "activations"
-        ].value
+        registry.estimate("inference-memory", {**typed, "step_tokens": n})["activations"].value
         for n in (8192, 200_000)
     ]
     usual = registry.estimate("inference-memory", typed)["activations"].value

@@ -22,16 +22,12 @@ def test_examples_in_the_docstrings_hold() -> None:
     # Erlang C as tabulated for M/M/c; one server waits with probability ρ.
     [(1, 0.5, 0.5), (2, 1.0, 1 / 3), (4, 3.0, 0.50943), (10, 8.0, 0.40918)],
 )
-def test_erlang_c_agrees_with_the_tables(
-    count: int, load: float, waiting: float
-) -> None:
+def test_erlang_c_agrees_with_the_tables(count: int, load: float, waiting: float) -> None:
     assert queueing.erlang_c(count, load) == pytest.approx(waiting, rel=1e-4)
 
 
 @given(servers, busy)
-def test_the_chance_of_waiting_is_between_that_of_loss_and_one(
-    count: int, share: float
-) -> None:
+def test_the_chance_of_waiting_is_between_that_of_loss_and_one(count: int, share: float) -> None:
     load = count * share
     assert queueing.erlang_b(count, load) <= queueing.erlang_c(count, load) + 1e-12
     assert 0 <= queueing.erlang_c(count, load) <= 1
@@ -51,9 +47,7 @@ def test_a_queue_without_room_grows_forever() -> None:
 
 
 @given(servers, busy)
-def test_the_mean_wait_is_the_integral_of_the_quantiles(
-    count: int, share: float
-) -> None:
+def test_the_mean_wait_is_the_integral_of_the_quantiles(count: int, share: float) -> None:
     rate = count * share
     steps = 2000
     quantile = queueing.waits(count, rate, 1.0)

@@ -118,9 +118,7 @@ _GRANITE: dict[str, Any] = {  # ibm-granite/granite-4.0-h-small
     "mamba_n_groups": 1,
     "mamba_d_conv": 4,
     "tie_word_embeddings": True,
-    "layer_types": [
-        "attention" if i in {5, 15, 25, 35} else "mamba" for i in range(40)
-    ],
+    "layer_types": ["attention" if i in {5, 15, 25, 35} else "mamba" for i in range(40)],
 }
 _GLM: dict[str, Any] = {  # zai-org/GLM-5
     "model_type": "glm_moe_dsa",
@@ -230,9 +228,7 @@ def _delta_flops(hidden: int) -> float:
     """One gated delta layer, forward: gdn_layer_flops of Megatron-LM (d98e8a64)."""
     keys, values, kernel = 16 * 128, 32 * 128, 4
     inner = hidden * (2 * keys + 2 * values + 2 * 32)
-    return 2.0 * (
-        inner + kernel * (2 * keys + values) + 32 * 128**2 * 4 + hidden * values
-    )
+    return 2.0 * (inner + kernel * (2 * keys + values) + 32 * 128**2 * 4 + hidden * values)
 
 
 def test_delta_layers_take_the_operations_that_megatron_counts() -> None:

@@ -283,14 +283,12 @@ def typed(entry: Entry) -> st.SearchStrategy[dict[str, Any]]:
     for name, meaning in declared(entry.inputs).items():
         good = st.sampled_from(others(meaning, None) or [""])
         fields[name] = good | junk
-    return st.dictionaries(
-        st.sampled_from(sorted(fields)), st.none(), max_size=6
-    ).flatmap(lambda keys: st.fixed_dictionaries({k: fields[k] for k in keys}))
+    return st.dictionaries(st.sampled_from(sorted(fields)), st.none(), max_size=6).flatmap(
+        lambda keys: st.fixed_dictionaries({k: fields[k] for k in keys})
+    )
 
 
-def asked(
-    entry: Entry, words: dict[str, Any]
-) -> tuple[Estimate | None, tuple[InputProblem, ...]]:
+def asked(entry: Entry, words: dict[str, Any]) -> tuple[Estimate | None, tuple[InputProblem, ...]]:
     try:
         return entry.compute(read(entry.inputs, words)), ()
     except BadInputs as refusal:
@@ -299,9 +297,7 @@ def asked(
 
 @each_entry
 @given(data=st.data())
-def test_any_input_has_an_answer_or_a_named_problem(
-    entry: Entry, data: st.DataObject
-) -> None:
+def test_any_input_has_an_answer_or_a_named_problem(entry: Entry, data: st.DataObject) -> None:
     words = data.draw(typed(entry))
     found, problems = asked(entry, words)
     known = set(declared(entry.inputs)) | set(words)

@@ -30,9 +30,7 @@ AWKWARD = [
 
 @pytest.mark.parametrize("typed", AWKWARD)
 def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -> None:
-    asked = dataclasses.replace(
-        ParallelismPlan(global_batch=4 * int(str(typed["gpus"]))), **typed
-    )
+    asked = dataclasses.replace(ParallelismPlan(global_batch=4 * int(str(typed["gpus"]))), **typed)
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     links = fabric_of(gpu, domain=asked.domain or 0)
     job = Job(asked.gpus, asked.sequence, asked.global_batch or 1)

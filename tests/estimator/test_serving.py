@@ -55,9 +55,7 @@ def test_examples_in_the_docstrings_hold(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("gpus", "rate"), [(1, 104.9), (2, 168.84), (4, 254.02), (8, 328.43)]
-)
+@pytest.mark.parametrize(("gpus", "rate"), [(1, 104.9), (2, 168.84), (4, 254.02), (8, 328.43)])
 def test_llama_2_7b_decodes_at_its_published_rate(gpus: int, rate: float) -> None:
     # gpt-fast README: batch 1, A100 80 GB.
     one = placed("llama-2-7b", "a100-sxm4-80", tensor=gpus, software="compiled")
@@ -65,9 +63,7 @@ def test_llama_2_7b_decodes_at_its_published_rate(gpus: int, rate: float) -> Non
     assert 1 / seconds == pytest.approx(rate, rel=0.15)
 
 
-@pytest.mark.parametrize(
-    ("concurrent", "milliseconds"), [(4, 17.41), (16, 19.74), (64, 28.77)]
-)
+@pytest.mark.parametrize(("concurrent", "milliseconds"), [(4, 17.41), (16, 19.74), (64, 28.77)])
 def test_tokens_under_load_come_at_their_published_pace(
     concurrent: int, milliseconds: float
 ) -> None:
@@ -88,9 +84,7 @@ def test_tokens_under_load_come_at_their_published_pace(
 def test_a_full_server_reaches_its_published_throughput(
     model: str, gpu: str, tensor: int, prompt: int, answer: int, rate: float
 ) -> None:
-    one = placed(
-        model, gpu, tensor=tensor, weights="fp8", cache="fp8", software="trtllm"
-    )
+    one = placed(model, gpu, tensor=tensor, weights="fp8", cache="fp8", software="trtllm")
     profile = profiled(one, prompt, answer, 0.95)
     assert saturated_rate(profile) * answer == pytest.approx(rate, rel=0.25)
 
@@ -132,9 +126,7 @@ def test_touched_experts_lie_between_those_of_one_token_and_all(
 
 
 @given(st.integers(1, 256), st.integers(1, 4096), st.integers(1, 2048))
-def test_the_settled_load_keeps_littles_law(
-    concurrent: int, prompt: int, answer: int
-) -> None:
+def test_the_settled_load_keeps_littles_law(concurrent: int, prompt: int, answer: int) -> None:
     profile = profiled(CHAT, prompt, answer)
     life = profile.ttft_at(concurrent) + answer * profile.tpot_at(concurrent)
     assert profile.rate_at(concurrent) * life == pytest.approx(concurrent)
@@ -176,9 +168,7 @@ def test_a_first_token_waits_for_steps_its_prompt_and_other_prompts() -> None:
 
 
 def test_an_engine_that_looks_seldom_lets_requests_wait_for_half_of_that() -> None:
-    seldom = dataclasses.replace(
-        CHAT, serving=dataclasses.replace(CHAT.serving, polling=31)
-    )
+    seldom = dataclasses.replace(CHAT, serving=dataclasses.replace(CHAT.serving, polling=31))
     later = first_token(seldom, 0.01, 0.1, 8) - first_token(CHAT, 0.01, 0.1, 8)
     assert later == pytest.approx(15 * 0.01)
 
@@ -234,9 +224,7 @@ def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
 
 
 def test_an_arm_host_takes_longer_to_launch() -> None:
-    beside, arm = (
-        placed("qwen3-30b-a3b", card, weights="nvfp4") for card in ("B200", "GB200")
-    )
+    beside, arm = (placed("qwen3-30b-a3b", card, weights="nvfp4") for card in ("B200", "GB200"))
     assert arm.launching == pytest.approx(2.75 * beside.launching)
 
 

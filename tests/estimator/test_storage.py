@@ -39,18 +39,14 @@ def test_examples_in_the_docstrings_hold():
     ],
 )
 def test_a_checkpoint_is_as_large_as_mlperf_storage_says(model, gibibytes, within):
-    assert found(model=model)["checkpoint"] == pytest.approx(
-        gibibytes * 2**30, rel=within
-    )
+    assert found(model=model)["checkpoint"] == pytest.approx(gibibytes * 2**30, rel=within)
 
 
 def test_bloom_weights_are_329_gibibytes():
     # BigScience, chronicles of the training: 329 GB for weights, 2.3 TB in all.
     weights = found(model="bloom-176b", content="weights")["checkpoint"]
     assert weights == pytest.approx(329 * 2**30, rel=0.01)
-    assert found(model="bloom-176b")["checkpoint"] == pytest.approx(
-        2.3 * 2**40, rel=0.1
-    )
+    assert found(model="bloom-176b")["checkpoint"] == pytest.approx(2.3 * 2**40, rel=0.1)
 
 
 def test_the_data_of_llama_3_are_62_terabytes():
@@ -81,9 +77,7 @@ def test_short_saves_follow_young_and_the_first_order():
     mtbf = 1e7 * HOUR / 1024
     assert of["young"] == pytest.approx(young_interval(1.0, mtbf))
     assert of["interval"] == pytest.approx(of["young"], rel=0.01)
-    assert of["goodput"] == pytest.approx(
-        goodput(of["interval"], 1.0, 0.0, mtbf), rel=1e-3
-    )
+    assert of["goodput"] == pytest.approx(goodput(of["interval"], 1.0, 0.0, mtbf), rel=1e-3)
 
 
 def test_images_can_starve_gpus():
@@ -118,9 +112,7 @@ def test_more_gpus_never_lose_less_of_the_time(gpus, saving):
 
 @given(st.floats(1e9, 1e13), st.sampled_from(["wait", "beside"]))
 def test_more_bandwidth_never_loses_more_of_the_time(write, saving):
-    slow, fast = (
-        found(write_bandwidth=w, saving=saving)["lost"] for w in (write, write * 2)
-    )
+    slow, fast = (found(write_bandwidth=w, saving=saving)["lost"] for w in (write, write * 2))
     assert fast <= slow + 1e-12
 
 

@@ -42,9 +42,7 @@ def test_tokens_and_bytes_per_token_give_bytes(units: pint.UnitRegistry) -> None
     assert checkpoints.dataset_bytes(1e12 * units.token, width).check("[information]")
     rate = checkpoints.read_rate(1e6 * units.token / units.second, width)
     assert rate.check("[information]/[time]")
-    size = checkpoints.checkpoint_bytes(
-        7e9 * units.parameter, 14 * units.byte / units.parameter
-    )
+    size = checkpoints.checkpoint_bytes(7e9 * units.parameter, 14 * units.byte / units.parameter)
     assert size.check("[information]")
 
 

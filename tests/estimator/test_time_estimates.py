@@ -283,9 +283,7 @@ def test_impossible_combinations_say_what_is_impossible(
 
 def test_a_service_says_its_spare_where_it_says_its_replicas() -> None:
     found = registry.estimate("serving-capacity", {})
-    assert "1 replica of 4 H100 SXM5 80GB and 1 spare, 8\u00a0GPUs in all" in (
-        found.verdict.text
-    )
+    assert "1 replica of 4 H100 SXM5 80GB and 1 spare, 8\u00a0GPUs in all" in (found.verdict.text)
     assert found["gpus"].value == 8
     alone = registry.estimate("serving-capacity", {"spare": "0"})
     assert "1 replica of 4 H100 SXM5 80GB: first token" in alone.verdict.text
@@ -310,13 +308,9 @@ NVLINK = "Of the 450\u00a0GB/s of NVLink 4 with NVSwitch."
         ({"gpus": 8, "message": "16 GB", "operation": "all-gather"}, NVLINK),
     ],
 )
-def test_the_share_of_a_link_says_of_which(
-    setting: dict[str, object], link: str
-) -> None:
+def test_the_share_of_a_link_says_of_which(setting: dict[str, object], link: str) -> None:
     share = next(
-        f
-        for f in registry.estimate("collectives", setting).figures
-        if f.name == "link_share"
+        f for f in registry.estimate("collectives", setting).figures if f.name == "link_share"
     )
     assert share.note == link
 

@@ -18,9 +18,7 @@ from app.estimator.models.towers.reading import BESIDE
 from app.estimator.registry import estimate
 from evidence.accuracy.report import own_cases
 
-(_CASES,) = (
-    json.loads(path.read_text()) for path in own_cases() if "towers" in path.name
-)
+(_CASES,) = (json.loads(path.read_text()) for path in own_cases() if "towers" in path.name)
 SEEING = {name: row["config"] for name, row in _CASES["models"].items()}
 QWEN = SEEING["qwen3-vl-8b"]
 
@@ -109,15 +107,12 @@ def test_a_tower_is_in_memory_and_keeps_its_width() -> None:
         assert table.tower == 2 * model.tower_parameters
         alone = weight_table(from_config(BLIND), form)
         assert table.total == alone.total + table.tower
-        assert gpu_weights(model, form, 4) == pytest.approx(
-            alone.per_gpu(4) + table.tower / 4
-        )
+        assert gpu_weights(model, form, 4) == pytest.approx(alone.per_gpu(4) + table.tower / 4)
 
 
 def test_a_token_does_not_read_the_tower() -> None:
     seeing, blind = (
-        _asked("quantization", model=name)
-        for name in ("gemma-3-27b", json.dumps(BLIND))
+        _asked("quantization", model=name) for name in ("gemma-3-27b", json.dumps(BLIND))
     )
     assert _figure(seeing, "decode_floor") == _figure(blind, "decode_floor")
     assert _figure(seeing, "total") > _figure(blind, "total")
@@ -127,10 +122,7 @@ def test_the_working_has_a_line_for_the_tower() -> None:
     found = _asked("weights", model="gemma-3-4b", weights="fp8")
     lines = {step.label: step.value for step in found.steps}
     assert lines["Vision tower"] == 839_632_608
-    assert (
-        sum(segment.value for segment in found.pictures[0].segments)
-        == (lines["All weights"])
-    )
+    assert sum(segment.value for segment in found.pictures[0].segments) == (lines["All weights"])
     assert "Vision tower" not in {s.label for s in _asked("weights").steps}
     (weights,) = (
         step
@@ -163,9 +155,7 @@ _VALUES = (
     st.sampled_from(sorted(SEEING)),
     st.dictionaries(st.sampled_from(_FIELDS), _VALUES, max_size=4),
     st.dictionaries(
-        st.sampled_from(
-            ["spatial_merge_size", "downsample_ratio", "vision_feature_layer"]
-        ),
+        st.sampled_from(["spatial_merge_size", "downsample_ratio", "vision_feature_layer"]),
         _VALUES,
         max_size=2,
     ),

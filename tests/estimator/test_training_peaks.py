@@ -150,9 +150,7 @@ def test_a_batch_that_fills_the_pipeline_is_named_before_interleaving() -> None:
     found = estimate("training-time", {**META, "global_batch": 512})
     first = found.changes[0]
     assert first.field == "global_batch"
-    better = estimate(
-        "training-time", {**META, "global_batch": first.flips_at.replace(",", "")}
-    )
+    better = estimate("training-time", {**META, "global_batch": first.flips_at.replace(",", "")})
     assert better["mfu"].value > 2 * found["mfu"].value
     assert first.becomes == f"{better['mfu'].value:.0%} of the peak."
 

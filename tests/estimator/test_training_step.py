@@ -25,9 +25,7 @@ LLAMA = find_model("llama-3-8b")
 powers = st.sampled_from([1, 2, 4, 8])
 
 
-@pytest.mark.parametrize(
-    "module", [rates, training_plan, step], ids=lambda m: m.__name__
-)
+@pytest.mark.parametrize("module", [rates, training_plan, step], ids=lambda m: m.__name__)
 def test_examples_in_the_docstrings_hold(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 
@@ -123,21 +121,15 @@ def test_the_parts_of_a_step_sum_to_the_whole() -> None:
 
 
 @given(powers, powers, powers, st.integers(1, 64))
-def test_no_step_beats_its_peak(
-    tensor: int, pipeline: int, data: int, batches: int
-) -> None:
-    plan = TrainingPlan(
-        tensor=tensor, pipeline=pipeline, data=data, micro_batches=batches
-    )
+def test_no_step_beats_its_peak(tensor: int, pipeline: int, data: int, batches: int) -> None:
+    plan = TrainingPlan(tensor=tensor, pipeline=pipeline, data=data, micro_batches=batches)
     step = step_time(LLAMA, H100, FABRIC, plan)
     needed = 6 * (LLAMA.parameters - LLAMA.embedding_parameters) * plan.tokens
     assert step.total > needed / plan.gpus / 989.4e12
 
 
 @given(powers, st.integers(1, 32))
-def test_more_microbatches_take_longer_and_idle_less(
-    pipeline: int, batches: int
-) -> None:
+def test_more_microbatches_take_longer_and_idle_less(pipeline: int, batches: int) -> None:
     few = TrainingPlan(pipeline=pipeline, micro_batches=batches)
     many = dataclasses.replace(few, micro_batches=2 * batches)
     one = step_time(LLAMA, H100, FABRIC, few)

@@ -43,9 +43,8 @@ def test_air_alone_needs_no_coolant() -> None:
 def test_a_site_that_is_nearly_full_is_told_what_it_has() -> None:
     answer = ask("power-cooling", site_limit=470)
     assert answer.verdict.status == "tight"
-    assert (
-        "the site 466.8 kW of the 470 kW that it has."
-        in answer.verdict.text.replace("\u00a0", " ")
+    assert "the site 466.8 kW of the 470 kW that it has." in answer.verdict.text.replace(
+        "\u00a0", " "
     )
 
 
@@ -56,10 +55,7 @@ def test_a_model_too_large_is_told_what_memory_would_bring() -> None:
 
 def test_a_model_without_attention_keeps_something_for_each_sequence() -> None:
     text = ask("kv-cache", model="mamba-2.8b").verdict.text.replace("\u00a0", " ")
-    assert (
-        "keeps 23.6 MB (23,040 KiB) for each sequence, whatever its length; 1 sequence"
-        in text
-    )
+    assert "keeps 23.6 MB (23,040 KiB) for each sequence, whatever its length; 1 sequence" in text
 
 
 def test_one_stage_of_a_pipeline_is_no_table() -> None:

@@ -49,8 +49,7 @@ def asked(entry: Entry, most: int) -> Iterator[dict[str, Any]]:
     luck = random.Random(f"{SEED} {entry.name}")  # noqa: S311 - a draw, no secret
     names = {"model": _MODELS, "gpu": _CARDS, "system": _SYSTEMS}
     turns = {
-        kind: itertools.cycle(luck.sample(values, len(values)))
-        for kind, values in names.items()
+        kind: itertools.cycle(luck.sample(values, len(values))) for kind, values in names.items()
     }
     fields = declared(entry.inputs)
     defaults = entry.inputs()
@@ -167,9 +166,7 @@ def test_a_printed_sum_comes_to_what_is_printed(subtests: pytest.Subtests) -> No
 
 @pytest.mark.parametrize("name", ["inference-memory", "training-memory"])
 def test_what_is_free_is_what_the_sentence_leaves(name: str) -> None:
-    sentence = re.compile(
-        r"needs (.+?) and (?:may use|has) (.+?)(?: of .+| \(.+)?: (.+) free"
-    )
+    sentence = re.compile(r"needs (.+?) and (?:may use|has) (.+?)(?: of .+| \(.+)?: (.+) free")
     for words in asked(find(name), USUAL):
         with contextlib.suppress(BadInputs):
             found = sentence.search(estimate(name, words).verdict.text)

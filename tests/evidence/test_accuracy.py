@@ -141,9 +141,7 @@ def test_a_key_that_is_not_read_makes_a_case_inexpressible(tmp_path: Path) -> No
         ({"inputs": {"model": "tiny", "tp": "two"}}, "tp is “two”"),
     ],
 )
-def test_what_cannot_be_expressed_is_named(
-    tmp_path: Path, change: dict, words: str
-) -> None:
+def test_what_cannot_be_expressed_is_named(tmp_path: Path, change: dict, words: str) -> None:
     (case,) = as_json(report([case_file(tmp_path, **change)]))["cases"]
     assert case["predicted"] is None
     assert words in case["why_not"]
@@ -203,9 +201,7 @@ def test_the_command_answers_a_file_of_cases(capsys, tmp_path) -> None:
     }
     unknown = {**case, "id": "two", "inputs": {**case["inputs"], "moon": 1}}
     models = {"m": {"config": config}}
-    file.write_text(
-        json.dumps({"hardware": {}, "models": models, "cases": [case, unknown]})
-    )
+    file.write_text(json.dumps({"hardware": {}, "models": models, "cases": [case, unknown]}))
 
     assert main([str(file), "--json"]) == 0
     first, second = json.loads(capsys.readouterr().out)["cases"]

@@ -107,9 +107,7 @@ def test_what_was_recorded_is_what_the_constants_say() -> None:
     constants = rounded(_written())
     for kind in _SERVED:
         ratios = [
-            abs(predicted(row, constants) / row.expected - 1)
-            for row in _rows()
-            if row.kind == kind
+            abs(predicted(row, constants) / row.expected - 1) for row in _rows() if row.kind == kind
         ]
         (left,) = (r for r in recorded() if (r.kind, r.group) == (kind, "model"))
         assert left.fitted == pytest.approx(statistics.median(ratios), rel=1e-3)

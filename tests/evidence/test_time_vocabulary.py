@@ -62,8 +62,7 @@ def runs() -> list[tuple[str, dict[str, object]]]:
     ]
     bridge = {**BASE_RUN, "framework": frameworks[2], "global_batch": 256}
     found: list[tuple[str, dict[str, object]]] = [
-        ("train_throughput", {**BASE_RUN, "framework": f, "global_batch": 256})
-        for f in frameworks
+        ("train_throughput", {**BASE_RUN, "framework": f, "global_batch": 256}) for f in frameworks
     ]
     cards = ["A100-SXM-80GB", "B200-SXM-180GB", "GB200", "H100-SXM-96GB-HBM2e-500W"]
     found += [("train_throughput", {**bridge, "gpu": card}) for card in cards]
@@ -117,14 +116,11 @@ def served() -> list[tuple[str, dict[str, object]]]:
     words: list[dict[str, object]] = [{"model": model} for model in models]
     words += [{"system": s} for s in ("b200_sxm", "h100_sxm", "h200_sxm")]
     words += [
-        {"backend": b}
-        for b in ("sglang 0.5.9", "trtllm 1.2.0rc6.post3", "trtllm nan", "vllm nan")
+        {"backend": b} for b in ("sglang 0.5.9", "trtllm 1.2.0rc6.post3", "trtllm nan", "vllm nan")
     ]
     words += [{"precision": "fp4", "system": "b200_sxm"}, {"precision": "int4"}]
     words += [{"system": "mi300x"}]
-    words += [
-        {"system": s, "precision": "bf16"} for s in ("a100_sxm4_40gb", "a100_sxm4_80gb")
-    ]
+    words += [{"system": s, "precision": "bf16"} for s in ("a100_sxm4_40gb", "a100_sxm4_80gb")]
     words += [{"shortest": 0.8, "kv_dtype": "bf16", "polling": 30}]
     words += [{"load": "all at once; the prompts are in the time"}]
     words += [{"concurrency": None}, {"attention_dp": 4, "moe_ep": 8, "moe_tp": 1}]
@@ -165,9 +161,7 @@ def others() -> list[tuple[str, dict[str, object]]]:
         for f in ("gpt-fast", "vLLM 0.6.3")
     ]
     palm = "palm-540b (118 layers, hidden 18432, MQA, 48 heads x 256)"
-    found.append(
-        ("decode_tpot", {**decode, "model": palm, "gpu": "TPU v4 x64", "batch": 64})
-    )
+    found.append(("decode_tpot", {**decode, "model": palm, "gpu": "TPU v4 x64", "batch": 64}))
     full = {
         "gpus": 2,
         "gpu": "H200-SXM-141GB",
@@ -213,9 +207,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     return {result.id: result for result in report([path]).results}
 
 
-def test_the_case_can_be_expressed(
-    asked: dict[str, Result], subtests: pytest.Subtests
-) -> None:
+def test_the_case_can_be_expressed(asked: dict[str, Result], subtests: pytest.Subtests) -> None:
     for number in range(len(CASES)):
         with subtests.test(number=number):
             result = asked[str(number)]

@@ -17,9 +17,7 @@ def begin(client: TestClient, **fields: str) -> str:
     html = client.get(START).text
     token = re.search(r'name="token" value="([^"]+)"', html)
     assert token
-    answer = client.post(
-        f"{START}/sittings", data={"token": token[1], "kinds": "all", **fields}
-    )
+    answer = client.post(f"{START}/sittings", data={"token": token[1], "kinds": "all", **fields})
     assert answer.status_code == 303
     return answer.headers["location"].rpartition("/questions/")[0]
 

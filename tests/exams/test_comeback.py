@@ -44,9 +44,7 @@ def test_nothing_comes_back_while_the_exam_is_sat(rosa, session: Session) -> Non
     assert comebacks(session) == set()
 
 
-def test_wrong_and_open_questions_come_back_the_day_after(
-    rosa, session: Session, right
-) -> None:
+def test_wrong_and_open_questions_come_back_the_day_after(rosa, session: Session, right) -> None:
     sitting = begin(rosa)
     reach_the_end(rosa, sitting)
     number, response = next(iter(right().items()))
@@ -105,9 +103,7 @@ def test_the_report_says_how_many_come_back(rosa, right) -> None:
     assert 'href="/flashcards/deck#own"' in html
 
 
-def test_a_question_left_out_in_the_solution_is_not_counted(
-    rosa, session: Session
-) -> None:
+def test_a_question_left_out_in_the_solution_is_not_counted(rosa, session: Session) -> None:
     sitting = begin(rosa)
     reach_the_end(rosa, sitting)
     finish(rosa, sitting)

@@ -17,9 +17,7 @@ from app.exams.trend import Past, trend_of
 from tests.exams.test_paper import question
 from tests.quiz.course import HandLibrary
 
-WHOLE = ExamBlueprint(
-    "mock", "The mock", 50, 60, {"1": 30, "2": 20}, Place("exams/mock.toml", 1)
-)
+WHOLE = ExamBlueprint("mock", "The mock", 50, 60, {"1": 30, "2": 20}, Place("exams/mock.toml", 1))
 DOMAINS = (
     Domain("1", "Models", 0.6, (Objective("1.1", "Know models", "1"),)),
     Domain("2", "Racks", 0.4, (Objective("2.1", "Know racks", "2"),)),
@@ -40,12 +38,8 @@ def live_library() -> HandLibrary:
     return course
 
 
-@pytest.mark.parametrize(
-    "address", ["/", "/course", "/quiz", "/flashcards", "/calculators"]
-)
-def test_mock_exams_are_in_the_navigation_of_every_width(
-    rosa: TestClient, address: str
-) -> None:
+@pytest.mark.parametrize("address", ["/", "/course", "/quiz", "/flashcards", "/calculators"])
+def test_mock_exams_are_in_the_navigation_of_every_width(rosa: TestClient, address: str) -> None:
     page = rosa.get(address).text
     wide = page.partition('aria-label="Main"')[2].partition("</nav>")[0]
     thumb = page.partition('aria-label="Main, at thumb"')[2].partition("</nav>")[0]
@@ -65,9 +59,7 @@ def test_practice_and_the_course_lead_to_them(rosa: TestClient) -> None:
 
 
 def test_the_home_names_itself_in_the_navigation(rosa: TestClient) -> None:
-    found = re.findall(
-        r'<a href="/exams" aria-current="page">', rosa.get("/exams").text
-    )
+    found = re.findall(r'<a href="/exams" aria-current="page">', rosa.get("/exams").text)
 
     assert len(found) == 2
 
@@ -114,18 +106,13 @@ def test_every_paper_is_drawn_as_it_says(
         assert {domain for *_, domain in paper} == {"2"}
 
 
-def test_what_was_missed_is_a_paper_of_its_own(
-    rosa: TestClient, session: Session
-) -> None:
+def test_what_was_missed_is_a_paper_of_its_own(rosa: TestClient, session: Session) -> None:
     first = sit(rosa, "mock~short")
     for number in range(1, 4):
         rosa.post(f"{first}/answers/{number}", data={"answer": "b"})
     rosa.post(f"{first}/answers/4", data={"answer": "a"})
     rosa.post(f"{first}/submission")
-    missed = {
-        item
-        for _, item, *_ in json.loads(session.exec(select(Sitting.paper)).one())[:3]
-    }
+    missed = {item for _, item, *_ in json.loads(session.exec(select(Sitting.paper)).one())[:3]}
 
     assert "Only what you missed" in rosa.get("/exams").text
     assert "was not right" in rosa.get("/exams/mock~missed").text

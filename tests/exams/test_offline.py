@@ -68,9 +68,7 @@ def test_one_that_arrived_although_its_answer_got_lost_is_saved_again(
     assert kept(session).milliseconds == MINUTE
 
 
-def test_none_was_given_before_the_exam_began(
-    htmx, clock: Clock, session: Session
-) -> None:
+def test_none_was_given_before_the_exam_began(htmx, clock: Clock, session: Session) -> None:
     sitting = begin(htmx)
     page = shown(htmx, sitting)
     begun = int(clock.now.timestamp() * 1000)

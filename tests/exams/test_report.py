@@ -31,9 +31,7 @@ def marked(number: int, objective: str, score: float) -> Marked:
 
 
 def test_points_add_up_by_domain_and_objective() -> None:
-    report = summarize(
-        [marked(1, "2.10", 1), marked(2, "2.9", 0.5), marked(3, "1.1", 0)]
-    )
+    report = summarize([marked(1, "2.10", 1), marked(2, "2.9", 0.5), marked(3, "1.1", 0)])
 
     assert (report.score, report.count) == (1.5, 3)
     assert [(s.name, s.score, s.count) for s in report.domains] == [
@@ -63,10 +61,7 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
 
 def test_parts_that_lost_as_much_as_one_left_out_are_not_named() -> None:
     def names(*lost: float) -> list[str]:
-        return [
-            s.name
-            for s in most_lost(Share(f"{n}", 5 - x, 5) for n, x in enumerate(lost))
-        ]
+        return [s.name for s in most_lost(Share(f"{n}", 5 - x, 5) for n, x in enumerate(lost))]
 
     assert names(1, 1, 1, 1) == []
     assert names(1, 3, 1, 2, 1) == ["1", "3"]
@@ -78,9 +73,7 @@ def test_an_empty_paper_has_no_score_and_no_interval() -> None:
 
 
 @given(st.integers(1, 200), st.floats(0, 1))
-def test_the_interval_holds_the_score_and_stays_on_the_scale(
-    count: int, share: float
-) -> None:
+def test_the_interval_holds_the_score_and_stays_on_the_scale(count: int, share: float) -> None:
     low, high = interval(share * count, count)
 
     assert 0 <= low <= share * count + 1e-9
@@ -156,9 +149,7 @@ def test_an_answer_that_came_back_to_the_first_was_not_changed(
     assert "No answer was changed to another option." in report
 
 
-def test_a_report_names_as_earlier_only_what_was_sat_before(
-    rosa: TestClient, clock: Clock
-) -> None:
+def test_a_report_names_as_earlier_only_what_was_sat_before(rosa: TestClient, clock: Clock) -> None:
     first, second = "", ""
     for _ in range(2):
         first, second = second, begin(rosa)

@@ -80,9 +80,7 @@ def test_the_verdict_of_an_earlier_answer_waits_for_the_end(
     assert {rosa.get(address).status_code for address in verdicts.values()} == {200}
 
 
-def test_the_verdict_of_a_run_waits_as_well(
-    rosa: TestClient, session: Session, library: Library
-):
+def test_the_verdict_of_a_run_waits_as_well(rosa: TestClient, session: Session, library: Library):
     wanted = {"pick": "mixed", "count": len(library.questions), "token": ""}
     run = rosa.post("/quiz/runs", data=wanted).headers["location"]
     items = [answer_on(rosa, f"{run}/{n}") for n in range(1, wanted["count"] + 1)]
@@ -96,9 +94,7 @@ def test_the_verdict_of_a_run_waits_as_well(
     finish(rosa, sitting)
 
 
-def test_the_solution_of_an_earlier_exam_waits_as_well(
-    rosa: TestClient, session: Session
-):
+def test_the_solution_of_an_earlier_exam_waits_as_well(rosa: TestClient, session: Session):
     earlier = begin(rosa)
     before = paper(session)
     finish(rosa, earlier)

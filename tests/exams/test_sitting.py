@@ -146,9 +146,7 @@ def test_a_refused_wish_keeps_what_was_typed_and_starts_no_clock(
     assert answer.status_code == 422
     assert f'value="{target[:40]}"' in answer.text
     assert '<option value="1.5" selected>' in answer.text
-    assert (
-        'aria-invalid="true" aria-describedby="target-help target-err"' in answer.text
-    )
+    assert 'aria-invalid="true" aria-describedby="target-help target-err"' in answer.text
     assert "Write one from 1 to 5, or leave it empty." in answer.text
     assert session.exec(select(Sitting)).all() == []
 
@@ -286,9 +284,7 @@ def test_a_running_exam_has_a_map_of_its_keys(rosa) -> None:
         assert "flag the question" in page
 
 
-def test_a_hidden_clock_comes_back_for_the_last_five_minutes(
-    rosa, clock: Clock
-) -> None:
+def test_a_hidden_clock_comes_back_for_the_last_five_minutes(rosa, clock: Clock) -> None:
     sitting = begin(rosa)
     rosa.cookies.set("clock", "hidden")
     address = f"{sitting}/questions/1"

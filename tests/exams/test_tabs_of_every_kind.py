@@ -118,9 +118,7 @@ def opened(client: TestClient, sitting: str) -> Form:
 
 def changed(form: Form, response: Form) -> Form:
     """The form after somebody has entered a response."""
-    others = {
-        n: v for n, v in form.items() if n in {"shown", "since", "flag", "strike"}
-    }
+    others = {n: v for n, v in form.items() if n in {"shown", "since", "flag", "strike"}}
     ticked = {"settled": ["yes"]} if any(n.startswith("place.") for n in form) else {}
     return {**others, **ticked, **response}
 
@@ -263,10 +261,7 @@ def test_what_was_entered_can_be_taken_back_on_the_same_page(
     clock.tick(seconds=5)
     form = opened(rosa, sitting)
     keep = {"shown", "since", "settled"}
-    empty = {
-        n: ["no"] if n == "settled" else v if n in keep else [""]
-        for n, v in form.items()
-    }
+    empty = {n: ["no"] if n == "settled" else v if n in keep else [""] for n, v in form.items()}
 
     save(rosa, sitting, 1, **empty)
 

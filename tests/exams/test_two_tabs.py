@@ -32,9 +32,7 @@ def test_a_flag_from_an_older_tab_does_not_take_the_answer_away(
     assert kept(session).flagged
 
 
-def test_an_answer_from_an_older_tab_is_the_answer(
-    rosa, clock: Clock, session: Session
-) -> None:
+def test_an_answer_from_an_older_tab_is_the_answer(rosa, clock: Clock, session: Session) -> None:
     sitting = begin(rosa)
     older = shown(rosa, sitting)
     clock.tick(seconds=5)
@@ -88,9 +86,7 @@ def test_a_unit_that_a_form_proposes_is_no_change() -> None:
         ("", "", "", ""),
     ],
 )
-def test_each_strike_is_a_change_of_its_own(
-    saved: str, shown: str, sent: str, kept: str
-) -> None:
+def test_each_strike_is_a_change_of_its_own(saved: str, shown: str, sent: str, kept: str) -> None:
     states = [state(struck=keys) for keys in (saved, shown, sent)]
 
     merged = merge(*states, newer=False, independent=False)
@@ -147,14 +143,10 @@ def test_the_time_of_an_exam_is_in_the_day_beside_its_answers(
     day = session.exec(select(StudyDay)).one()
     assert (day.answers, day.milliseconds) == (1, 120_000)
     progress = rosa.get("/progress").text.replace("\xa0", " ")
-    assert re.search(
-        r"2 min since [A-Z][a-z]+ \d+, for 1 answer and 0 reviews", progress
-    )
+    assert re.search(r"2 min since [A-Z][a-z]+ \d+, for 1 answer and 0 reviews", progress)
 
 
-def test_without_javascript_a_late_answer_is_told_so(
-    rosa, clock: Clock, session: Session
-) -> None:
+def test_without_javascript_a_late_answer_is_told_so(rosa, clock: Clock, session: Session) -> None:
     sitting = begin(rosa)
     clock.tick(minutes=6, seconds=1)
 
@@ -166,12 +158,8 @@ def test_without_javascript_a_late_answer_is_told_so(
     assert session.exec(select(SittingAnswer)).all() == []
 
 
-@pytest.mark.parametrize(
-    "page", ["questions/1", "review", "report", "questions/1?show=all"]
-)
-def test_anothers_pages_are_not_there_after_the_end_either(
-    rosa, milo, page: str
-) -> None:
+@pytest.mark.parametrize("page", ["questions/1", "review", "report", "questions/1?show=all"])
+def test_anothers_pages_are_not_there_after_the_end_either(rosa, milo, page: str) -> None:
     sitting = begin(rosa)
     finish(rosa, sitting)
 
@@ -196,9 +184,7 @@ def test_a_finish_pressed_in_two_tabs_at_once_counts_once(
     assert session.exec(select(Sitting)).one().closed_by == "learner"
 
 
-async def together(
-    app: FastAPI, address: str, cookies: dict[str, str]
-) -> list[httpx.Response]:
+async def together(app: FastAPI, address: str, cookies: dict[str, str]) -> list[httpx.Response]:
     """The same request eight times at once."""
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(

@@ -128,9 +128,7 @@ def test_the_result_has_what_was_entered(
     assert session.exec(select(Attempt)).one().score == 0
 
 
-def test_what_is_mended_in_time_counts(
-    rosa: TestClient, case: str, sent: dict[str, str]
-) -> None:
+def test_what_is_mended_in_time_counts(rosa: TestClient, case: str, sent: dict[str, str]) -> None:
     sitting = begin(rosa)
     save(rosa, sitting, 1, **{**shown(rosa, sitting), **sent})
     right = {

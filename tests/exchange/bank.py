@@ -70,8 +70,7 @@ def weighed(draw: Callable, found: st.SearchStrategy) -> tuple[Option, ...]:
     """Options of which those that are not right may be worth a part of the mark."""
     parts = st.sampled_from([0.0, 0.0, 0.5, 0.25, 1 / 3])
     return tuple(
-        o if o.right else dataclasses.replace(o, credit=round(draw(parts), 7))
-        for o in draw(found)
+        o if o.right else dataclasses.replace(o, credit=round(draw(parts), 7)) for o in draw(found)
     )
 
 
@@ -81,8 +80,7 @@ def numbers(draw: Callable) -> tuple[Option, ...]:
     centers = draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True))
     half = draw(st.sampled_from([0, 0.25, 2]))
     return tuple(
-        Option("", n == 0, draw(NOTES), span_around(c, half, unit))
-        for n, c in enumerate(centers)
+        Option("", n == 0, draw(NOTES), span_around(c, half, unit)) for n, c in enumerate(centers)
     )
 
 
@@ -145,9 +143,7 @@ FIELDS = {
             BARE.map(lambda w: Blank((w,))),
             st.one_of(
                 distinct(BARE, 2, 2).map(lambda ws: Blank(tuple(ws))),
-                distinct(BARE, 2, 3).map(
-                    lambda ws: Blank((ws[0],), wrong=tuple(ws[1:]))
-                ),
+                distinct(BARE, 2, 3).map(lambda ws: Blank((ws[0],), wrong=tuple(ws[1:]))),
             ),
         ),
     ),
@@ -155,9 +151,7 @@ FIELDS = {
 }
 
 
-TITLES = st.one_of(
-    st.just(""), BARE, st.sampled_from(["Part of $a$", "a, b", "c; d", "x" * 45])
-)
+TITLES = st.one_of(st.just(""), BARE, st.sampled_from(["Part of $a$", "a, b", "c; d", "x" * 45]))
 
 
 @st.composite
@@ -170,19 +164,12 @@ def told(draw: Callable, *kinds: str) -> Item:
     }
     if item.kind == "match":
         whys = draw(st.lists(st.one_of(st.just(""), BARE), min_size=4, max_size=4))
-        pairs = [
-            dataclasses.replace(p, why=why)
-            for p, why in zip(item.pairs, whys, strict=False)
-        ]
-        spare = draw(
-            st.sampled_from([(), ("nobody has it",), ("one spare", "two spare")])
-        )
+        pairs = [dataclasses.replace(p, why=why) for p, why in zip(item.pairs, whys, strict=False)]
+        spare = draw(st.sampled_from([(), ("nobody has it",), ("one spare", "two spare")]))
         changes["pairs"] = (*pairs, *(Pair("", word) for word in spare))
         changes["titles"] = draw(st.tuples(TITLES, TITLES))
     elif item.kind == "order":
-        changes["steps"] = tuple(
-            dataclasses.replace(s, feedback=draw(NOTES)) for s in item.steps
-        )
+        changes["steps"] = tuple(dataclasses.replace(s, feedback=draw(NOTES)) for s in item.steps)
         changes["options"] = draw(
             st.sampled_from([(), (Option("never done", False, "It is not."),)])
         )

@@ -80,9 +80,7 @@ def database(*notes: Made, models: str = "", script: str = "") -> bytes:
                             at += 1  # noqa: PLW2901
                         taken.add(at)
                         entry = (at, number, ease, took, kind)
-                        db.execute(
-                            "INSERT INTO revlog VALUES (?,?,-1,?,1,1,0,?,?)", entry
-                        )
+                        db.execute("INSERT INTO revlog VALUES (?,?,-1,?,1,1,0,?,?)", entry)
         db.commit()
         if script:
             db.executescript(script)

@@ -76,9 +76,7 @@ def test_what_is_no_single_choice_is_refused() -> None:
 
 
 def test_words_apart_from_a_question_do_not_take_it_with_them() -> None:
-    found = read_aiken(
-        "A heading\n\nWhat is it?\nA. One\nB. Two\nC. Three\nANSWER: B\n"
-    )
+    found = read_aiken("A heading\n\nWhat is it?\nA. One\nB. Two\nC. Three\nANSWER: B\n")
 
     assert [i.stem for i in found.items] == ["What is it?"]
     assert [(r.name, r.line) for r in found.refused] == [("A heading", 1)]

@@ -46,9 +46,7 @@ def test_a_question_of_any_type_is_read_as_it_was_written(item: Item) -> None:
 def test_a_number_with_its_unit_is_read_to_the_last_digit() -> None:
     options = (Option("", True, span=span_around(2.855, 0.0, "GB")),)
 
-    assert (
-        again(Item("a-b", "numeric", "How much?", options=options)).options == options
-    )
+    assert again(Item("a-b", "numeric", "How much?", options=options)).options == options
 
 
 def test_a_list_in_the_stem_does_not_swallow_the_options() -> None:

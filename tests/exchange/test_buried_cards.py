@@ -135,9 +135,7 @@ def test_on_the_next_day_it_goes_out_as_any_card(rosa, clock) -> None:
     assert queue == 2
 
 
-def test_a_buried_card_stands_the_same_with_another_learner(
-    rosa, milo, session, clock
-) -> None:
+def test_a_buried_card_stands_the_same_with_another_learner(rosa, milo, session, clock) -> None:
     ours = Made(guid("w-c-bf16"), ("F", "B"), log=HISTORY)
     bring(rosa, package(ours, NOTE, Made("g2", ("F", "B"))))
     clock.tick(seconds=2.4)

@@ -31,9 +31,7 @@ NOON = 1781006400000  # the clock of the tests, in milliseconds
 TERM_CARD = "term:kv-cache"
 DAY = 24 * 60 * 60 * 1000
 MOMENTS = tuple(NOON - days * DAY for days in (30, 29, 25, 10))
-HISTORY = tuple(
-    (0, at, ease, 0, 4000) for at, ease in zip(MOMENTS, (3, 3, 4, 1), strict=True)
-)
+HISTORY = tuple((0, at, ease, 0, 4000) for at, ease in zip(MOMENTS, (3, 3, 4, 1), strict=True))
 
 
 def bring(client: TestClient, content: bytes, name: str = "deck.apkg") -> str:
@@ -111,9 +109,7 @@ def test_grades_of_a_course_card_join_those_given_here(rosa, session) -> None:
     said = bring(rosa, package(note))
 
     log = session.exec(select(Review).order_by(Review.at)).all()
-    assert [(r.card, r.rating) for r in log] == [
-        ("w-c-bf16", rating) for rating in (3, 3, 4, 1, 3)
-    ]
+    assert [(r.card, r.rating) for r in log] == [("w-c-bf16", rating) for rating in (3, 3, 4, 1, 3)]
     assert session.exec(select(Memory)).one().reviews == 5
     assert session.exec(select(OwnCard)).all() == []
     assert "0 new cards, 1 card changed, 4 grades carried." in said
@@ -368,13 +364,9 @@ def test_a_deck_that_was_brought_can_be_removed_again(rosa, session) -> None:
     before = everything(session, learners(session)[0])
     bring(rosa, package(Made("g1", ("F", "B"), log=HISTORY), Made("g2", ("F", "B"))))
 
-    asked = words(
-        rosa.get("/settings/cards/removal?what=deck&deck=Networks::RDMA").text
-    )
+    asked = words(rosa.get("/settings/cards/removal?what=deck&deck=Networks::RDMA").text)
     assert "2 cards of “Networks::RDMA” go, with 4 grades." in asked
-    answer = rosa.post(
-        "/settings/cards/removal", data={"what": "deck", "deck": "Networks::RDMA"}
-    )
+    answer = rosa.post("/settings/cards/removal", data={"what": "deck", "deck": "Networks::RDMA"})
 
     assert answer.headers["location"] == "/settings/cards?removed=yes"
     assert everything(session, learners(session)[0]) == before
@@ -490,17 +482,12 @@ def test_a_card_that_came_is_on_the_desk_at_once(rosa) -> None:
     assert 'What is <math display="inline">' in rosa.get("/flashcards").text
 
 
-def test_more_cards_of_ones_own_than_can_be_kept_are_refused(
-    rosa, session, monkeypatch
-) -> None:
+def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session, monkeypatch) -> None:
     one = dataclasses.replace(OWN_CARDS, most=1)
     monkeypatch.setattr("app.exchange.store.arrivals.OWN_CARDS", one)
     rosa.post("/concepts/weights/readings", data={})
     learner = CurrentLearnerValue("", id=learners(session)[0])
-    two = [
-        Arrival(f"own:{n}", f"own:{n}", "", str(n), own=OwnText("", "F", "B"))
-        for n in (1, 2)
-    ]
+    two = [Arrival(f"own:{n}", f"own:{n}", "", str(n), own=OwnText("", "F", "B")) for n in (1, 2)]
 
     with pytest.raises(Unusable, match="more than 1 cards of your own"):
         expect_room(session, learner.id, two)
@@ -508,9 +495,7 @@ def test_more_cards_of_ones_own_than_can_be_kept_are_refused(
     assert session.exec(select(OwnCard)).all() == []
 
 
-def test_a_card_that_was_written_here_comes_back_from_anki_as_it_is(
-    rosa, session
-) -> None:
+def test_a_card_that_was_written_here_comes_back_from_anki_as_it_is(rosa, session) -> None:
     typed = {"front": "**What** is $x^2$?", "back": "A square", "token": "t"}
     assert rosa.post("/flashcards/own", data=typed).status_code == 303
     kept = session.exec(select(OwnCard)).one()

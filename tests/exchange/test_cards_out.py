@@ -64,9 +64,7 @@ def the_learner(session: Session) -> int:
     return session.exec(select(Learner)).one().id
 
 
-def test_a_card_that_was_begun_comes_with_each_of_its_grades(
-    rosa, clock, package
-) -> None:
+def test_a_card_that_was_begun_comes_with_each_of_its_grades(rosa, clock, package) -> None:
     review(rosa, "w-c-bf16", 3)
     clock.tick(minutes=12)
     review(rosa, "w-c-bf16", 3)
@@ -104,9 +102,7 @@ def test_days_are_counted_from_the_first_day_of_study(rosa, clock, package) -> N
     assert due == 5 + interval
 
 
-def test_what_fsrs_remembers_stands_in_the_data_of_the_card(
-    rosa, session, package
-) -> None:
+def test_what_fsrs_remembers_stands_in_the_data_of_the_card(rosa, session, package) -> None:
     review(rosa, "w-c-bf16", 4)
 
     ((data,),) = package(rosa)("SELECT data FROM cards")
@@ -139,9 +135,7 @@ def test_a_card_and_its_reverse_are_one_note(rosa, package) -> None:
     assert taken("SELECT ord, reps FROM cards ORDER BY ord") == [(0, 0), (1, 1)]
 
 
-def test_added_cards_come_along_and_declined_ones_do_not(
-    rosa, session, package
-) -> None:
+def test_added_cards_come_along_and_declined_ones_do_not(rosa, session, package) -> None:
     review(rosa, "w-c-bf16", 3)
     number = the_learner(session)
     for card, declined in (("own:a1", False), ("own:b2", True)):
@@ -169,9 +163,7 @@ def faces_of(client, session, package, question: str) -> list[str]:
     return html.unescape(words).split("\x1f")
 
 
-def test_the_number_of_a_missed_question_is_taken_along_in_its_unit(
-    rosa, session, package
-) -> None:
+def test_the_number_of_a_missed_question_is_taken_along_in_its_unit(rosa, session, package) -> None:
     front, back = faces_of(rosa, session, package, "w-computed")
 
     assert "A number in GB." in front
@@ -182,9 +174,7 @@ def test_the_number_of_a_missed_question_is_taken_along_in_its_unit(
     assert float(told[1]) == float(explained[1])
 
 
-def test_the_options_of_a_missed_question_keep_their_letters(
-    rosa, session, package
-) -> None:
+def test_the_options_of_a_missed_question_keep_their_letters(rosa, session, package) -> None:
     front, back = faces_of(rosa, session, package, "w-grow")
 
     options = re.findall("<li>(.*?)</li>", front)

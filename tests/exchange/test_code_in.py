@@ -117,6 +117,4 @@ def test_what_html_shows_beside_words_is_told(subtests: pytest.Subtests) -> None
 
 def test_words_are_not_joined_where_html_parts_them() -> None:
     assert to_markdown("<header>a</header><main>b</main>").text == "a\n\nb"
-    assert to_markdown("<table><caption>c</caption><tr><td>x</table>").text == (
-        "c\n\n| x |\n|---|"
-    )
+    assert to_markdown("<table><caption>c</caption><tr><td>x</table>").text == ("c\n\n| x |\n|---|")

@@ -38,9 +38,7 @@ def gift(tmp_path: Path) -> Path:
     return path
 
 
-def take_in(
-    course: Path, path: Path, form: str = "gift", topic: str = "weights"
-) -> int:
+def take_in(course: Path, path: Path, form: str = "gift", topic: str = "weights") -> int:
     words = ["import", form, str(path), "--topic", topic, "--content", str(course)]
     return main(words)
 
@@ -86,9 +84,7 @@ def test_a_second_time_nothing_is_doubled(
 
 
 @pytest.mark.parametrize("form", sorted(set(READERS) & set(WRITERS)))
-def test_a_course_leaves_and_comes_back(
-    course: Path, tmp_path: Path, form: str
-) -> None:
+def test_a_course_leaves_and_comes_back(course: Path, tmp_path: Path, form: str) -> None:
     target = tmp_path / "out"
     assert main(["export", form, str(target), "--content", str(course)]) == 0
     known = load(course)
@@ -169,9 +165,7 @@ def test_a_file_that_is_not_there_is_named(
     course: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert take_in(course, course / "none.gift") == 2
-    assert "none.gift cannot be read (No such file or directory)." in (
-        capsys.readouterr().err
-    )
+    assert "none.gift cannot be read (No such file or directory)." in (capsys.readouterr().err)
 
 
 def test_every_item_that_loses_something_is_named(

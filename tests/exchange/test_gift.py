@@ -68,9 +68,7 @@ def test_answers_in_the_middle_leave_a_gap() -> None:
     assert [o.text for o in item.options] == ["four", "4"]
 
 
-@pytest.mark.parametrize(
-    "text", ["Which?{~a ~%50%b =c}", "Which?{=%0%a =%50%b =%100%c}"]
-)
+@pytest.mark.parametrize("text", ["Which?{~a ~%50%b =c}", "Which?{=%0%a =%50%b =%100%c}"])
 def test_half_credit_is_kept(text: str) -> None:
     reading = read_gift(text)
 
@@ -114,9 +112,7 @@ def test_the_right_number_may_stand_before_what_is_said_to_others() -> None:
         ("The sun rises{T}.", "The sun rises."),
     ],
 )
-def test_a_sentence_that_goes_on_after_its_answers_has_a_gap(
-    text: str, stem: str
-) -> None:
+def test_a_sentence_that_goes_on_after_its_answers_has_a_gap(text: str, stem: str) -> None:
     assert only(text).stem == stem
 
 

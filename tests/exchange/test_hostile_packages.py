@@ -62,9 +62,7 @@ def test_what_is_wrong_with_an_archive_is_said_in_our_words(
     assert "zip file" not in said
 
 
-@pytest.mark.parametrize(
-    "method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2]
-)
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2])
 def test_flipped_bytes_never_break_the_page(rosa, method: int) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", method) as archive:
@@ -73,9 +71,7 @@ def test_flipped_bytes_never_break_the_page(rosa, method: int) -> None:
         content = bytearray(out.getvalue())
         content[at] ^= 0x5A
 
-        answer = rosa.post(
-            "/settings/cards", files={"file": ("d.apkg", bytes(content))}
-        )
+        answer = rosa.post("/settings/cards", files={"file": ("d.apkg", bytes(content))})
 
         assert answer.status_code in {303, 422}, at
 
@@ -240,14 +236,10 @@ def test_sending_no_file_is_refused_with_what_is_wanted(rosa) -> None:
 
 
 def test_a_file_that_is_too_large_is_refused_before_it_is_read(rosa) -> None:
-    answer = rosa.post(
-        "/settings/cards", files={"file": ("d.apkg", b"x" * 22 * 1024 * 1024)}
-    )
+    answer = rosa.post("/settings/cards", files={"file": ("d.apkg", b"x" * 22 * 1024 * 1024)})
 
     assert answer.status_code == 413
-    assert "At most 21 MB can be sent at once. Go back and send less." in words(
-        answer.text
-    )
+    assert "At most 21 MB can be sent at once. Go back and send less." in words(answer.text)
 
 
 def test_other_addresses_take_no_more_than_before(rosa) -> None:

@@ -74,9 +74,7 @@ def cloze(gaps: int) -> bytes:
         "</responseDeclaration>"
         for n in range(gaps)
     )
-    asked = "".join(
-        f'x <textEntryInteraction responseIdentifier="R{n}"/>' for n in range(gaps)
-    )
+    asked = "".join(f'x <textEntryInteraction responseIdentifier="R{n}"/>' for n in range(gaps))
     return (
         '<assessmentItem xmlns="http://www.imsglobal.org/xsd/imsqti_v2p1"'
         f' identifier="i" title="t">{declared}<itemBody><p>{asked}</p></itemBody>'
@@ -123,9 +121,7 @@ def test_tags_in_tags_are_told_before_they_are_parsed(
             assert is_deep(html)
             turned = to_markdown(f"{html}some words")
             assert "some words" in turned.text
-            assert turned.lost == (
-                "its tags are left out: more than 60 stand in each other",
-            )
+            assert turned.lost == ("its tags are left out: more than 60 stand in each other",)
 
 
 def test_tags_that_follow_each_other_are_not_deep(subtests: pytest.Subtests) -> None:

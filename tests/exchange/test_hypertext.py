@@ -37,9 +37,7 @@ def test_html_becomes_markdown(subtests: pytest.Subtests) -> None:
 
 
 def test_a_picture_left_out_is_named() -> None:
-    assert to_markdown("<img src='a.png' alt='A cat'>").lost == (
-        "a picture (A cat) is left out",
-    )
+    assert to_markdown("<img src='a.png' alt='A cat'>").lost == ("a picture (A cat) is left out",)
 
 
 @given(st.text(SIGNS, max_size=60))

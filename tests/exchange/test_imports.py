@@ -168,25 +168,19 @@ def test_pictures_make_slices_short_as_well() -> None:
 
 def test_a_file_is_written_in_slices_that_are_short() -> None:
     cards = [
-        Arrival(
-            f"own:{n}", f"own:{n}", "", str(n), tuple(Came(m, 3, 0) for m in range(n))
-        )
+        Arrival(f"own:{n}", f"own:{n}", "", str(n), tuple(Came(m, 3, 0) for m in range(n)))
         for n in range(400)
     ]
 
     parts = list(slices_of(cards))
 
     assert [card for part in parts for card in part] == cards
-    assert all(
-        sum(len(card.log) for card in part) <= 300 or len(part) == 1 for part in parts
-    )
+    assert all(sum(len(card.log) for card in part) <= 300 or len(part) == 1 for part in parts)
     assert all(len(part) <= 100 for part in parts)
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=ABOUT_SQLITE)])
-def test_others_write_between_two_slices(
-    app, settings, desk, session, processes: int
-) -> None:
+def test_others_write_between_two_slices(app, settings, desk, session, processes: int) -> None:
     seen: list[tuple[int, int]] = []
     engine = app.state.engine if processes == 1 else make_engine(settings.database)
 
@@ -268,9 +262,7 @@ def test_nothing_is_written_for_a_learner_who_was_erased(app, desk, session) -> 
     assert session.exec(select(CardImport)).all() == []
 
 
-def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(
-    rosa, desk, session
-) -> None:
+def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk, session) -> None:
     async def run() -> None:
         begun, at_work = desk.begin(), asyncio.Event()
 
@@ -291,9 +283,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(
     assert 0 < own < CARDS
     assert grades == own * GRADES
     said = words(rosa.get("/settings/cards/import").text)
-    assert (
-        f"The server was stopped while it imported “deck.apkg”, after {own} of" in said
-    )
+    assert f"The server was stopped while it imported “deck.apkg”, after {own} of" in said
 
 
 def test_a_page_says_how_far_an_import_is_and_how_to_stop_it(rosa, desk) -> None:
@@ -351,9 +341,7 @@ def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
 def test_a_class_behind_one_address_imports_its_files_at_once(
     settings: Settings, clock: Clock, live_library: LiveLibrary, session: Session
 ) -> None:
-    app = create_app(
-        settings.model_copy(update={"rate_imports": "off"}), clock, live_library
-    )
+    app = create_app(settings.model_copy(update={"rate_imports": "off"}), clock, live_library)
     content = deck(1)
 
     async def send() -> int:
@@ -362,9 +350,7 @@ def test_a_class_behind_one_address_imports_its_files_at_once(
             transport=transport, base_url="http://testserver", timeout=60
         ) as learner:
             file = ("deck.apkg", content)
-            return (
-                await learner.post("/settings/cards", files={"file": file})
-            ).status_code
+            return (await learner.post("/settings/cards", files={"file": file})).status_code
 
     async def all_at_once() -> list[int]:
         return await asyncio.gather(*(send() for _ in range(30)))
@@ -386,9 +372,7 @@ def test_a_deck_of_many_slices_goes_as_a_whole(rosa, desk, session) -> None:
     before = everything(session, desk.learner.id)
     bring(rosa, deck())
 
-    rosa.post(
-        "/settings/cards/removal", data={"what": "deck", "deck": "Networks::RDMA"}
-    )
+    rosa.post("/settings/cards/removal", data={"what": "deck", "deck": "Networks::RDMA"})
 
     assert everything(session, desk.learner.id) == before
 

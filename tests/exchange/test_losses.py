@@ -23,12 +23,8 @@ FORMATS: dict[str, tuple[Write, Read]] = {
 }
 # What a format says it loses, and the item without it.
 LOST: dict[str, Callable[[Item], Item]] = {
-    "the titles of its columns are not carried": lambda i: dataclasses.replace(
-        i, titles=("", "")
-    ),
-    "the steps that belong nowhere are not carried": lambda i: dataclasses.replace(
-        i, options=()
-    ),
+    "the titles of its columns are not carried": lambda i: dataclasses.replace(i, titles=("", "")),
+    "the steps that belong nowhere are not carried": lambda i: dataclasses.replace(i, options=()),
 }
 KEPT = {
     "common mistakes and reasons stand behind the explanation",

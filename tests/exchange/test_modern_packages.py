@@ -43,9 +43,7 @@ def modern(*notes: Made, media: dict[str, bytes] | None = None, script: str = ""
 
 
 @needs_zstd
-def test_a_package_of_the_newest_format_brings_cards_grades_and_pictures(
-    rosa, session
-) -> None:
+def test_a_package_of_the_newest_format_brings_cards_grades_and_pictures(rosa, session) -> None:
     note = Made("g1", ('<img src="a b.png">', "B"), log=HISTORY)
 
     said = bring(rosa, modern(note, media={"other.mp3": b"x", "a b.png": PNG}))
@@ -62,9 +60,7 @@ def test_a_package_of_the_newest_format_brings_cards_grades_and_pictures(
 @needs_zstd
 @pytest.mark.parametrize("path", PATHS)
 def test_what_goes_out_comes_back_the_same(rosa, milo, session, path: str) -> None:
-    own = Made(
-        "g'1", ("{{c1::Ada}} {{c2::wrote}} <img src=x>", ""), kind=2, cards=(0, 1)
-    )
+    own = Made("g'1", ("{{c1::Ada}} {{c2::wrote}} <img src=x>", ""), kind=2, cards=(0, 1))
     bring(rosa, modern(own, NOTE, media={"x": PNG}))
     (one,) = learners(session)
     before = everything(session, one)
@@ -126,9 +122,7 @@ def test_a_card_that_was_reset_is_new_and_its_log_comes(rosa, session) -> None:
     assert acts == ["", "", "", "", "forget"]
     with collection_of(rosa) as db:
         (kind,) = db.execute("SELECT type FROM cards").fetchone()
-        last = db.execute(
-            "SELECT ease, factor, type FROM revlog ORDER BY id"
-        ).fetchall()
+        last = db.execute("SELECT ease, factor, type FROM revlog ORDER BY id").fetchall()
     assert kind == 0
     assert last[-1] == (0, 0, 4)
 
@@ -252,14 +246,10 @@ class TestHostile:
         assert "larger than 64 MB" in refused(rosa, zipped(collection__anki21b=packed))
 
     @needs_zstd
-    def test_pictures_that_grow_without_measure_are_not_all_unpacked(
-        self, monkeypatch
-    ) -> None:
+    def test_pictures_that_grow_without_measure_are_not_all_unpacked(self, monkeypatch) -> None:
         unpacked = []
         reading = opening.reading
-        monkeypatch.setattr(
-            opening, "reading", lambda s: unpacked.append(s) or reading(s)
-        )
+        monkeypatch.setattr(opening, "reading", lambda s: unpacked.append(s) or reading(s))
         names = [f"p{number}" for number in range(150)]
         large = b"\0" * (opening.MOST_OF_A_FILE + 1)
         content = written(database(NOTE), dict.fromkeys(names, large), modern=True)
@@ -286,9 +276,7 @@ class TestHostile:
         assert "The collection in the package is damaged." in said
 
     @needs_zstd
-    def test_a_damaged_list_of_media_loses_the_pictures_alone(
-        self, rosa, session
-    ) -> None:
+    def test_a_damaged_list_of_media_loses_the_pictures_alone(self, rosa, session) -> None:
         pack = packing.zstd().compress
         note = Made("g1", ("A <img src=a>", "B"))
         for media in (b"no frame", pack(b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f")):

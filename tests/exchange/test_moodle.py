@@ -59,9 +59,7 @@ def test_gaps_keep_the_answers_that_count_in_full() -> None:
     assert item.blanks[0].answers == ("RoCE", "RoCE v2")
 
 
-@pytest.mark.parametrize(
-    ("kind", "option"), [("gapselect", "selectoption"), ("ddwtos", "dragbox")]
-)
+@pytest.mark.parametrize(("kind", "option"), [("gapselect", "selectoption"), ("ddwtos", "dragbox")])
 def test_words_to_be_chosen_stay_words_to_choose_from(kind: str, option: str) -> None:
     item = read(
         f"""<question type="{kind}"><name><text>RDMA</text></name>
@@ -130,8 +128,7 @@ def test_hints_are_kept_in_order() -> None:
 
 def test_half_the_mark_for_a_number_that_is_only_near() -> None:
     near, exact = (
-        f'<answer fraction="{mark}"><text>8</text>'
-        f"<tolerance>{width}</tolerance></answer>"
+        f'<answer fraction="{mark}"><text>8</text><tolerance>{width}</tolerance></answer>'
         for mark, width in ((50, 1), (100, 0.1))
     )
     text = f"""<quiz><question type="numerical"><name><text>n</text></name>
@@ -162,9 +159,7 @@ def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) ->
             "The file has a document type (DTD); remove it and try again.",
         ),
         (
-            '<?xml version="1.0"?><!DOCTYPE quiz SYSTEM "file:///x"><quiz/>'.encode(
-                "utf-16"
-            ),
+            '<?xml version="1.0"?><!DOCTYPE quiz SYSTEM "file:///x"><quiz/>'.encode("utf-16"),
             "The file has a document type (DTD); remove it and try again.",
         ),
         (b"<quiz><question>", "The file is no XML: no element found in line 1."),
@@ -240,9 +235,7 @@ def test_an_order_has_the_field_without_which_moodle_breaks_off_the_import() -> 
         ("lcs", "LONGEST_ORDERED_SUBSET"),
     ],
 )
-def test_an_order_gives_credit_by_the_same_rule_on_both_sides(
-    partial: str, name: str
-) -> None:
+def test_an_order_gives_credit_by_the_same_rule_on_both_sides(partial: str, name: str) -> None:
     steps = tuple(Option(text, True) for text in "abc")
     item = Item("o", "order", "In order?", steps=steps, partial=partial)
     text = write_moodle((item,)).content.decode()
@@ -283,9 +276,7 @@ def test_a_picture_in_a_field_of_older_files_is_told() -> None:
         ).encode()
     )
 
-    assert [r.reason for r in reading.lost] == [
-        "a picture in a field of older files is left out"
-    ]
+    assert [r.reason for r in reading.lost] == ["a picture in a field of older files is left out"]
 
 
 def test_a_gap_that_nobody_sees_is_refused() -> None:

@@ -106,9 +106,7 @@ def test_a_number_in_a_gap_counts_with_and_without_its_comma() -> None:
         ('toleranceMode="relative" tolerance="5"', 190, 210),
     ],
 )
-def test_a_tolerance_of_qti_is_read_in_its_own_way(
-    tolerance: str, low: float, high: float
-) -> None:
+def test_a_tolerance_of_qti_is_read_in_its_own_way(tolerance: str, low: float, high: float) -> None:
     span = newer("200", tolerance).items[0].options[0].span
 
     assert span is not None

@@ -39,9 +39,7 @@ def little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("little_room")
-def test_cards_whose_pictures_do_not_fit_are_left_out_and_named(
-    rosa: TestClient, session: Session
-):
+def test_cards_whose_pictures_do_not_fit_are_left_out_and_named(rosa: TestClient, session: Session):
     said = bring(rosa, illustrated(5))
 
     assert "3 new cards" in said
@@ -84,9 +82,7 @@ def test_pictures_of_others_do_not_count(rosa: TestClient, milo: TestClient):
     assert LEFT not in bring(rosa, illustrated(3))
 
 
-def test_pictures_are_measured_before_the_write_transaction(
-    app: FastAPI, rosa: TestClient
-):
+def test_pictures_are_measured_before_the_write_transaction(app: FastAPI, rosa: TestClient):
     bring(rosa, illustrated(3))
     turns, measured = count_open(app), []
 
@@ -101,9 +97,7 @@ def test_pictures_are_measured_before_the_write_transaction(
 
 
 @pytest.mark.usefixtures("little_room")
-def test_pictures_that_came_since_they_were_measured_count(
-    rosa: TestClient, session: Session
-):
+def test_pictures_that_came_since_they_were_measured_count(rosa: TestClient, session: Session):
     bring(rosa, illustrated(1))
     learner = session.exec(select(Learner)).one().id
     measured = pictures.measure_pictures(session, learner)

@@ -150,9 +150,7 @@ def test_the_same_words_about_another_picture_are_another_question(
     assert files(other) == {PNG, GIF, changed}
 
 
-def test_moodle_finds_each_picture_beside_its_text(
-    course: Path, tmp_path: Path
-) -> None:
+def test_moodle_finds_each_picture_beside_its_text(course: Path, tmp_path: Path) -> None:
     root = read_xml(send(course, "moodle", tmp_path).read_bytes()).root
     node = next(q for q in root if q.findtext("idnumber") == "pic-marked")
 
@@ -205,9 +203,7 @@ def test_a_learner_takes_the_pictures_of_the_courses_cards_along(
 ) -> None:
     app = create_app(settings, clock, LiveLibrary(course))
     with TestClient(app) as client:
-        answer = client.post(
-            "/flashcards/pic-card/reviews", data={"rating": "3", "token": "one"}
-        )
+        answer = client.post("/flashcards/pic-card/reviews", data={"rating": "3", "token": "one"})
         assert answer.status_code < 400
         packed = client.get("/settings/cards.apkg").content
 

@@ -55,9 +55,7 @@ def test_a_choice_of_another_program_is_read() -> None:
 def test_an_older_spelling_says_the_same() -> None:
     old = CHOICE.replace("qti-assessment-item", "assessmentItem")
     for name in ("response-declaration", "correct-response", "item-body"):
-        old = old.replace(
-            f"qti-{name}", name.split("-")[0] + name.split("-")[1].title()
-        )
+        old = old.replace(f"qti-{name}", name.split("-")[0] + name.split("-")[1].title())
     old = old.replace("qti-choice-interaction", "choiceInteraction")
     old = old.replace("qti-simple-choice", "simpleChoice").replace("qti-", "")
     old = old.replace("response-identifier", "responseIdentifier")
@@ -102,9 +100,7 @@ def test_a_package_lists_its_files(version: str) -> None:
 
 def test_a_mapping_says_what_each_tick_brings() -> None:
     entries = (("a", "1"), ("b", "1"), ("c", "-1"))
-    mapped = "".join(
-        f'<mapEntry mapKey="{key}" mappedValue="{value}"/>' for key, value in entries
-    )
+    mapped = "".join(f'<mapEntry mapKey="{key}" mappedValue="{value}"/>' for key, value in entries)
     choices = "".join(
         f'<simpleChoice identifier="{key}">{key}</simpleChoice>' for key, _ in entries
     )

@@ -115,9 +115,7 @@ def test_true_and_false() -> None:
         '<response_lid ident="response1" rcardinality="Single"><render_choice>'
         f"{choice(('t', 'True'), ('f', 'False'))}</render_choice></response_lid>"
     )
-    (found,) = read(
-        item("true_false_question", "It is.", asked, earns(equal("f")))
-    ).items
+    (found,) = read(item("true_false_question", "It is.", asked, earns(equal("f")))).items
 
     assert found.kind == "true-false"
     assert [o.right for o in found.options] == [False, True]

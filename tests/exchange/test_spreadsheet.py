@@ -179,9 +179,7 @@ def said(item: Item) -> list[tuple[str, bool]]:
 
 
 def test_a_grouping_comma_is_no_decimal_point() -> None:
-    found = read(
-        'question,A,B,answer\nHow many bytes?,,,"1,024"\nAnd now?,,,"12,288"\n'
-    )
+    found = read('question,A,B,answer\nHow many bytes?,,,"1,024"\nAnd now?,,,"12,288"\n')
 
     assert [i.options[0].span.center for i in found.items] == [1024, 12288]
 
@@ -300,9 +298,7 @@ def test_what_excel_leaves_in_a_text_is_passed_over(text: str) -> None:
 
 
 def test_windows_1252_is_read_and_told() -> None:
-    found = read_spreadsheet(
-        "question;answer\nWas ist größer?;ein Würfel\n".encode("cp1252")
-    )
+    found = read_spreadsheet("question;answer\nWas ist größer?;ein Würfel\n".encode("cp1252"))
 
     assert found.items[0].stem == "Was ist größer?"
     assert "was read as Windows-1252" in found.notes[0]
@@ -322,9 +318,7 @@ def test_the_letters_of_another_encoding_are_not_guessed(encoding: str) -> None:
 
 
 def test_an_error_of_a_spreadsheet_is_no_choice() -> None:
-    found = read(
-        "question,A,B,answer\nQ?,#N/A,y,B\nR?,x,y,########\nS?,,,1.23457E+16\n"
-    )
+    found = read("question,A,B,answer\nQ?,#N/A,y,B\nR?,x,y,########\nS?,,,1.23457E+16\n")
 
     assert [r.reason.partition(":")[0] for r in found.refused] == [
         "its cell under “A” shows the error #N/A",
@@ -356,9 +350,7 @@ def test_a_label_beside_wrong_answers_in_words_is_no_answer(answer: str) -> None
 
 @pytest.mark.parametrize(("answer", "wrong"), [("2", "3"), ("B", "C"), ("fan", "2")])
 def test_an_answer_that_is_like_the_wrong_ones_is_one(answer: str, wrong: str) -> None:
-    text = (
-        f"question,answer,wrong answer 1,wrong answer 2\nWhat?,{answer},{wrong},x y\n"
-    )
+    text = f"question,answer,wrong answer 1,wrong answer 2\nWhat?,{answer},{wrong},x y\n"
 
     assert read_spreadsheet(text.encode()).items[0].options[0].text == answer
 

@@ -34,9 +34,7 @@ def test_csv_keeps_everything(item: Item) -> None:
 
 def test_a_range_keeps_the_names_that_files_have_always_had() -> None:
     right = Option("2 GB", right=True, span=Span(2.0, 1.9, 2.1, "GB"))
-    written = json.loads(
-        write_json((Item("x", "numeric", "?", options=(right,)),)).content
-    )
+    written = json.loads(write_json((Item("x", "numeric", "?", options=(right,)),)).content)
 
     span = {"centre": 2.0, "low": 1.9, "high": 2.1, "unit": "GB"}
     assert written["items"][0]["options"][0]["span"] == span
@@ -71,9 +69,7 @@ def test_a_broken_row_is_named_and_its_neighbors_stay() -> None:
     assert len(reading.refused) == 3
 
 
-def test_attempts_leave_as_rows(
-    rosa: TestClient, settings: Settings, tmp_path: Path
-) -> None:
+def test_attempts_leave_as_rows(rosa: TestClient, settings: Settings, tmp_path: Path) -> None:
     page = rosa.get("/quiz/weights")
     assert page.status_code == 200
     target = tmp_path / "attempts.json"
@@ -117,8 +113,7 @@ def test_a_table_that_a_spreadsheet_saved_again_is_read() -> None:
     rows = list(csv.reader(io.StringIO(written.decode("utf-8-sig"))))
     saved = io.StringIO()
     csv.writer(saved, delimiter=";").writerows(
-        [cell.upper() if cell in {"true", "false"} else cell for cell in row]
-        for row in rows
+        [cell.upper() if cell in {"true", "false"} else cell for cell in row] for row in rows
     )
     for text in (saved.getvalue(), f"sep=;\n{saved.getvalue()}"):
         assert [bare(i) for i in read_csv(text.replace("\r\n", "\n")).items] == [item]

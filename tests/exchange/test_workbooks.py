@@ -22,8 +22,7 @@ Cell = str | tuple[float, int]
 def book(*sheets: tuple[str, str, list[list[Cell]]]) -> bytes:
     """A workbook of sheets, each with its name, its state and its rows."""
     styles = "".join(
-        f'<numFmt numFmtId="{n}" formatCode="{escape(code)}"/>'
-        for n, code in enumerate(CODES, 170)
+        f'<numFmt numFmtId="{n}" formatCode="{escape(code)}"/>' for n, code in enumerate(CODES, 170)
     )
     used = "".join(f'<xf numFmtId="{n + 170}"/>' for n in range(len(CODES)))
     names = "".join(
@@ -137,9 +136,7 @@ def test_cells_are_read_as_they_are_shown() -> None:
         ((12345, 6), "shows 1.2E+04, which is not all of 12345"),
     ],
 )
-def test_a_cell_without_words_is_no_choice_that_is_missing(
-    given: Cell, fault: str
-) -> None:
+def test_a_cell_without_words_is_no_choice_that_is_missing(given: Cell, fault: str) -> None:
     rows = [HEADS, ["Which?", "x", given, "A"], ["Note?", "x", "y", "B"]]
     found = read_spreadsheet(book(("Quiz", "visible", rows)))
 

@@ -58,10 +58,7 @@ def a_topic(slug: str, cards: tuple[str, ...]) -> Topic:
 
 def a_library(*cards: Card) -> Library:
     goals = (Objective("1.1", "All of it", "1"),)
-    topics = {
-        slug: a_topic(slug, tuple(c.id for c in cards if c.topic == slug))
-        for slug in SLUGS
-    }
+    topics = {slug: a_topic(slug, tuple(c.id for c in cards if c.topic == slug)) for slug in SLUGS}
     return Library(
         version=str(hash(cards)),
         syllabus=Syllabus("X-1", "Course", (Domain("1", "One", 1, goals),), SLUGS),

@@ -82,9 +82,7 @@ class TestBury:
         clock.tick(days=1)
         assert hands.card() == "weights-1"
 
-    def test_a_card_in_its_steps_waits_too(
-        self, hands: Hands, client, clock: Clock
-    ) -> None:
+    def test_a_card_in_its_steps_waits_too(self, hands: Hands, client, clock: Clock) -> None:
         hands.grade(1)
         act(client, "weights-1", "bury")
         clock.tick(minutes=30)
@@ -93,9 +91,7 @@ class TestBury:
         clock.tick(days=1)
         assert hands.card() == "weights-1"
 
-    def test_a_card_due_later_comes_no_sooner(
-        self, hands: Hands, client, session
-    ) -> None:
+    def test_a_card_due_later_comes_no_sooner(self, hands: Hands, client, session) -> None:
         hands.grade(4)
         due = memory(session, "weights-1").due_day
 
@@ -133,9 +129,7 @@ class TestForget:
         assert after.model_dump(exclude={"id", "turns"}) == before
         assert (after.note, after.topic) == ("weights-1", "weights")
 
-    def test_a_card_of_ones_own_begins_anew(
-        self, rosa: TestClient, session: Session
-    ) -> None:
+    def test_a_card_of_ones_own_begins_anew(self, rosa: TestClient, session: Session) -> None:
         rosa.post("/flashcards/own", data={"front": "a", "back": "b", "token": "t"})
         card = session.exec(select(Memory)).one().card
         hands = Hands(rosa)

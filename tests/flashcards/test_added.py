@@ -120,9 +120,7 @@ def test_a_missed_question_waits_until_tomorrow(client, clock: Clock) -> None:
     assert "Why ghjk" not in html
 
 
-def test_its_answer_says_what_is_right_and_why_and_where_to_read(
-    client, missed
-) -> None:
+def test_its_answer_says_what_is_right_and_why_and_where_to_read(client, missed) -> None:
     html = page(client, f"/flashcards/{missed}/answer")
 
     assert "Option ghjk" in html
@@ -191,9 +189,7 @@ def test_a_card_of_another_is_not_found(missed, own, milo) -> None:
         assert milo.get(f"/flashcards/{card}/answer").status_code == 404
 
 
-def test_a_grade_moves_it_on_and_an_undo_brings_it_back(
-    client, missed, session
-) -> None:
+def test_a_grade_moves_it_on_and_an_undo_brings_it_back(client, missed, session) -> None:
     grade(client, missed, 4)
     assert memory(session, missed).state == "review"
 
@@ -279,9 +275,7 @@ def test_a_card_that_cannot_be_shown_does_not_hold_up_the_desk(
     assert "Front of weights-2" in page(client, "/flashcards")
 
 
-def test_a_leech_made_of_a_question_leads_to_its_section(
-    client, missed, clock: Clock
-) -> None:
+def test_a_leech_made_of_a_question_leads_to_its_section(client, missed, clock: Clock) -> None:
     grade(client, missed, 4)
     for _ in range(8):
         clock.tick(days=30)
@@ -309,9 +303,7 @@ def test_a_grade_of_an_added_card_stays_cheap(client, missed, app) -> None:
             asked.append(statement)
 
     event.listen(app.state.engine, "before_cursor_execute", note)
-    client.post(
-        f"/flashcards/{missed}/reviews", data=body, headers={"HX-Request": "true"}
-    )
+    client.post(f"/flashcards/{missed}/reviews", data=body, headers={"HX-Request": "true"})
     event.remove(app.state.engine, "before_cursor_execute", note)
 
     assert 1 <= len(asked) <= 12, asked
@@ -333,9 +325,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory, databases: Databases):
 
 ACTIONS = st.lists(
     st.tuples(
-        st.sampled_from(
-            ["grade", "grade", "undo", "aside", "back", "miss", "out", "in"]
-        ),
+        st.sampled_from(["grade", "grade", "undo", "aside", "back", "miss", "out", "in"]),
         st.sampled_from(["q:missed", "term:herd"]),
         st.integers(1, 4),
         st.sampled_from([0, 1, 9, 60]),
@@ -384,9 +374,7 @@ def act(db: Session, cards, actions) -> int:
         day, known = (
             now.date(),
             db.exec(
-                select(AddedCard).where(
-                    AddedCard.learner_id == learner, AddedCard.card == name
-                )
+                select(AddedCard).where(AddedCard.learner_id == learner, AddedCard.card == name)
             ).first(),
         )
         if what == "miss":
@@ -409,9 +397,7 @@ def act(db: Session, cards, actions) -> int:
 
 
 def rows_of(db: Session, learner: int) -> list[dict[str, object]]:
-    rows = db.exec(
-        select(Memory).where(Memory.learner_id == learner).order_by(Memory.card)
-    )
+    rows = db.exec(select(Memory).where(Memory.learner_id == learner).order_by(Memory.card))
     found = [row.model_dump(exclude={"id"}) for row in rows]
     db.expire_all()
     return found

@@ -60,9 +60,7 @@ def test_the_deck_lists_every_card_with_its_state(hands, client) -> None:
 def test_taking_up_from_the_deck_returns_to_the_deck(client) -> None:
     put_aside(client, "cache-2")
 
-    answer = client.post(
-        "/flashcards/cache-2/suspension", data={"aside": "no", "deck": "yes"}
-    )
+    answer = client.post("/flashcards/cache-2/suspension", data={"aside": "no", "deck": "yes"})
 
     assert answer.headers["location"] == "/flashcards/deck?topic=cache"
 

@@ -146,9 +146,7 @@ def explained(session: Session, app: FastAPI) -> Iterator[Callable[[], list[str]
 
 
 @ABOUT_SQLITE
-def test_the_queue_of_a_veteran_is_found_by_its_indexes(
-    session, explained, asked
-) -> None:
+def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, asked) -> None:
     """20,000 reviews and 2,000 cards, 200 of them due."""
     learner = veteran(session, MANY)
     library = HandLibrary(*cards_of("weights", MANY + 50)).current()

@@ -46,9 +46,7 @@ class Student:
         """A card begun, last `seen` days ago and due in `due` days."""
         last, day = (TODAY + dt.timedelta(days=n) for n in (-seen, due))
         card = f"weights-{number}"
-        self.session.add(
-            known_card(self.row.id or 0, card, last, day, stability=stability)
-        )
+        self.session.add(known_card(self.row.id or 0, card, last, day, stability=stability))
         self.row.changes += 1
         self.session.commit()
 
@@ -158,9 +156,7 @@ def test_when_the_minutes_are_for_those_begun_new_cards_stop_and_it_is_said(
     assert "10 stay unstarted" in page
     assert "You could learn" not in page
     assert "There is not enough time to review every card" in page
-    waits = (
-        r"\d+ more cards are due; the plan has no time for (them|most of them) before"
-    )
+    waits = r"\d+ more cards are due; the plan has no time for (them|most of them) before"
     assert re.search(waits, page), page
 
 
@@ -330,13 +326,8 @@ def test_the_plan_is_kept_and_narrow(
     student.knows(1, stability=9, seen=12, due=-3)
     learner = student.row.id or 0
     aim = Aim(TODAY + dt.timedelta(days=20), 900.0)
-    plans = [
-        store.planned_of(session, learner, course.current(), TODAY, aim)
-        for _ in range(2)
-    ]
-    later = store.planned_of(
-        session, learner, course.current(), TODAY + dt.timedelta(days=1), aim
-    )
+    plans = [store.planned_of(session, learner, course.current(), TODAY, aim) for _ in range(2)]
+    later = store.planned_of(session, learner, course.current(), TODAY + dt.timedelta(days=1), aim)
 
     assert plans[0] is plans[1]
     assert later is not plans[0]

@@ -49,14 +49,10 @@ class TestThePage:
         assert "Back of weights-1" in html
         assert "To grade them you need JavaScript" in html
 
-    def test_new_cards_come_as_the_day_has_room_none_beside_its_reverse(
-        self, client
-    ) -> None:
+    def test_new_cards_come_as_the_day_has_room_none_beside_its_reverse(self, client) -> None:
         shown = listed(client)
 
-        assert shown[:5] == [f"weights-{n}.0" for n in (1, 2, 3, 4)] + [
-            "weights-pair.0"
-        ]
+        assert shown[:5] == [f"weights-{n}.0" for n in (1, 2, 3, 4)] + ["weights-pair.0"]
         assert "weights-pair~r.0" not in shown
 
     def test_due_cards_come_first_in_the_order_of_the_desk(
@@ -149,9 +145,7 @@ class TestALateGrade:
         assert (again.status_code, again.content) == (first.status_code, first.content)
         assert len(log(session)) == 1
 
-    def test_two_grades_of_one_card_are_two_reviews(
-        self, client, session, clock: Clock
-    ) -> None:
+    def test_two_grades_of_one_card_are_two_reviews(self, client, session, clock: Clock) -> None:
         hour = dt.timedelta(hours=1)
         send(client, clock.now - 2 * hour, rating=1, token="act-1")
         send(client, clock.now - hour, rating=3, token="act-2")
@@ -221,9 +215,7 @@ class TestALateGrade:
 
         assert session.exec(select(Review)).one().milliseconds == kept
 
-    def test_the_page_shows_the_card_anew_only_when_it_is_due(
-        self, client, clock: Clock
-    ) -> None:
+    def test_the_page_shows_the_card_anew_only_when_it_is_due(self, client, clock: Clock) -> None:
         assert f"{FIRST}.0" in listed(client)
 
         send(client, clock.now, rating=4)

@@ -23,9 +23,7 @@ def write(client: TestClient, front: str, back: str = ""):
 
 
 def test_markdown_becomes_clean_html():
-    faces = render_card(
-        Typed("**How** many?", "- two\n- `bytes` <script>x</script>")
-    ).faces
+    faces = render_card(Typed("**How** many?", "- two\n- `bytes` <script>x</script>")).faces
 
     assert faces.front == "<p><strong>How</strong> many?</p>"
     assert "<li>two</li>" in faces.back
@@ -34,9 +32,7 @@ def test_markdown_becomes_clean_html():
 
 
 def test_a_gap_is_open_in_front_and_filled_behind():
-    faces = render_card(
-        Typed("BF16 has {{two}} bytes, FP32 {{c2::four::a number}}.")
-    ).faces
+    faces = render_card(Typed("BF16 has {{two}} bytes, FP32 {{c2::four::a number}}.")).faces
 
     assert faces.front == "<p>BF16 has <b>[…]</b> bytes, FP32 <b>[a number]</b>.</p>"
     assert faces.back == "<p>BF16 has <b>two</b> bytes, FP32 <b>four</b>.</p>"
@@ -184,18 +180,14 @@ def test_a_new_card_is_asked(rosa: TestClient, session: Session):
     assert re.search(r"What is a BMC ?\?", rosa.get("/flashcards/deck").text)
 
 
-def test_a_second_click_on_save_makes_no_second_card(
-    rosa: TestClient, session: Session
-):
+def test_a_second_click_on_save_makes_no_second_card(rosa: TestClient, session: Session):
     write(rosa, "a", "b")
     write(rosa, "a", "b")
 
     assert len(session.exec(select(OwnCard)).all()) == 1
 
 
-def test_a_card_is_changed_and_what_is_remembered_stays(
-    rosa: TestClient, session: Session
-):
+def test_a_card_is_changed_and_what_is_remembered_stays(rosa: TestClient, session: Session):
     write(rosa, "Front {{gap}}", "Back")
     card = session.exec(select(OwnCard)).one().card
     page = rosa.get(f"{FORM}/{card}").text
@@ -216,9 +208,7 @@ def test_a_card_needs_two_sides_or_a_gap(rosa: TestClient, session: Session):
     assert session.exec(select(OwnCard)).all() == []
 
 
-def test_nobody_changes_the_card_of_another(
-    rosa: TestClient, milo: TestClient, session: Session
-):
+def test_nobody_changes_the_card_of_another(rosa: TestClient, milo: TestClient, session: Session):
     write(rosa, "a", "b")
     card = session.exec(select(OwnCard)).one().card
 

@@ -119,9 +119,7 @@ def test_two_learners_do_not_share_their_cards(rosa, milo) -> None:
 
 @pytest.mark.parametrize("rating", ["0", "5", "good", ""])
 def test_any_other_grade_is_422(client, session, rating: str) -> None:
-    answer = client.post(
-        f"/flashcards/{FIRST}/reviews", data={"rating": rating, "token": "t"}
-    )
+    answer = client.post(f"/flashcards/{FIRST}/reviews", data={"rating": rating, "token": "t"})
 
     assert answer.status_code == 422
     assert reviews(session) == []
@@ -192,9 +190,7 @@ def test_a_reversed_card_says_that_a_name_is_asked_for(hands, card) -> None:
     assert ("Name what is meant." in page) == card.endswith("~r")
 
 
-def test_the_reverse_of_todays_card_is_buried_when_it_is_due_too(
-    hands, clock: Clock
-) -> None:
+def test_the_reverse_of_todays_card_is_buried_when_it_is_due_too(hands, clock: Clock) -> None:
     for card in ("weights-pair", "weights-pair~r"):
         hands.grade(4, f"/flashcards?card={card}")
     clock.tick(days=8)
@@ -268,9 +264,7 @@ class TestTheDayIsFull:
         assert places == ["15", "15", "15", "15", "14", "14"]
 
 
-def test_a_card_that_left_the_course_is_not_asked(
-    hands, course: HandLibrary, clock: Clock
-) -> None:
+def test_a_card_that_left_the_course_is_not_asked(hands, course: HandLibrary, clock: Clock) -> None:
     hands.grade(4)
     hands.grade(4)
     clock.tick(days=9)
@@ -281,9 +275,7 @@ def test_a_card_that_left_the_course_is_not_asked(
     assert hands.card() == "weights-3"
 
 
-def test_a_card_that_moved_to_another_topic_is_not_new_again(
-    hands, course: HandLibrary
-) -> None:
+def test_a_card_that_moved_to_another_topic_is_not_new_again(hands, course: HandLibrary) -> None:
     hands.grade(4)
     course.move("weights-1", "cache")
 

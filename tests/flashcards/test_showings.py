@@ -60,9 +60,7 @@ def test_with_htmx_the_desk_is_replaced_by_the_next_card(htmx: TestClient) -> No
     assert "<html" not in again.text
 
 
-def test_a_back_of_the_history_counts_once(
-    client: TestClient, session: Session
-) -> None:
+def test_a_back_of_the_history_counts_once(client: TestClient, session: Session) -> None:
     page = client.get("/flashcards", params=front(client)).text
     body = fields(page, REVIEWS)
     client.post(REVIEWS, data={**body, "rating": 3})
@@ -131,9 +129,7 @@ def test_a_card_that_comes_back_is_another_showing(
     assert ratings(session) == [1, 3]
 
 
-def test_what_was_shown_before_an_act_is_graded_once(
-    client: TestClient, session: Session
-) -> None:
+def test_what_was_shown_before_an_act_is_graded_once(client: TestClient, session: Session) -> None:
     form = front(client)
     act = {"act": "bury", "token": form["token"]}
     client.post(f"/flashcards/{FIRST}/acts", data=act)

@@ -62,9 +62,7 @@ def test_pressing_undo_twice_at_once_undoes_one_grade(hands, client, session) ->
     assert [voids for _, _, voids in log(session)] == [None, None, 2]
 
 
-def test_undoing_what_another_learner_graded_changes_nothing(
-    rosa, milo, session
-) -> None:
+def test_undoing_what_another_learner_graded_changes_nothing(rosa, milo, session) -> None:
     Hands(rosa).grade(4)
 
     answer = milo.post("/flashcards/undo", data={"review": 1})
@@ -120,9 +118,7 @@ def cards():
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=ACTIONS)
-def test_replaying_the_log_gives_the_same_memory(
-    engine: Engine, cards, actions
-) -> None:
+def test_replaying_the_log_gives_the_same_memory(engine: Engine, cards, actions) -> None:
     with Session(engine) as db:
         learner = act(db, cards, actions)
         before = memories(db, learner)
@@ -157,7 +153,5 @@ def act(db: Session, cards, actions) -> int:
 
 def memories(db: Session, learner: int) -> list[dict]:
     db.expire_all()
-    rows = db.exec(
-        select(Memory).where(Memory.learner_id == learner).order_by(Memory.card)
-    )
+    rows = db.exec(select(Memory).where(Memory.learner_id == learner).order_by(Memory.card))
     return [row.model_dump(exclude={"id"}) for row in rows]

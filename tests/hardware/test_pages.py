@@ -18,9 +18,7 @@ def names(page: str) -> list[str]:
 
 def text(page: str) -> str:
     """What a reader reads, in one line."""
-    return " ".join(
-        unescape(re.sub(r"<[^>]+>", " ", page)).replace("\xa0", " ").split()
-    )
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", page)).replace("\xa0", " ").split())
 
 
 def test_the_list_names_every_accelerator_with_the_largest_memory_first(client):

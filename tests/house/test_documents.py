@@ -15,15 +15,11 @@ def test_every_test_that_security_names_is_there() -> None:
 
 def test_every_setting_that_the_hosting_guide_names_is_one() -> None:
     settings = (ROOT / "app/config.py").read_text()
-    named = set(
-        re.findall(r"\bHEADROOM_([A-Z_]+)\b", (ROOT / "docs/hosting.md").read_text())
-    )
+    named = set(re.findall(r"\bHEADROOM_([A-Z_]+)\b", (ROOT / "docs/hosting.md").read_text()))
 
     assert named
     assert [
-        n
-        for n in sorted(named)
-        if not re.search(rf"^    {n.lower()}:", settings, re.MULTILINE)
+        n for n in sorted(named) if not re.search(rf"^    {n.lower()}:", settings, re.MULTILINE)
     ] == []
 
 
@@ -32,9 +28,7 @@ def test_a_link_of_a_document_leads_somewhere() -> None:
     links = [
         (path, target)
         for path in documents
-        for target in re.findall(
-            r"\]\(([^)#:]+)(?:#[^)]*)?\)", without_code(path.read_text())
-        )
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", without_code(path.read_text()))
     ]
     assert links
     assert [(p.name, t) for p, t in links if not (p.parent / t).exists()] == []
@@ -42,9 +36,7 @@ def test_a_link_of_a_document_leads_somewhere() -> None:
 
 def without_code(text: str) -> str:
     """A document without its examples, whose links lead out of the example."""
-    return re.sub(
-        r"^(`{3,}).*?^\1$|`[^`\n]+`", "", text, flags=re.MULTILINE | re.DOTALL
-    )
+    return re.sub(r"^(`{3,}).*?^\1$|`[^`\n]+`", "", text, flags=re.MULTILINE | re.DOTALL)
 
 
 def test_a_link_to_a_heading_leads_to_one() -> None:

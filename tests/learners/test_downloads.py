@@ -82,9 +82,7 @@ def test_one_file_is_made_at_a_time_and_all_come(app: FastAPI):
 
 
 @pytest.mark.parametrize("path", FILES)
-def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(
-    app: FastAPI, path: str
-):
+def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(app: FastAPI, path: str):
     app.state.reading_room = asyncio.Semaphore(1)
     downloads, pool = app.state.downloads, app.state.engine.pool
 
@@ -104,9 +102,7 @@ def test_who_waits_holds_neither_a_connection_nor_a_place_among_readers(
 
 @pytest.mark.parametrize("path", FILES)
 def test_who_waits_in_vain_is_told_so_in_words(app: FastAPI, path: str):
-    app.state.downloads = Downloads(
-        app.state.engine, app.state.storage, longest_wait=0.01
-    )
+    app.state.downloads = Downloads(app.state.engine, app.state.storage, longest_wait=0.01)
 
     async def run() -> httpx.Response:
         making = app.state.downloads._making.occupy("somebody")
@@ -175,16 +171,12 @@ def test_a_file_that_could_not_be_made_holds_nothing(app: FastAPI):
         for _ in range(20):
             with pytest.raises(OSError, match="full"):
                 await downloads.make(asker(), "rosa", "f.zip", fail)
-        return await sent(
-            await downloads.make(asker(), "rosa", "f.zip", written(b"there"))
-        )
+        return await sent(await downloads.make(asker(), "rosa", "f.zip", written(b"there")))
 
     assert outcome(run()) == b"there"
 
 
-def test_a_file_that_nobody_takes_is_given_up(
-    app: FastAPI, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_file_that_nobody_takes_is_given_up(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("app.learners.downloads._SECONDS_OF_PIECE", 0.01)
 
     async def run() -> None:
@@ -200,9 +192,7 @@ def test_a_file_that_nobody_takes_is_given_up(
     outcome(run())
 
 
-def test_a_reader_has_to_take_each_piece_in_time(
-    app: FastAPI, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_reader_has_to_take_each_piece_in_time(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("app.learners.downloads._SECONDS_OF_PIECE", 0.05)
     monkeypatch.setattr("app.learners.downloads._PIECE", 1000)
 
@@ -247,9 +237,7 @@ def test_readers_of_few_clients_leave_places_to_others(app: FastAPI):
     assert outcome(run()) == [b"new"] * 8
 
 
-def test_the_slowest_reader_gives_way_to_who_waits(
-    app: FastAPI, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_slowest_reader_gives_way_to_who_waits(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("app.web.front.fair_slots._PATIENCE", 0.01)
 
     async def never(_message) -> None:
@@ -274,9 +262,7 @@ def test_the_slowest_reader_gives_way_to_who_waits(
     assert 1 <= ended < 16
 
 
-def test_who_is_sent_a_file_holds_no_slot_of_the_server(
-    settings: Settings, clock, live_library
-):
+def test_who_is_sent_a_file_holds_no_slot_of_the_server(settings: Settings, clock, live_library):
     one = settings.model_copy(update={"client_requests": 1})
     app = create_app(one, clock, live_library)
     path = "/settings/export"

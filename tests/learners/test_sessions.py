@@ -44,9 +44,7 @@ def rows(session: Session) -> list[LearnerSession]:
 
 def number_of(client: TestClient) -> str:
     """The number of the only other browser in the list."""
-    (number,) = re.findall(
-        r"/settings/sessions/(\d+)/revocation", client.get("/settings").text
-    )
+    (number,) = re.findall(r"/settings/sessions/(\d+)/revocation", client.get("/settings").text)
     return number
 
 
@@ -73,9 +71,7 @@ def test_the_first_write_lists_this_browser(rosa: TestClient, session: Session):
     assert len(rows(session)) == 1
 
 
-def test_a_code_makes_a_session_of_its_own(
-    rosa: TestClient, phone: TestClient, session: Session
-):
+def test_a_code_makes_a_session_of_its_own(rosa: TestClient, phone: TestClient, session: Session):
     assert rosa.cookies[COOKIE] != phone.cookies[COOKIE]
     mine, its = rows(session)
     assert mine.learner_id == its.learner_id
@@ -85,9 +81,7 @@ def test_a_code_makes_a_session_of_its_own(
     assert "last saved something on June 9, 2026" in html
 
 
-def test_the_same_questions_are_drawn_in_each_browser(
-    rosa: TestClient, phone: TestClient
-):
+def test_the_same_questions_are_drawn_in_each_browser(rosa: TestClient, phone: TestClient):
     def drawn(client: TestClient) -> list[str]:
         html = client.get("/concepts/weights").text
         return re.findall(r'name="seed" value="(\d+)"', html)
@@ -115,9 +109,7 @@ def test_the_database_holds_nothing_that_lets_anybody_in(
     assert not keys & set(session.exec(select(Learner.key)).all())
 
 
-def test_a_browser_that_was_signed_out_is_a_strangers(
-    rosa: TestClient, phone: TestClient
-):
+def test_a_browser_that_was_signed_out_is_a_strangers(rosa: TestClient, phone: TestClient):
     assert "Rosa Meyer" in phone.get("/glossary").text
     key = phone.cookies[COOKIE]
 
@@ -174,9 +166,7 @@ def test_another_server_process_knows_at_once(
     twin.state.pages.close()
 
 
-def test_everywhere_else_is_signed_out_at_once(
-    app: FastAPI, rosa: TestClient, phone: TestClient
-):
+def test_everywhere_else_is_signed_out_at_once(app: FastAPI, rosa: TestClient, phone: TestClient):
     with visit(app) as third:
         enter(third, ask_for_code(rosa))
 
@@ -265,9 +255,7 @@ def test_the_last_use_is_written_once_a_study_day_and_never_by_reading(
     event.listen(
         app.state.engine,
         "before_cursor_execute",
-        lambda *given: (
-            written.append(given[2]) if "learner_session SET" in given[2] else 0
-        ),
+        lambda *given: written.append(given[2]) if "learner_session SET" in given[2] else 0,
     )
 
     clock.tick(hours=10)

@@ -119,9 +119,7 @@ def test_the_system_decides_again(client: TestClient):
     assert "data-theme=" not in client.get("/settings").text
 
 
-def test_how_minutes_are_spread_is_kept_and_shown_again(
-    client: TestClient, session: Session
-):
+def test_how_minutes_are_spread_is_kept_and_shown_again(client: TestClient, session: Session):
     habits = {"all_minutes": "yes", "double_last_week": "yes", "days_off": ["6", "2"]}
 
     answer = client.post("/settings", data=FINE | habits)
@@ -147,9 +145,7 @@ def test_how_minutes_are_spread_is_kept_and_shown_again(
         (list("0123456"), "Leave at least one day a week to study."),
     ],
 )
-def test_days_off_are_some_of_the_week(
-    client: TestClient, days: list[str], message: str
-):
+def test_days_off_are_some_of_the_week(client: TestClient, days: list[str], message: str):
     answer = client.post("/settings", data=FINE | {"days_off": days})
 
     assert answer.status_code == 422

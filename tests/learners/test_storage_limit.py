@@ -29,9 +29,7 @@ from tests.exchange.test_cards_out import review
 @pytest.fixture
 def full(settings: Settings, clock, live_library: LiveLibrary) -> Iterator[FastAPI]:
     """A server whose database has reached its limit."""
-    app = create_app(
-        settings.model_copy(update={"max_data_gb": 1e-6}), clock, live_library
-    )
+    app = create_app(settings.model_copy(update={"max_data_gb": 1e-6}), clock, live_library)
     yield app
     app.state.pages.close()
 
@@ -108,9 +106,7 @@ def test_the_last_tenth_is_kept_for_learners_who_began_a_day_ago(
     assert "Front" in new.text or bring_cards is bring  # the form comes back
 
 
-def test_an_address_adds_so_much_in_a_day(
-    settings: Settings, clock, live_library: LiveLibrary
-):
+def test_an_address_adds_so_much_in_a_day(settings: Settings, clock, live_library: LiveLibrary):
     few = settings.model_copy(update={"client_data_mb": 0.0001})
     app = create_app(few, clock, live_library)
     now = 10 * 86_400.0
@@ -172,9 +168,7 @@ def test_the_log_beside_a_file_counts(app: FastAPI):
     assert app.state.storage.database_size() >= before + 4_000_000
 
 
-@pytest.mark.parametrize(
-    ("free", "refused"), [(LEAST_FREE - 1, True), (LEAST_FREE, False)]
-)
+@pytest.mark.parametrize(("free", "refused"), [(LEAST_FREE - 1, True), (LEAST_FREE, False)])
 def test_a_disk_with_little_room_is_left_to_answers(
     rosa: TestClient, monkeypatch, free: int, refused: bool
 ):

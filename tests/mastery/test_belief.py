@@ -74,9 +74,7 @@ def test_untested_is_the_rate_of_guessing_with_the_weight_of_two_answers():
 
 
 def test_a_right_answer_never_lowers_a_belief(subtests: pytest.Subtests):
-    for name, others in zip(
-        ["alone", "in a domain"], [Evidence(), STRONG], strict=True
-    ):
+    for name, others in zip(["alone", "in a domain"], [Evidence(), STRONG], strict=True):
         for seed in SEEDS:
             with subtests.test(name, seed=seed):
                 answers = some(seed, 40)
@@ -86,9 +84,7 @@ def test_a_right_answer_never_lowers_a_belief(subtests: pytest.Subtests):
 
 
 def test_a_wrong_answer_never_raises_a_belief(subtests: pytest.Subtests):
-    for name, others in zip(
-        ["alone", "in a domain"], [Evidence(), STRONG], strict=True
-    ):
+    for name, others in zip(["alone", "in a domain"], [Evidence(), STRONG], strict=True):
         for seed in SEEDS:
             with subtests.test(name, seed=seed):
                 answers = [(first, GUESS) for first, _ in some(seed, 40)]
@@ -233,9 +229,7 @@ def test_recall_is_that_of_the_scheduler(subtests: pytest.Subtests):
             standing = after(None, Grade(4, at, at.date()))
             then = at.date() + dt.timedelta(days=days)
 
-            assert recall(days, standing.stability) == pytest.approx(
-                reference(standing, then)
-            )
+            assert recall(days, standing.stability) == pytest.approx(reference(standing, then))
 
 
 def test_a_reviewed_objective_keeps_its_evidence():

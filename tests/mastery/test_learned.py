@@ -36,9 +36,7 @@ def other(database: str) -> Iterator[Engine]:
 class Student:
     """Somebody with a past, to whom things happen."""
 
-    def __init__(
-        self, app: FastAPI, library: Library, clock: Clock, past: Past = PAST
-    ) -> None:
+    def __init__(self, app: FastAPI, library: Library, clock: Clock, past: Past = PAST) -> None:
         live(app.state.engine, library, "ada" * 5, past, clock())
         self.engine: Engine = app.state.engine
         self.library, self.clock = library, clock

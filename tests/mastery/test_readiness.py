@@ -77,9 +77,7 @@ def test_a_third_of_the_objectives_of_a_domain_may_be_untested(library: Library)
     blank = dataclasses.replace(tested, evidence=Evidence())
 
     def made(*objectives) -> Forecast | Lacking:
-        return forecast(
-            [dataclasses.replace(first, standings=objectives), second], MOCK
-        )
+        return forecast([dataclasses.replace(first, standings=objectives), second], MOCK)
 
     assert isinstance(made(tested, tested, blank), Forecast)
     refused = made(tested, blank, blank)
@@ -205,9 +203,7 @@ def test_right_answers_follow_the_beta_binomial(questions: int):
     def beta(x: float, y: float) -> float:
         return math.gamma(x) * math.gamma(y) / math.gamma(x + y)
 
-    known = [
-        math.comb(n, k) * beta(k + a, n - k + b) / beta(a, b) for k in range(n + 1)
-    ]
+    known = [math.comb(n, k) * beta(k + a, n - k + b) / beta(a, b) for k in range(n + 1)]
     assert right_of(belief, questions) == pytest.approx(known)
 
 

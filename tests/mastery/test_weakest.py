@@ -21,9 +21,7 @@ TODAY = dt.date(2026, 6, 9)
 LONG_AGO = TODAY - dt.timedelta(days=8)
 
 
-def ordered(
-    library: Library, day: dt.date = LONG_AGO, **scores: float
-) -> tuple[Weak, ...]:
+def ordered(library: Library, day: dt.date = LONG_AGO, **scores: float) -> tuple[Weak, ...]:
     """The order after every question of the topics was answered with a score."""
     firsts = {
         question: First(score, day)

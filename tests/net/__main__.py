@@ -62,9 +62,7 @@ def keep(texts: dict[str, str], side: str) -> None:
 
 def record(texts: dict[str, str]) -> int:
     hashes = {name: digest(text) for name, text in texts.items()}
-    HASHES.write_text(
-        json.dumps(hashes, indent=0, ensure_ascii=False) + "\n", encoding="utf-8"
-    )
+    HASHES.write_text(json.dumps(hashes, indent=0, ensure_ascii=False) + "\n", encoding="utf-8")
     keep(texts, "recorded")
     print(f"{len(texts)} texts recorded.")
     return 0

@@ -130,12 +130,8 @@ class Visitor:
 
     def note(self, name: str, answer: httpx.Response) -> None:
         """Record an answer: its status, what its head says, its content."""
-        head = sorted(
-            f"{k}: {v}" for k, v in answer.headers.items() if k not in _UNRECORDED
-        )
-        text = "\n".join(
-            [str(answer.status_code), *head, "", _readable(answer.content)]
-        )
+        head = sorted(f"{k}: {v}" for k, v in answer.headers.items() if k not in _UNRECORDED)
+        text = "\n".join([str(answer.status_code), *head, "", _readable(answer.content)])
         for pattern, words in _MASKS.items():
             text = pattern.sub(words, text)
         self.texts[f"{self.name}/{name}"] = masked(text)

@@ -141,9 +141,7 @@ def evening() -> Texts:
             if form is not None:
                 send(form)
         practice(someone)
-        for topic, form in itertools.product(
-            ("weights", "kv-cache"), ("/notes", "/readings")
-        ):
+        for topic, form in itertools.product(("weights", "kv-cache"), ("/notes", "/readings")):
             send(page(f"{course}/concepts/{topic}").form(form))
         for _ in range(2):
             send(page(f"{course}/flashcards/own").form("/own"), front="One?", back="1")
@@ -189,9 +187,7 @@ def reports() -> Texts:
     """What commands say of a database in which there is something."""
     lines = "learners list;author list;author log;doctor;learners adopt sizing"
     lines += ";export attempts-csv - --course sizing"
-    lines += (
-        ";export attempts-json - --course sizing;regrade w-bf16-70b --course sizing"
-    )
+    lines += ";export attempts-json - --course sizing;regrade w-bf16-70b --course sizing"
     return {f"evening/{line}": headroom(*line.split()) for line in lines.split(";")}
 
 
@@ -268,9 +264,7 @@ def commands() -> Texts:
     formats = ("aiken", "csv", "gift", "json", "moodle", "qti", "qti21", "apkg")
     lines += [f"export {name} - --content {TINY}" for name in formats]
     lines += ["export json - --topic mig"]
-    for name in re.findall(
-        r"^  ([a-z-]+) ", headroom("estimate", "--list"), re.MULTILINE
-    ):
+    for name in re.findall(r"^  ([a-z-]+) ", headroom("estimate", "--list"), re.MULTILINE):
         lines += [f"estimate {name}{rest}" for rest in ("", " --json", " --help")]
     with tempfile.TemporaryDirectory() as data, installation(SHIPPED, Path(data)):
         return {f"command/{masked(line)}": headroom(*line.split()) for line in lines}

@@ -44,9 +44,7 @@ def test_htmx_gets_the_note_alone(htmx: TestClient, section: str):
     assert "Removed" in write(htmx, section, "").text
 
 
-def test_a_note_of_another_learner_is_not_shown(
-    rosa: TestClient, milo: TestClient, section: str
-):
+def test_a_note_of_another_learner_is_not_shown(rosa: TestClient, milo: TestClient, section: str):
     write(rosa, section, "Mine alone.")
 
     assert "Mine alone." not in milo.get(PAGE).text

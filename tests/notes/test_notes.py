@@ -34,9 +34,7 @@ def test_a_section_has_one_note(client: TestClient, session: Session, section: s
     assert [n.words for n in session.exec(select(Note))] == ["Second."]
 
 
-def test_an_empty_note_is_taken_away(
-    client: TestClient, session: Session, section: str
-):
+def test_an_empty_note_is_taken_away(client: TestClient, session: Session, section: str):
     write(client, section, "First.")
     write(client, section, "  ")
 
@@ -51,9 +49,7 @@ def test_a_bookmark_needs_no_words(client: TestClient, section: str):
     assert f'href="/concepts/weights#{section}"' in page
 
 
-def test_markdown_holds_titles_links_and_words(
-    client: TestClient, library: Library, section: str
-):
+def test_markdown_holds_titles_links_and_words(client: TestClient, library: Library, section: str):
     write(client, section, "- two bytes\n- each", marked="yes")
 
     answer = client.get("/notes.md")
@@ -74,11 +70,7 @@ def test_a_note_outlives_its_section_and_its_page(
     write(client, section, "Here.")
     learner = session.exec(select(Learner)).one()
     for topic in ("weights", "gone-page"):
-        session.add(
-            Note(
-                learner_id=learner.id, topic=topic, section="gone", words="Kept.", at=1
-            )
-        )
+        session.add(Note(learner_id=learner.id, topic=topic, section="gone", words="Kept.", at=1))
     session.commit()
 
     assert "Kept." in client.get(PAGE).text
@@ -126,9 +118,7 @@ def test_an_unknown_page_has_no_notes(client: TestClient):
     assert client.get("/concepts/nowhere/notes").status_code == 404
 
 
-def test_with_htmx_one_section_answers_and_the_others_stay(
-    htmx: TestClient, section: str
-):
+def test_with_htmx_one_section_answers_and_the_others_stay(htmx: TestClient, section: str):
     answer = write(htmx, section, "Two bytes each.")
 
     assert answer.status_code == 200

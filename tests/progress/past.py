@@ -47,9 +47,7 @@ NEWCOMER = Past(cards=8, reviews=16, answers=20, days=2)
 VETERAN = Past(cards=2000, reviews=20_000, answers=4000, days=90)
 
 
-def live(
-    engine: Engine, library: Library, key: str, past: Past, now: dt.datetime
-) -> None:
+def live(engine: Engine, library: Library, key: str, past: Past, now: dt.datetime) -> None:
     """Write a learner down with everything that the past led to."""
     with Session(engine) as db:
         db.connection(execution_options={"writes": True})
@@ -59,11 +57,7 @@ def live(
         db.flush()
         number = learner.id or 0
         at = milliseconds(now)
-        db.add(
-            LearnerSession(
-                learner_id=number, digest=digest_of(key), created_at=1, last_seen=at
-            )
-        )
+        db.add(LearnerSession(learner_id=number, digest=digest_of(key), created_at=1, last_seen=at))
         for table, rows in written(library, past, now).items():
             db.execute(insert(table), [{"learner_id": number, **r} for r in rows])
         rebuild_days(db, number)
@@ -134,9 +128,7 @@ def memory_of(card: Card, standing: Standing, turns: int) -> Row:
 
 def known(library: Library) -> list[Question]:
     """The questions that a veteran has answered: three of four that practice shows."""
-    return [
-        q for n, q in enumerate(library.questions.values()) if n % 4 and not q.reserved
-    ]
+    return [q for n, q in enumerate(library.questions.values()) if n % 4 and not q.reserved]
 
 
 def unanswered(library: Library) -> list[Question]:
@@ -175,9 +167,7 @@ def grade(app: FastAPI, key: str, card: Card, token: str, now: dt.datetime) -> N
         db.commit()
 
 
-def answers(
-    library: Library, past: Past, now: dt.datetime, rng: random.Random
-) -> Iterator[Row]:
+def answers(library: Library, past: Past, now: dt.datetime, rng: random.Random) -> Iterator[Row]:
     """Answers to all questions in turn, some of them with a certainty."""
     questions = known(library)
     rng.shuffle(questions)

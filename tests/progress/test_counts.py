@@ -116,9 +116,7 @@ def test_the_number_goes_down_with_the_desk(student: Student, clock: Clock) -> N
 
 
 @pytest.mark.parametrize("days", [1, 3, 30])
-def test_with_an_exam_ahead_the_plan_says_it_too(
-    student: Student, clock: Clock, days: int
-) -> None:
+def test_with_an_exam_ahead_the_plan_says_it_too(student: Student, clock: Clock, days: int) -> None:
     for number in range(1, 31):
         student.knows(number, due=number % 5 - 2)
     student.aims(days)

@@ -73,16 +73,12 @@ def test_the_head_says_how_long_how_often_and_how_much():
     words = summary(days, 488, TUESDAY).replace("\u00a0", " ")
 
     assert words == (
-        "Since March 20: 70 days of study, 612 answers (488 to new questions), "
-        "1,480 reviews."
+        "Since March 20: 70 days of study, 612 answers (488 to new questions), 1,480 reviews."
     )
 
 
 def test_before_anything_is_done_the_head_says_so():
-    assert (
-        summary(StudyDays(), 0, TUESDAY)
-        == "You have not answered or reviewed anything yet."
-    )
+    assert summary(StudyDays(), 0, TUESDAY) == "You have not answered or reviewed anything yet."
 
 
 def test_the_summary_bears_a_clock_that_was_set_back_behind_the_first_day():
@@ -96,9 +92,7 @@ def test_one_of_each_is_one_of_each():
 
     words = summary(days, 1, TUESDAY).replace("\u00a0", " ")
 
-    assert words == (
-        "Since June 9: 1 day of study, 1 answer (1 to new questions), 1 review."
-    )
+    assert words == ("Since June 9: 1 day of study, 1 answer (1 to new questions), 1 review.")
 
 
 def test_a_first_day_of_another_year_has_its_year():
@@ -147,8 +141,7 @@ def test_knowing_clearly_more_than_wanted_says_longer():
     assert "you knew 98% of 200\u00a0cards" in words
     assert "the schedule expected 90%" in words
     assert words.endswith(
-        "You want 90%, so fewer reviews would do: lower the target recall in the "
-        "settings."
+        "You want 90%, so fewer reviews would do: lower the target recall in the settings."
     )
 
 
@@ -209,13 +202,9 @@ def test_bars_stay_inside_and_names_apart(subtests: pytest.Subtests):
             assert len(due.bars) == ahead + 1
             (bar,) = elements(due, "rect")
             assert place(bar, "x") + place(bar, "width") <= 93.1
-            names = [
-                place(text, "x") for text in texts(due) if text.attrib["y"] == "142"
-            ]
+            names = [place(text, "x") for text in texts(due) if text.attrib["y"] == "142"]
             assert names == sorted(names)
-            assert all(
-                later - earlier >= 17 for earlier, later in itertools.pairwise(names)
-            )
+            assert all(later - earlier >= 17 for earlier, later in itertools.pairwise(names))
 
 
 # --- calibration ----------------------------------------------------------------------
@@ -239,9 +228,7 @@ def test_sure_and_wrong_are_answers_nobody_would_check():
 
 
 def test_each_level_is_held_against_what_its_word_stands_for():
-    guess, thought, sure = certainty(
-        said(sure_1=(60, 52), sure_2=(50, 36), sure_3=(90, 50))
-    ).levels
+    guess, thought, sure = certainty(said(sure_1=(60, 52), sure_2=(50, 36), sure_3=(90, 50))).levels
 
     assert [level.look for level in (guess, thought, sure)] == [
         "above",
@@ -269,14 +256,10 @@ def test_a_range_lies_around_its_point_and_inside_the_drawing():
 
 
 def test_time_is_told_in_minutes_until_a_week_has_two_hours():
-    short = hours(
-        weeks(days_of(ago_0=Studied(3, 9, milliseconds=20 * 60_000)), TUESDAY)
-    )
+    short = hours(weeks(days_of(ago_0=Studied(3, 9, milliseconds=20 * 60_000)), TUESDAY))
     assert "20 min" in words_of(short)
 
-    long = hours(
-        weeks(days_of(ago_0=Studied(3, 9, milliseconds=5 * 3600_000)), TUESDAY)
-    )
+    long = hours(weeks(days_of(ago_0=Studied(3, 9, milliseconds=5 * 3600_000)), TUESDAY))
 
     assert "5 h" in words_of(long)
     assert long.sentence.replace("\u00a0", " ") == (
@@ -304,9 +287,7 @@ def test_short_times_add_up_before_they_are_rounded():
 
 def test_the_time_of_all_weeks_is_what_its_table_adds_up_to():
     # 2.6 and 3.6 minutes are 3 and 4 in the table, and 6.2 in all.
-    worked = {
-        f"ago_{n}": Studied(1, 0, milliseconds=156_000 + 60_000 * n) for n in (0, 1)
-    }
+    worked = {f"ago_{n}": Studied(1, 0, milliseconds=156_000 + 60_000 * n) for n in (0, 1)}
 
     told = hours(weeks(days_of(**worked), TUESDAY))
 

@@ -18,15 +18,11 @@ def flag(client: TestClient, library: Library, wanted: str = "yes", **more: str)
 
 def test_a_flag_is_shown_at_the_question(rosa: TestClient, library: Library):
     address = f"/quiz/weights/{library.topics['weights'].questions[1]}"
-    assert re.search(
-        r'aria-pressed="false".*?Flag <kbd>', rosa.get(address).text, re.DOTALL
-    )
+    assert re.search(r'aria-pressed="false".*?Flag <kbd>', rosa.get(address).text, re.DOTALL)
 
     assert flag(rosa, library).headers["location"] == address
 
-    assert re.search(
-        r'aria-pressed="true".*?Flagged', rosa.get(address).text, re.DOTALL
-    )
+    assert re.search(r'aria-pressed="true".*?Flagged', rosa.get(address).text, re.DOTALL)
 
 
 def test_a_flag_twice_is_one(rosa: TestClient, library: Library, session: Session):
@@ -48,10 +44,7 @@ def test_flagged_questions_are_practiced_alone(rosa: TestClient, library: Librar
     run = rosa.post("/quiz/runs", data=begun).headers["location"]
 
     item = library.topics["weights"].questions[1]
-    assert (
-        "of <b>1</b>" in rosa.get(f"{run}/1").text
-        or "of 1" in rosa.get(f"{run}/1").text
-    )
+    assert "of <b>1</b>" in rosa.get(f"{run}/1").text or "of 1" in rosa.get(f"{run}/1").text
     assert f"/quiz/weights/{item}/attempts" in rosa.get(f"{run}/1").text
 
 

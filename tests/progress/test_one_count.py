@@ -101,8 +101,7 @@ def parts(words: str) -> tuple[int, ...]:
     fresh = re.search(r"(\d+) new cards?, |(\d+) new cards? ·", words)
     steps = re.search(r"(\d+) still being learned", words)
     return tuple(
-        int(next(filter(None, found.groups()))) if found else 0
-        for found in (looks, fresh, steps)
+        int(next(filter(None, found.groups()))) if found else 0 for found in (looks, fresh, steps)
     )
 
 
@@ -112,8 +111,7 @@ def test_the_cards_of_the_day_are_one_number(pages: Pages, days: int | None) -> 
     today, desk = pages.words("/"), pages.words("/flashcards")
     left = number(r"(\d+) left\b", desk)
     new, learning, due = (
-        number(rf"\b{name} (\d+)", desk)
-        for name in ("New", "Learning", "(?:Due|Once more)")
+        number(rf"\b{name} (\d+)", desk) for name in ("New", "Learning", "(?:Due|Once more)")
     )
     of_desk = (due, new, learning)
 
@@ -157,9 +155,7 @@ def test_the_pace_of_new_cards_is_one_number(pages: Pages, days: int | None) -> 
     assert bool(pace) == (days > 1)
 
 
-def test_the_first_day_of_the_plan_is_what_today_proposes(
-    pages: Pages, days: int | None
-) -> None:
+def test_the_first_day_of_the_plan_is_what_today_proposes(pages: Pages, days: int | None) -> None:
     _, _, today = pages.page("/").partition(">Today\u2019s plan")
     today = today.partition("</ol>")[0]
     if not days:
@@ -203,9 +199,7 @@ def test_the_cards_not_started_are_those_that_no_day_begins(app: FastAPI) -> Non
 
         words, rows = pages.words("/plan"), pages.rows("/plan")
         whole = number(r"0 of ([\d,]+) cards are started", words)
-        _, *days = rows[next(n for n, row in enumerate(rows) if row[0:2] == HEAD) :][
-            : 1 + 25
-        ]
+        _, *days = rows[next(n for n, row in enumerate(rows) if row[0:2] == HEAD) :][: 1 + 25]
         begun = sum(int(row[2]) for row in days)
 
         assert 0 < begun < whole
@@ -231,9 +225,7 @@ def test_what_is_to_go_is_what_the_days_hold(pages: Pages, days: int | None) -> 
 def test_minutes_add_up_as_they_are_shown(pages: Pages, days: int | None) -> None:
     _, _, today = pages.words("/").partition("Today\u2019s plan takes")
     whole, _, steps = today.partition("1 Study")
-    parts = re.findall(
-        r"\u00b7 about (\d+) minutes?", steps.partition("If you have")[0]
-    )
+    parts = re.findall(r"\u00b7 about (\d+) minutes?", steps.partition("If you have")[0])
     assert sum(map(int, parts)) == number(r"about (\d+) minutes?", whole)
     if not days:
         return
@@ -260,23 +252,17 @@ def test_what_mixed_practice_has_leaves_out_what_is_kept_for_exams(
     kept = number(r"([\d,]+) of the questions not answered", practice)
     assert kept == number(r"([\d,]+) questions are kept", pages.words("/exams"))
     assert (
-        number(
-            r"([\d,]+) questions? that you can practice and have not answered", practice
-        )
+        number(r"([\d,]+) questions? that you can practice and have not answered", practice)
         == new - kept
     )
 
 
-def test_the_questions_of_an_objective_are_one_number(
-    pages: Pages, library: Library
-) -> None:
+def test_the_questions_of_an_objective_are_one_number(pages: Pages, library: Library) -> None:
     practice = {row[0].split()[0]: row for row in pages.rows("/quiz") if row}
     progress = {row[0].split()[0]: row[-1] for row in pages.rows("/progress") if row}
     for domain in library.syllabus.domains:
         for goal in domain.objectives:
-            named = [
-                q for q in library.questions.values() if goal.number in q.objectives
-            ]
+            named = [q for q in library.questions.values() if goal.number in q.objectives]
             answered, of, *_ = map(int, re.findall(r"\d+", progress[goal.number]))
             *_, unseen, all_ = practice[goal.number]
             assert (answered, of) == (int(all_) - int(unseen), int(all_))
@@ -328,15 +314,11 @@ def test_the_questions_of_the_domains_add_up(pages: Pages, library: Library) -> 
         for q in library.questions.values()
         if not (q.drawable and kinds.of(q).of_exam)
     )
-    for domain, held, asked in zip(
-        library.syllabus.domains, domains, drawn, strict=True
-    ):
+    for domain, held, asked in zip(library.syllabus.domains, domains, drawn, strict=True):
         assert int(held) - asked == undrawn[domain.number]
 
 
-def test_a_page_stands_once_with_its_counts_on_the_course(
-    pages: Pages, library: Library
-) -> None:
+def test_a_page_stands_once_with_its_counts_on_the_course(pages: Pages, library: Library) -> None:
     course = pages.page("/course")
 
     for slug, topic in library.topics.items():
@@ -352,9 +334,7 @@ def tally(words: str) -> tuple[int, int]:
     return right + missed, right + missed + new
 
 
-def test_the_questions_of_a_topic_are_one_number(
-    pages: Pages, library: Library
-) -> None:
+def test_the_questions_of_a_topic_are_one_number(pages: Pages, library: Library) -> None:
     practice, course = pages.words("/quiz"), pages.page("/course")
     _, _, practice = practice.partition("By page")
     for slug, topic in library.topics.items():
@@ -397,9 +377,7 @@ def test_the_questions_missed_are_one_number(
     )
 
 
-def test_a_paper_draws_each_question_from_one_domain(
-    pages: Pages, library: Library
-) -> None:
+def test_a_paper_draws_each_question_from_one_domain(pages: Pages, library: Library) -> None:
     exam = next(iter(library.exams))
     rows = [row for row in pages.rows(f"/exams/{exam}") if len(row) == 3]
 

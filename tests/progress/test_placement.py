@@ -146,9 +146,7 @@ def test_what_was_answered_rightly_is_read_after_what_was_not(library: Library):
     assert step.address == f"/concepts/{second}"
 
 
-@pytest.mark.parametrize(
-    ("day", "status"), [("2026-07-03", 303), ("", 303), ("yesterday", 422)]
-)
+@pytest.mark.parametrize(("day", "status"), [("2026-07-03", 303), ("", 303), ("yesterday", 422)])
 def test_the_exam_day_can_be_set_at_once(rosa: TestClient, day: str, status: int):
     rosa.post("/settings", data={"name": "Rosa", "zone": "Europe/Berlin"})
 

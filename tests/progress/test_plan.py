@@ -126,8 +126,7 @@ def test_the_page_on_the_weakest_objective_leads_if_nothing_on_it_was_read(
     begun = dataclasses.replace(record, read=read(library, "kv-cache").read)
 
     led, usual = (
-        reading_order(library, one, standings(library, one, TODAY))
-        for one in (record, begun)
+        reading_order(library, one, standings(library, one, TODAY)) for one in (record, begun)
     )
 
     assert led[0].slug == "kv-cache"
@@ -146,9 +145,7 @@ def test_practice_begins_with_the_page_of_the_day_where_nothing_was_read(
             record = dataclasses.replace(NOTHING, firsts=firsts)
 
             page = planned(shipped, record, minutes=240).steps[0]
-            weakest = weakest_first(shipped, record, standings(shipped, record, TODAY))[
-                0
-            ]
+            weakest = weakest_first(shipped, record, standings(shipped, record, TODAY))[0]
 
             assert page.kind == "read"
             if weakest.tested and weakest.ground is not None:
@@ -310,9 +307,7 @@ def test_a_running_exam_comes_before_everything(library: Library):
 
 def test_no_step_of_the_day_is_gone_while_an_exam_runs(library: Library):
     run, record = LeftRun(run=4, left=2, count=5), read(library, "weights")
-    made = planned(
-        library, record, left_run=run, running=Running(7, "Mock", 55), minutes=40
-    )
+    made = planned(library, record, left_run=run, running=Running(7, "Mock", 55), minutes=40)
 
     assert [step.kind for step in made.steps] == ["exam"]
     assert [step.kind for step in made.beyond] == ["read", "run", "practice"]

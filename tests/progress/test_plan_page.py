@@ -43,9 +43,7 @@ class Student:
     def knows(self, card: str, seen: int = 9, *, suspended: bool = False) -> None:
         last = TODAY - dt.timedelta(days=seen)
         due = last + dt.timedelta(days=9)
-        self.session.add(
-            known_card(self.row.id or 0, card, last, due, suspended=suspended)
-        )
+        self.session.add(known_card(self.row.id or 0, card, last, due, suspended=suspended))
         self._save()
 
     def page(self, address: str = "/plan") -> str:
@@ -64,8 +62,7 @@ def student(rosa: TestClient, session: Session) -> Student:
 
 def deck(count: int) -> tuple[Begun, ...]:
     return tuple(
-        Begun(f"c{n:03}", 3.0 + n % 30, 5.0, DAY - 1 - n % 20, DAY + n % 9)
-        for n in range(count)
+        Begun(f"c{n:03}", 3.0 + n % 30, 5.0, DAY - 1 - n % 20, DAY + n % 9) for n in range(count)
     )
 
 
@@ -81,9 +78,7 @@ def test_no_more_is_promised_than_the_plan_may_keep(client: TestClient) -> None:
     html = " ".join(client.get("/plan").text.split())
 
     assert "and every card comes back before the exam" not in html
-    assert (
-        "If your minutes are enough for every card, each comes back once more" in html
-    )
+    assert "If your minutes are enough for every card, each comes back once more" in html
     assert "the plan says how many cards will not be started" in html
 
 
@@ -94,9 +89,7 @@ def test_an_exam_day_that_is_over_plans_nothing(student: Student) -> None:
     assert "Set an exam day" in student.page()
 
 
-def test_the_days_stand_in_a_drawing_and_in_a_table(
-    student: Student, library: Library
-) -> None:
+def test_the_days_stand_in_a_drawing_and_in_a_table(student: Student, library: Library) -> None:
     student.knows(next(iter(library.cards)))
     student.aims(10)
 
@@ -157,9 +150,7 @@ def test_far_ahead_nothing_is_drawn_yet(student: Student) -> None:
     assert "The days are shown from 180 days before the exam" in student.page()
 
 
-def test_a_card_put_aside_or_gone_is_not_counted(
-    student: Student, library: Library
-) -> None:
+def test_a_card_put_aside_or_gone_is_not_counted(student: Student, library: Library) -> None:
     first, second = list(library.cards)[:2]
     student.knows(first)
     student.knows(second, suspended=True)
@@ -200,9 +191,7 @@ def test_a_card_added_and_never_graded_is_one_of_all_and_not_started(
 
 
 @ABOUT_SQLITE
-def test_the_page_asks_the_database_few_things(
-    student: Student, library: Library, app
-) -> None:
+def test_the_page_asks_the_database_few_things(student: Student, library: Library, app) -> None:
     student.knows(next(iter(library.cards)))
     student.aims(30)
     asked: list[str] = []

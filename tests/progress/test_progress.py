@@ -134,8 +134,7 @@ def test_the_head_counts_weeks_days_answers_and_reviews(rosa: TestClient, past: 
     past.day("2026-06-08")  # a grade that was undone leaves a day without work
 
     assert (
-        "Since March 20: 2 days of study, 612 answers (0 to new questions), "
-        "1,480 reviews."
+        "Since March 20: 2 days of study, 612 answers (0 to new questions), 1,480 reviews."
     ) in read(rosa)
 
 
@@ -201,9 +200,7 @@ def test_time_is_added_up_by_week(rosa: TestClient, past: Past):
     assert "45 min since June 8, for 4 answers and 7 reviews." in page
 
 
-def test_the_study_log_has_its_numbers_and_a_way_to_hide_it(
-    rosa: TestClient, past: Past
-):
+def test_the_study_log_has_its_numbers_and_a_way_to_hide_it(rosa: TestClient, past: Past):
     past.day("2026-06-08", answers=4, reviews=3)
 
     page = read(rosa)

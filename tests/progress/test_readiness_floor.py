@@ -46,9 +46,7 @@ def test_answers_given_anew_are_the_same_questions_and_leave_chance_alone(
     anew = answered_anew(learner, record, WEEKS * 7)
 
     assert anew.firsts.keys() == record.firsts.keys()
-    assert {first.day for first in anew.firsts.values()} == {
-        readiness.the_day(WEEKS * 7)
-    }
+    assert {first.day for first in anew.firsts.values()} == {readiness.the_day(WEEKS * 7)}
     assert learner.lot.getstate() == before
     assert answered_anew(learner, record, WEEKS * 7) == anew
 

@@ -37,9 +37,7 @@ def test_the_running_exam_is_the_next_thing(rosa: TestClient, sitting: str):
     assert "The clock is running · about 6\u00a0minutes left" in page
 
 
-def test_nothing_is_offered_for_more_time_while_the_clock_runs(
-    rosa: TestClient, sitting: str
-):
+def test_nothing_is_offered_for_more_time_while_the_clock_runs(rosa: TestClient, sitting: str):
     answer_all(rosa, sitting)
     rosa.post(f"{sitting}/submission")
     more = "If you have more time"
@@ -50,9 +48,7 @@ def test_nothing_is_offered_for_more_time_while_the_clock_runs(
     assert more not in rosa.get("/").text
 
 
-def test_the_minutes_on_its_clock_are_those_of_now(
-    rosa: TestClient, sitting: str, clock: Clock
-):
+def test_the_minutes_on_its_clock_are_those_of_now(rosa: TestClient, sitting: str, clock: Clock):
     assert sitting
     rosa.get("/")
     clock.tick(minutes=2)

@@ -63,9 +63,7 @@ def test_more_work_is_darker(subtests: pytest.Subtests):
         (999, "h4"),
     ]:
         with subtests.test(count=count, look=look):
-            assert (
-                squares(study_log({"2026-06-09": count}, TUESDAY))[-1] == f"{look} edge"
-            )
+            assert squares(study_log({"2026-06-09": count}, TUESDAY))[-1] == f"{look} edge"
 
 
 def test_months_stand_above_their_first_week_and_not_on_each_other():
@@ -82,6 +80,4 @@ def test_month_names_never_touch(subtests: pytest.Subtests):
             log = study_log({}, TUESDAY + dt.timedelta(days=offset))
             places = [x for x, _ in months(log)]
 
-            assert all(
-                later - earlier > 30 for earlier, later in itertools.pairwise(places)
-            )
+            assert all(later - earlier > 30 for earlier, later in itertools.pairwise(places))

@@ -136,9 +136,7 @@ def test_what_does_not_fit_is_named():
     assert "Page 29" in plan.left
     read = {title for day in plan.days for _, title, _ in day.pages}
     assert not read & set(plan.unread)
-    assert [said.removesuffix(" (the rest of it)") for said in plan.unread] == [
-        *plan.left
-    ]
+    assert [said.removesuffix(" (the rest of it)") for said in plan.unread] == [*plan.left]
     assert plan.over >= 8 * (len(plan.left) - 1) > 0
 
 
@@ -251,9 +249,7 @@ def test_a_seed_turns_the_weakest_objectives_around():
     about = [day.about for day in planned(9, work).days]
 
     assert set(about) == {"DPUs", "Storage", "Networks"}
-    assert any(
-        about != [d.about for d in planned(9, work, seed=s).days] for s in "abcdef"
-    )
+    assert any(about != [d.about for d in planned(9, work, seed=s).days] for s in "abcdef")
 
 
 def test_little_evidence_moves_the_pace_little():
@@ -379,9 +375,7 @@ def test_the_calendar_is_made_again_only_when_something_has_changed(
 ):
     made = []
     whole = calendar.whole_plan
-    monkeypatch.setattr(
-        calendar, "whole_plan", lambda *known: made.append(1) or whole(*known)
-    )
+    monkeypatch.setattr(calendar, "whole_plan", lambda *known: made.append(1) or whole(*known))
     aiming.post("/plan/calendar", data={"wish": "new"})
     known = address(aiming.get("/plan").text)
 
@@ -403,9 +397,7 @@ def test_the_calendar_is_made_again_only_when_something_has_changed(
     assert asked() == 3
 
 
-def test_a_program_that_has_the_calendar_is_told_so(
-    aiming: TestClient, milo: TestClient
-):
+def test_a_program_that_has_the_calendar_is_told_so(aiming: TestClient, milo: TestClient):
     aiming.post("/plan/calendar", data={"wish": "new"})
     known = address(aiming.get("/plan").text)
     tag = milo.get(known).headers["etag"]

@@ -55,9 +55,7 @@ class Desk:
         at = self.clock.now + dt.timedelta(**wait)
         last, day = dt.date(2026, 5, 20), dt.date.fromisoformat(due)
         kept = {"note": card.removesuffix("~r"), "state": state}
-        self.session.add(
-            known_card(self.id, card, last, day, due_at=milliseconds(at), **kept)
-        )
+        self.session.add(known_card(self.id, card, last, day, due_at=milliseconds(at), **kept))
         self._save()
 
     def _save(self) -> None:
@@ -217,9 +215,7 @@ def test_less_than_a_minute_of_work_is_said_so(
     assert "Done today: less than a minute of cards" in rosa.get("/").text
 
 
-def test_what_was_read_today_takes_its_minutes(
-    rosa: TestClient, clock: Clock, library: Library
-):
+def test_what_was_read_today_takes_its_minutes(rosa: TestClient, clock: Clock, library: Library):
     rosa.post("/settings", data={"minutes_a_day": "5", "retention": "90"})
     assert "5 minutes of today are used" not in words_of(rosa)
 
@@ -251,25 +247,19 @@ def test_today_asks_the_database_eleven_things_and_once_a_day_how_fast_one_is(
     app, rosa: TestClient, desk: Desk, library: Library
 ):
     asked: list[str] = []
-    event.listen(
-        app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
-    )
+    event.listen(app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2]))
 
     rosa.get("/")
 
     reads = [a for a in asked if a.startswith("SELECT")]
-    paces = [
-        a for a in reads if "review.milliseconds" in a or "attempt.milliseconds" in a
-    ]
+    paces = [a for a in reads if "review.milliseconds" in a or "attempt.milliseconds" in a]
     # Two of them are those of the desk, whose number of cards is said here as well.
     assert len(reads) - len(paces) == 11
     assert len(paces) == 2  # of cards, and of questions and pages
     desk.answers(list(library.questions)[:1], 1.0, "weights")
     asked.clear()
     rosa.get("/")
-    assert not [
-        a for a in asked if "review.milliseconds" in a or "attempt.milliseconds" in a
-    ]
+    assert not [a for a in asked if "review.milliseconds" in a or "attempt.milliseconds" in a]
     assert 1 <= len([a for a in asked if a.startswith("SELECT")]) <= 11
 
 
@@ -317,9 +307,7 @@ def test_cards_are_added_up_again_only_after_reviews(
     app, rosa: TestClient, session: Session, desk: Desk
 ):
     asked: list[str] = []
-    event.listen(
-        app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
-    )
+    event.listen(app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2]))
 
     def sums() -> int:
         """How often cards were added up for one look that is made anew."""
@@ -359,9 +347,7 @@ def test_whoever_erases_everything_begins_with_nothing(
 
 def test_a_stranger_costs_one_question(app, client: TestClient):
     asked: list[str] = []
-    event.listen(
-        app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2])
-    )
+    event.listen(app.state.engine, "before_cursor_execute", lambda *a: asked.append(a[2]))
 
     client.get("/")
 
@@ -392,9 +378,7 @@ def test_a_question_takes_as_long_on_today_as_in_the_plan(
     ("answered", "read", "shown"),
     [(3.4, 3.4, 6), (3.6, 2.6, 7), (0.9, 0.9, 0), (0.0, 5.2, 5)],
 )
-def test_what_was_spent_is_the_sum_of_what_is_shown(
-    answered: float, read: float, shown: int
-):
+def test_what_was_spent_is_the_sum_of_what_is_shown(answered: float, read: float, shown: int):
     said = [time_of(n) for n in (answered, read) if n]
     minutes = [int(n) for words in said for n in re.findall(r"(\d+).min", words)]
 

@@ -51,9 +51,7 @@ def test_a_prediction_of_another_exam_or_made_later_is_none():
 
 
 def test_a_paper_that_was_left_open_is_not_counted():
-    found = turnouts(
-        [predicted(1)], [result(2, 33, answered=45), result(3, 20, answered=44)]
-    )
+    found = turnouts([predicted(1)], [result(2, 33, answered=45), result(3, 20, answered=44)])
 
     assert [turnout.counts for turnout in found] == [True, False]
     said = "The one full mock exam to compare so far lay inside its range"
@@ -103,9 +101,7 @@ def test_the_first_prediction_of_a_day_is_kept(rosa: TestClient, session: Sessio
     assert (row.target, row.chance) == (None, None)
 
 
-def test_a_second_look_keeps_nothing_more(
-    rosa: TestClient, desk: Desk, session: Session
-):
+def test_a_second_look_keeps_nothing_more(rosa: TestClient, desk: Desk, session: Session):
     rosa.get("/")
     (first,) = log(session)
     told = first.expected

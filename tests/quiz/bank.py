@@ -19,9 +19,7 @@ def text(words: str) -> Text:
     return Text(words, words)
 
 
-def question(
-    answer: Answer, type_: str, *, partial: str = "", id_: str = "q"
-) -> Question:
+def question(answer: Answer, type_: str, *, partial: str = "", id_: str = "q") -> Question:
     return Question(
         id=id_,
         topic="kv-cache",
@@ -64,9 +62,7 @@ def choices(kind: str, **options: bool) -> Choices:
 
 
 SINGLE = question(choices("single", bcdf=False, ghjk=True, lmnp=False), "single")
-MULTIPLE = question(
-    choices("multiple", bcdf=True, ghjk=True, lmnp=False, qrst=False), "multiple"
-)
+MULTIPLE = question(choices("multiple", bcdf=True, ghjk=True, lmnp=False, qrst=False), "multiple")
 TRUE_FALSE = question(choices("true-false", bcdf=False, ghjk=True), "true-false")
 
 
@@ -107,9 +103,7 @@ SHORT = question(
     Short(
         (
             ShortOption("bcdf", "all-reduce", right=True),
-            ShortOption(
-                "ghjk", "all-gather", right=False, feedback=text("It adds nothing up.")
-            ),
+            ShortOption("ghjk", "all-gather", right=False, feedback=text("It adds nothing up.")),
         )
     ),
     "short",
@@ -126,9 +120,7 @@ ORDER = question(
                 ("wwww", "Burn-in"),
             )
         ),
-        distractors=(
-            Choice("vvvv", text("Delete"), right=False, feedback=text("Never.")),
-        ),
+        distractors=(Choice("vvvv", text("Delete"), right=False, feedback=text("Never.")),),
         shown=("xxxx", "zzzz", "vvvv", "wwww", "yyyy"),
     ),
     "order",

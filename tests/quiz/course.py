@@ -37,9 +37,7 @@ COMPUTED = dataclasses.replace(
         id_="computed",
     ),
     stem=text("How large is {n} times 10 GB?"),
-    computed=Computed(
-        {"n": (3.0, 5.0, 7.0, 11.0)}, (("right", "n * 10 GB"), ("half", "n * 5 GB"))
-    ),
+    computed=Computed({"n": (3.0, 5.0, 7.0, 11.0)}, (("right", "n * 10 GB"), ("half", "n * 5 GB"))),
 )
 
 
@@ -81,9 +79,7 @@ def a_library(*questions: Question) -> Library:
         questions=held,
         cards={},
         glossary={},
-        sources={
-            "paged": Source("paged", "Paged attention", "X", "https://x.org", None)
-        },
+        sources={"paged": Source("paged", "Paged attention", "X", "https://x.org", None)},
         exams={},
         problems=(),
     )

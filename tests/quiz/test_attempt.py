@@ -35,9 +35,7 @@ def test_a_right_answer_is_confirmed_and_counted(client, form, session) -> None:
     shown = client.get(answered.headers["location"]).text
     assert "Right." in shown
     assert "your answer, right" in shown
-    assert [(a.item, a.score, a.first) for a in attempts(session)] == [
-        ("single", 1.0, True)
-    ]
+    assert [(a.item, a.score, a.first) for a in attempts(session)] == [("single", 1.0, True)]
 
 
 def test_a_wrong_answer_says_why_names_the_right_one_and_cites(client, form) -> None:
@@ -93,9 +91,7 @@ def test_a_double_click_counts_once(client, form, session) -> None:
     assert len(attempts(session)) == 1
 
 
-def test_two_tabs_are_two_attempts_and_only_one_is_the_first(
-    client, form, session
-) -> None:
+def test_two_tabs_are_two_attempts_and_only_one_is_the_first(client, form, session) -> None:
     one = form(client.get(SINGLE).text)
     other = form(client.get(SINGLE).text)
 
@@ -105,9 +101,7 @@ def test_two_tabs_are_two_attempts_and_only_one_is_the_first(
     assert [a.first for a in attempts(session)] == [True, False]
 
 
-def test_another_answer_from_the_same_page_is_another_attempt(
-    client, form, session
-) -> None:
+def test_another_answer_from_the_same_page_is_another_attempt(client, form, session) -> None:
     """The back button shows the old form; what is sent from it then counts."""
     sent = form(client.get(SINGLE).text)
 
@@ -125,9 +119,7 @@ def test_one_token_of_two_learners_does_not_collide(rosa, milo, form, session) -
     assert len(attempts(session)) == 2
 
 
-def test_choosing_nothing_is_refused_and_costs_no_attempt(
-    client, form, session
-) -> None:
+def test_choosing_nothing_is_refused_and_costs_no_attempt(client, form, session) -> None:
     refused = answer(client, form, SINGLE)
 
     assert refused.status_code == 422
@@ -144,9 +136,7 @@ def test_a_number_that_cannot_be_read_stays_in_its_field(client, form, session) 
     assert attempts(session) == []
 
 
-def test_the_right_amount_in_the_wrong_unit_may_be_mended_at_once(
-    client, form, session
-) -> None:
+def test_the_right_amount_in_the_wrong_unit_may_be_mended_at_once(client, form, session) -> None:
     sent = form(client.get("/quiz/kv-cache/numeric").text)
     body = {**sent.values, "answer": "1120", "unit": "TB"}
     near = client.get(client.post(sent.action, data=body).headers["location"]).text
@@ -205,9 +195,7 @@ def test_an_answer_to_an_older_wording_is_not_counted(
     assert again.values["revision"] == "r2"
 
 
-def test_a_verdict_is_shown_as_it_was_after_an_edit(
-    client, form, course: HandLibrary
-) -> None:
+def test_a_verdict_is_shown_as_it_was_after_an_edit(client, form, course: HandLibrary) -> None:
     verdict = answer(client, form, SINGLE, answer="ghjk").headers["location"]
     stem = course.current().questions["single"].stem
     course.edit("single", revision="r2", stem=type(stem)("New words", "New words"))
@@ -243,9 +231,7 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
         "multiple": {"answer": ["bcdf", "lmnp"]},
         "numeric": {"answer": "1.12 TB"},
         "short": {"answer": "all reduce"},
-        "order": {
-            f"place.{k}": n for n, k in enumerate(["zzzz", "yyyy", "vvvv", "xxxx"])
-        }
+        "order": {f"place.{k}": n for n, k in enumerate(["zzzz", "yyyy", "vvvv", "xxxx"])}
         | {"place.wwww": ""},
         "match": {"pair.lbcd": "rfgh"},
         "cloze": {"blank.bcdf": "RoCE", "blank.ghjk": "lossy"},
@@ -300,9 +286,7 @@ def test_a_foreseen_mistake_is_named(client, form) -> None:
     shown = int(html.split("How large is ")[1].split(" ")[0])
     sent = form(html)
 
-    verdict = client.post(
-        sent.action, data={**sent.values, "answer": f"{shown * 5} GB"}
-    )
+    verdict = client.post(sent.action, data={**sent.values, "answer": f"{shown * 5} GB"})
 
     assert "You counted K but not V." in client.get(verdict.headers["location"]).text
 
@@ -331,9 +315,7 @@ def test_hints_come_one_by_one_and_are_counted(client, form, session) -> None:
 def test_a_hint_keeps_the_numbers_of_a_computed_question(htmx, form) -> None:
     sent = form(htmx.get(COMPUTED).text)
 
-    hinted = form(
-        htmx.get(f"{COMPUTED}/form", params={**sent.values, "more": "1"}).text
-    )
+    hinted = form(htmx.get(f"{COMPUTED}/form", params={**sent.values, "more": "1"}).text)
 
     assert hinted.values["seed"] == sent.values["seed"]
 
@@ -347,9 +329,7 @@ def test_a_step_moves_up_without_javascript(client, form) -> None:
     order = [name for name in sent.values if name.startswith("place.")]
     second = order[1].removeprefix("place.")
 
-    moved = form(
-        client.get(address, params={**sent.values, "move": f"{second}:up"}).text
-    )
+    moved = form(client.get(address, params={**sent.values, "move": f"{second}:up"}).text)
 
     now = [name for name in moved.values if name.startswith("place.")]
     assert now == [order[1], order[0], *order[2:]]
@@ -361,16 +341,12 @@ def test_a_step_at_the_edge_stays_where_it_is(client, form) -> None:
     sent = form(client.get(address).text)
     first = next(n for n in sent.values if n.startswith("place."))
 
-    moved = form(
-        client.get(address, params={**sent.values, "move": f"{first[6:]}:up"}).text
-    )
+    moved = form(client.get(address, params={**sent.values, "move": f"{first[6:]}:up"}).text)
 
     assert moved.values == sent.values
 
 
-def test_an_answer_that_is_too_long_is_refused_and_not_kept(
-    client, form, session
-) -> None:
+def test_an_answer_that_is_too_long_is_refused_and_not_kept(client, form, session) -> None:
     sent = form(client.get("/quiz/kv-cache/single").text)
     blanks = {f"blank.{n}": ["x" * 400] * 2 for n in range(30)}
 

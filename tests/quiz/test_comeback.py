@@ -52,9 +52,7 @@ def test_a_partly_right_answer_brings_its_question_back(client, form, session) -
     assert [row.card for row in cards(session)] == ["q:cloze"]
 
 
-def test_a_question_answered_rightly_after_a_miss_still_comes_back(
-    client, form, session
-) -> None:
+def test_a_question_answered_rightly_after_a_miss_still_comes_back(client, form, session) -> None:
     miss(client, form)
 
     html = miss(client, form, answer="ghjk")
@@ -63,9 +61,7 @@ def test_a_question_answered_rightly_after_a_miss_still_comes_back(
     assert [row.due_day for row in cards(session)] == ["2026-06-10"]
 
 
-def test_an_answer_sent_twice_brings_its_question_back_once(
-    client, form, session
-) -> None:
+def test_an_answer_sent_twice_brings_its_question_back_once(client, form, session) -> None:
     sent = form(client.get(SINGLE).text)
     for _ in range(2):
         client.post(sent.action, data={**sent.values, "answer": "bcdf"})
@@ -180,9 +176,7 @@ def test_the_line_says_when_a_card_comes_back_later(client, form, clock: Clock) 
     assert re.search(r"is among your cards, due on June \d+, 2026\.", html)
 
 
-def test_an_edited_question_can_still_be_left_out(
-    client, form, course: HandLibrary
-) -> None:
+def test_an_edited_question_can_still_be_left_out(client, form, course: HandLibrary) -> None:
     answered = answer(client, form, SINGLE, answer="bcdf")
     address = answered.headers["location"]
     assert "Keep it out of my cards" in client.get(address).text

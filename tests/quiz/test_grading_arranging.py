@@ -115,9 +115,7 @@ def test_a_foreign_item_never_helps(order: list[int]) -> None:
     right = [str(n) for n in range(6)]
     given_ = [str(n) for n in order]
 
-    assert order_credit(right, [*given_, "x"], "lcs") <= order_credit(
-        right, given_, "lcs"
-    )
+    assert order_credit(right, [*given_, "x"], "lcs") <= order_credit(right, given_, "lcs")
 
 
 def test_a_full_match_is_right_and_each_row_counts() -> None:

@@ -53,9 +53,7 @@ def test_the_best_plan_that_the_planner_finds_passes() -> None:
         DESIGN.answer, accept=(*DESIGN.answer.accept[:2], "free <= 1 * best(free)")
     )
     cards = [card.id for card in accelerators.accelerators()]
-    plans = [
-        (card, sharing) for card in cards for sharing in ("1", "2", "4", "8", "64")
-    ]
+    plans = [(card, sharing) for card in cards for sharing in ("1", "2", "4", "8", "64")]
     verdicts = [planned(*plan, question(strict, "design")) for plan in plans]
 
     right = [v for v in verdicts if isinstance(v, Verdict) and v.result == "right"]

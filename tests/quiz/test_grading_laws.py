@@ -46,9 +46,7 @@ VALUES = st.one_of(
     st.floats().map(str),
     st.text("0123456789., '_eE+-^×GBms%", max_size=20),
 )
-RESPONSES = st.dictionaries(
-    st.sampled_from(NAMES), st.lists(VALUES, max_size=4), max_size=8
-)
+RESPONSES = st.dictionaries(st.sampled_from(NAMES), st.lists(VALUES, max_size=4), max_size=8)
 QUESTIONS = [*EVERY_TYPE.values(), COUNT, GIBIBYTES]
 
 
@@ -113,9 +111,7 @@ def test_no_response_to_a_question_of_the_course_raises(
     value = VALUES | st.sampled_from(words(variant))
     names = st.sampled_from(fields(variant)) | st.text(max_size=5)
 
-    verdict = grade(
-        variant, data.draw(st.dictionaries(names, st.lists(value, max_size=3)))
-    )
+    verdict = grade(variant, data.draw(st.dictionaries(names, st.lists(value, max_size=3))))
 
     if isinstance(verdict, Verdict):
         assert 0 <= verdict.score <= 1

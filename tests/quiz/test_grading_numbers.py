@@ -85,9 +85,7 @@ def test_a_currency_may_stand_on_either_side(typed: str) -> None:
         *(("USD/year", "$5/year"), ("°C", "5 ºC"), ("°C", "5 ˚C"), ("%", "%5")),
     ],
 )
-def test_a_sign_of_several_currencies_is_the_one_that_is_asked_for(
-    asked: str, typed: str
-) -> None:
+def test_a_sign_of_several_currencies_is_the_one_that_is_asked_for(asked: str, typed: str) -> None:
     question = numeric(number(5, asked, factor=UNITS[asked][1]))
 
     assert answered(typed, question=question).score == 1
@@ -101,9 +99,7 @@ def test_another_currency_is_told(typed: str) -> None:
     assert "measures something else" in refused.message
 
 
-@pytest.mark.parametrize(
-    "sign", [*"-−‐‑‒–—―－﹣⁻➖ー", "\u2043", "\u2212\u200b", "\u202a-", "- "]
-)
+@pytest.mark.parametrize("sign", [*"-−‐‑‒–—―－﹣⁻➖ー", "\u2043", "\u2212\u200b", "\u202a-", "- "])
 def test_every_hyphen_and_dash_is_a_minus(sign: str) -> None:
     assert answered(f"{sign}5", question=MINUS_FIVE).score == 1
 
@@ -257,9 +253,7 @@ def test_a_share_may_be_typed_as_percent() -> None:
     assert answered("12.5 percent", question=question).score == 1
 
 
-@given(
-    st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15)
-)
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e15, max_value=1e15))
 def test_every_float_is_read_back_from_its_shortest_form(value: float) -> None:
     read = read_number(repr(value))
 

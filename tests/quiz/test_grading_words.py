@@ -150,8 +150,7 @@ def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
     asked = dataclasses.replace(CLOZE, answer=answer)
 
     right, near, wrong = (
-        grade(drawn(asked), {"blank.bcdf": [word]})
-        for word in ("NVLink", "nvlinks", "PCIe")
+        grade(drawn(asked), {"blank.bcdf": [word]}) for word in ("NVLink", "nvlinks", "PCIe")
     )
 
     assert [v.score for v in (right, near, wrong)] == [1, 0, 0]

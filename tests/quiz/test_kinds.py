@@ -42,10 +42,7 @@ def test_the_registry_finds_it_by_a_question(subtests: pytest.Subtests) -> None:
 def test_what_its_form_sends_is_taken_for_an_answer(subtests: pytest.Subtests) -> None:
     for name in kinds.KINDS:
         with subtests.test(name=name):
-            sent = [
-                (f"{f}x" if f.endswith(".") else f, "1")
-                for f in kinds.KINDS[name].fields
-            ]
+            sent = [(f"{f}x" if f.endswith(".") else f, "1") for f in kinds.KINDS[name].fields]
 
             assert set(read_sent(sent).raw) == {field for field, _ in sent}
 

@@ -151,9 +151,7 @@ def test_any_words_in_place_of_a_drawing_are_a_drawing_or_a_flaw(words: str) -> 
         assert isinstance(read_drawing(text_), Drawing | Flaw)
 
 
-@given(
-    st.integers(0, len(SVG)), st.integers(0, 40), st.text('<>&/"=a g{};', max_size=9)
-)
+@given(st.integers(0, len(SVG)), st.integers(0, 40), st.text('<>&/"=a g{};', max_size=9))
 def test_a_drawing_with_a_piece_replaced_holds_no_more_than_it_may(
     at: int, length: int, piece: str
 ) -> None:

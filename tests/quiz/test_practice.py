@@ -56,9 +56,7 @@ def test_the_weakest_objective_comes_before_the_others() -> None:
     assert run[:2] in {("q7", "q10"), ("q10", "q7")}, "unseen ones first"
 
 
-@pytest.mark.parametrize(
-    "wish", [Wish("weakest", count=6), Wish("objective", "2.1", 6)]
-)
+@pytest.mark.parametrize("wish", [Wish("weakest", count=6), Wish("objective", "2.1", 6)])
 def test_half_of_a_run_on_an_objective_are_those_missed_on_it(wish: Wish) -> None:
     bank = [dataclasses.replace(q, objectives=("2.1",)) for q in BANK]
     other = dataclasses.replace(SINGLE, id="other", objectives=("2.2",))

@@ -58,8 +58,7 @@ def test_the_page_is_the_same_whichever_option_is_right(
     before = page()
     answer = course.current().questions[kind].answer
     options = tuple(
-        type(o)(o.key, o.text, not o.right, o.feedback, o.pinned)
-        for o in answer.options
+        type(o)(o.key, o.text, not o.right, o.feedback, o.pinned) for o in answer.options
     )
     course.edit(kind, answer=type(answer)(answer.kind, options, answer.shuffle))
 
@@ -83,10 +82,7 @@ def test_a_page_of_the_course_can_be_returned_to(client, form) -> None:
 
 
 def test_every_control_has_a_name(client) -> None:
-    html = (
-        client.get("/quiz/kv-cache/order").text
-        + client.get("/quiz/kv-cache/match").text
-    )
+    html = client.get("/quiz/kv-cache/order").text + client.get("/quiz/kv-cache/match").text
 
     for control in re.findall(r"<select[^>]*>", html):
         assert "aria-label=" in control

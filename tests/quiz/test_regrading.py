@@ -72,9 +72,7 @@ def test_by_the_same_key_every_answer_earns_what_it_earned(kind: str, seed: int)
 
 @given(seed=SEEDS, chosen=st.sampled_from(["bcdf", "ghjk", "lmnp"]))
 def test_another_option_is_right(seed: int, chosen: str):
-    mended = of(
-        SINGLE, options=choices("single", bcdf=True, ghjk=False, lmnp=False).options
-    )
+    mended = of(SINGLE, options=choices("single", bcdf=True, ghjk=False, lmnp=False).options)
 
     assert regrade(SINGLE, mended, seed, {"answer": [chosen]}) == (chosen == "bcdf")
 
@@ -101,9 +99,7 @@ def test_a_mended_key_gives_its_score(subtests: pytest.Subtests):
             SHORT,
             of(
                 SHORT,
-                options=tuple(
-                    dataclasses.replace(o, right=True) for o in SHORT.answer.options
-                ),
+                options=tuple(dataclasses.replace(o, right=True) for o in SHORT.answer.options),
             ),
             {"answer": ["all-gather"]},
             1,
@@ -185,9 +181,7 @@ def test_a_formula_may_be_mended_where_the_numbers_stay():
 
 def test_an_option_that_is_gone_or_new_makes_another_question():
     gone = of(SINGLE, options=SINGLE.answer.options[1:])
-    new = of(
-        SINGLE, options=(*SINGLE.answer.options, Choice("qrst", text("New"), False))
-    )
+    new = of(SINGLE, options=(*SINGLE.answer.options, Choice("qrst", text("New"), False)))
 
     assert regrade(SINGLE, gone, 1, {"answer": ["bcdf"]}) is Refusal.UNREADABLE
     assert regrade(SINGLE, gone, 1, {"answer": ["ghjk"]}) is Refusal.PARTS
@@ -248,9 +242,7 @@ def test_seeds_that_draw_the_same_numbers_grade_alike(seed: int, more: int):
     other = seed + more * len(COMPUTED.computed.params["n"])
 
     assert numbers_of(COMPUTED, seed) == numbers_of(COMPUTED, other)
-    assert regrade(COMPUTED, COMPUTED, seed, raw) == regrade(
-        COMPUTED, COMPUTED, other, raw
-    )
+    assert regrade(COMPUTED, COMPUTED, seed, raw) == regrade(COMPUTED, COMPUTED, other, raw)
 
 
 def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Library):

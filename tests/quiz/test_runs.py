@@ -220,18 +220,14 @@ def test_the_running_score_can_be_hidden(client, form) -> None:
     assert "Score hidden." in html
 
 
-def test_a_question_that_was_removed_leaves_the_run(
-    client, form, course: HandLibrary
-) -> None:
+def test_a_question_that_was_removed_leaves_the_run(client, form, course: HandLibrary) -> None:
     run = begin(client, count=3, pick="topic:kv-cache")
     course.remove(item_at(form, client.get(f"{run}/1").text))
 
     assert "Question <b>1</b> of 2" in client.get(f"{run}/1").text
 
 
-def test_questions_of_a_running_exam_are_not_practiced(
-    client, form, session, clock: Clock
-) -> None:
+def test_questions_of_a_running_exam_are_not_practiced(client, form, session, clock: Clock) -> None:
     begin(client)  # makes the learner
     learner = session.exec(select(Learner.id)).one()
     now = int(clock().timestamp() * 1000)

@@ -52,15 +52,11 @@ def test_a_question_with_holes_is_asked_and_answered(client, form, session) -> N
     assert len(session.exec(select(Attempt)).all()) == 4
 
 
-def test_a_question_without_any_answer_says_so_and_costs_nothing(
-    client, form, session
-) -> None:
+def test_a_question_without_any_answer_says_so_and_costs_nothing(client, form, session) -> None:
     sent = form(client.get(ADDRESS).text)
 
     shown = client.get("/quiz/kv-cache/never")
-    posted = client.post(
-        "/quiz/kv-cache/never/attempts", data={**sent.values, "answer": "1 GB"}
-    )
+    posted = client.post("/quiz/kv-cache/never/attempts", data={**sent.values, "answer": "1 GB"})
 
     for refused in (shown, posted):
         assert refused.status_code == 409

@@ -36,9 +36,7 @@ def test_a_begun_card_gains_what_trying_out_all_days_says(
             with subtests.test(trace=trace, price=price):
                 curve = curve_of()
 
-                value, _ = Learner(curve, [Card(1.0, trace, 5)], DAYS).value(
-                    [price] * DAYS
-                )
+                value, _ = Learner(curve, [Card(1.0, trace, 5)], DAYS).value([price] * DAYS)
 
                 assert value == pytest.approx(best(curve, trace, -5, price), abs=0.004)
 

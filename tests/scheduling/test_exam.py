@@ -95,15 +95,11 @@ def test_the_formulas_agree_with_the_reference(subtests: pytest.Subtests) -> Non
 
             chance = CURVE.recall(days, card.stability)
 
-            assert chance == pytest.approx(
-                scheduler.get_card_retrievability(card, day), rel=CLOSE
-            )
+            assert chance == pytest.approx(scheduler.get_card_retrievability(card, day), rel=CLOSE)
             for rating in (2, 3, 4):
                 moved, _ = scheduler.review_card(card, fsrs.Rating(rating), day)
                 known = CURVE.known(trace, chance, rating)
-                assert known == pytest.approx(
-                    (moved.stability, moved.difficulty), rel=CLOSE
-                )
+                assert known == pytest.approx((moved.stability, moved.difficulty), rel=CLOSE)
                 assert CURVE.interval(known[0]) == (moved.due - day).days
             again, _ = scheduler.review_card(card, fsrs.Rating.Again, day)
             passed, _ = scheduler.review_card(again, fsrs.Rating.Good, day)
@@ -191,9 +187,7 @@ def test_a_look_never_costs_recall(
 
 
 def test_the_most_is_gained_by_what_is_neither_known_nor_fresh() -> None:
-    fresh, fading = (
-        Begun("c", stability, 5, TODAY - 20, TODAY) for stability in (400, 8)
-    )
+    fresh, fading = (Begun("c", stability, 5, TODAY - 20, TODAY) for stability in (400, 8))
 
     gains = [worth(card, TODAY, TODAY + 5, CURVE).gain for card in (fresh, fading)]
 
@@ -233,9 +227,7 @@ def test_the_same_cards_give_the_same_plan_in_any_order(
     cards = deck(begun)
     shuffled = dice.sample(cards, len(cards))
 
-    assert day_plan(cards, 9, asked(days), CURVE) == day_plan(
-        shuffled, 9, asked(days), CURVE
-    )
+    assert day_plan(cards, 9, asked(days), CURVE) == day_plan(shuffled, 9, asked(days), CURVE)
 
 
 def test_before_the_last_days_what_gains_most_per_second_comes_first() -> None:
@@ -305,10 +297,7 @@ def test_in_the_last_days_those_that_fade_fastest_come_last() -> None:
 
 
 def test_a_card_and_its_reverse_stay_apart_until_the_last_day() -> None:
-    pair = [
-        Begun(name, 5.0, 5.0, TODAY - 9, TODAY - 4, note="pair")
-        for name in ("pair", "pair~r")
-    ]
+    pair = [Begun(name, 5.0, 5.0, TODAY - 9, TODAY - 4, note="pair") for name in ("pair", "pair~r")]
 
     for days in (30, 2):
         assert len(day_plan(pair, 0, asked(days, 0.4), CURVE).looks) == 1
@@ -425,12 +414,8 @@ def test_a_big_deck_is_run_as_a_sample() -> None:
 
 @pytest.mark.parametrize("unseen", [1, 7, 250, 600, 913])
 @pytest.mark.parametrize("today", [None, 0, 1, 8])
-def test_the_days_of_a_sample_add_up_to_all_cards(
-    unseen: int, today: int | None
-) -> None:
-    few, many = (
-        dataclasses.replace(asked(*when), begins=today) for when in ((10, 5), (60, 60))
-    )
+def test_the_days_of_a_sample_add_up_to_all_cards(unseen: int, today: int | None) -> None:
+    few, many = (dataclasses.replace(asked(*when), begins=today) for when in ((10, 5), (60, 60)))
     ample = workload(deck(500), unseen, many, CURVE)
 
     for ahead in (workload(deck(500), unseen, few, CURVE), ample):
@@ -444,9 +429,7 @@ def test_the_days_of_a_sample_add_up_to_all_cards(
 
 
 @pytest.mark.parametrize(("unseen", "first"), [(190, 60.0), (190, 35.0), (20, 60.0)])
-def test_the_cards_passed_over_are_those_that_no_day_asks(
-    unseen: int, first: float
-) -> None:
+def test_the_cards_passed_over_are_those_that_no_day_asks(unseen: int, first: float) -> None:
     inputs = dataclasses.replace(asked(16, 5), pace=CardPace(first, 11.0))
     cards, seen = deck(200), set[str]()
 
@@ -565,9 +548,7 @@ def test_what_is_expected_is_the_mean_of_what_luck_brings(
         seconds.append(sum(spent))
 
     assert ahead.recall == pytest.approx(statistics.fmean(ends), abs=0.015)
-    assert sum(d.seconds for d in ahead.days) == pytest.approx(
-        statistics.fmean(seconds), rel=0.05
-    )
+    assert sum(d.seconds for d in ahead.days) == pytest.approx(statistics.fmean(seconds), rel=0.05)
 
 
 def test_who_is_quick_begins_more_cards_and_who_is_slow_fewer() -> None:
@@ -587,8 +568,6 @@ def test_twice_the_time_for_twice_the_pace_is_the_same_plan() -> None:
     twice = CardPace(first=2 * NEW_SECONDS, look=20)
     for days in (2, 9, 40):
         usual = day_plan(begun, 60, PlanInputs(TODAY, TODAY + days, 300), curve)
-        slow = day_plan(
-            begun, 60, PlanInputs(TODAY, TODAY + days, 600, pace=twice), curve
-        )
+        slow = day_plan(begun, 60, PlanInputs(TODAY, TODAY + days, 600, pace=twice), curve)
         assert (usual.looks, usual.fresh) == (slow.looks, slow.fresh)
         assert slow.seconds == pytest.approx(2 * usual.seconds)

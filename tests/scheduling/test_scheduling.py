@@ -116,15 +116,12 @@ def test_recall_falls_to_the_wanted_share_after_one_stability() -> None:
     standing = reviewed([(4, 0)])
 
     assert recall(standing, START) == 1
-    assert recall(standing, START + dt.timedelta(days=8)) == pytest.approx(
-        0.9, abs=0.01
-    )
+    assert recall(standing, START + dt.timedelta(days=8)) == pytest.approx(0.9, abs=0.01)
 
 
 def test_wanting_to_know_more_brings_cards_back_sooner() -> None:
     relaxed, strict = (
-        after(None, dataclasses.replace(grade(4), retention=share))
-        for share in (0.8, 0.97)
+        after(None, dataclasses.replace(grade(4), retention=share)) for share in (0.8, 0.97)
     )
 
     assert strict.due_day < relaxed.due_day
@@ -152,12 +149,8 @@ def answered_at(zone: str, *moments: str) -> Standing:
 
 def test_late_night_belongs_to_the_evening_before() -> None:
     """Eleven at night, one and three in the morning are one study day."""
-    night = answered_at(
-        "Europe/Berlin", "2026-06-09T23:00", "2026-06-10T01:00", "2026-06-10T03:00"
-    )
-    noon = answered_at(
-        "Europe/Berlin", "2026-06-09T12:00", "2026-06-09T12:10", "2026-06-09T12:20"
-    )
+    night = answered_at("Europe/Berlin", "2026-06-09T23:00", "2026-06-10T01:00", "2026-06-10T03:00")
+    noon = answered_at("Europe/Berlin", "2026-06-09T12:00", "2026-06-09T12:10", "2026-06-09T12:20")
 
     assert night.stability == noon.stability
     assert night.due_day == noon.due_day
@@ -165,24 +158,16 @@ def test_late_night_belongs_to_the_evening_before() -> None:
 
 def test_seven_hours_across_the_rollover_are_a_day() -> None:
     """23:00 to 06:00 is less than 24 hours and yet the next study day."""
-    slept = answered_at(
-        "Europe/Berlin", "2026-06-09T22:50", "2026-06-09T23:00", "2026-06-10T06:00"
-    )
-    whole = answered_at(
-        "Europe/Berlin", "2026-06-09T11:50", "2026-06-09T12:00", "2026-06-10T12:00"
-    )
+    slept = answered_at("Europe/Berlin", "2026-06-09T22:50", "2026-06-09T23:00", "2026-06-10T06:00")
+    whole = answered_at("Europe/Berlin", "2026-06-09T11:50", "2026-06-09T12:00", "2026-06-10T12:00")
 
     assert slept.stability == whole.stability
 
 
 def test_thirty_hours_may_still_be_one_day() -> None:
     """04:30 and 10:30 of the next day: 30 hours, one study day apart."""
-    long = answered_at(
-        "UTC", "2026-06-09T04:20", "2026-06-09T04:30", "2026-06-10T10:30"
-    )
-    short = answered_at(
-        "UTC", "2026-06-09T22:00", "2026-06-09T22:10", "2026-06-10T04:10"
-    )
+    long = answered_at("UTC", "2026-06-09T04:20", "2026-06-09T04:30", "2026-06-10T10:30")
+    short = answered_at("UTC", "2026-06-09T22:00", "2026-06-09T22:10", "2026-06-10T04:10")
 
     assert long.stability == short.stability
 
@@ -200,14 +185,10 @@ def test_the_clocks_going_forward_or_back_change_nothing(
     ]:
         with subtests.test(zone=zone, before=before, next_=next_):
             shifted = answered_at(zone, before, before, next_)
-            plain = answered_at(
-                "UTC", "2026-06-09T12:00", "2026-06-09T12:00", "2026-06-10T12:00"
-            )
+            plain = answered_at("UTC", "2026-06-09T12:00", "2026-06-09T12:00", "2026-06-10T12:00")
 
             assert shifted.stability == plain.stability
-            assert (shifted.due_day - shifted.last_day) == (
-                plain.due_day - plain.last_day
-            )
+            assert (shifted.due_day - shifted.last_day) == (plain.due_day - plain.last_day)
 
 
 def test_flying_west_into_the_day_before_is_the_same_day_not_an_error() -> None:
@@ -323,16 +304,12 @@ def test_a_better_grade_never_comes_back_sooner(
     waits = [s.due_day - day for s in shown[1:] if s.state == "review"]
     assert all(one < other for one, other in itertools.pairwise(waits))
     for rating, one in enumerate(shown, 1):
-        assert one == after(
-            standing, dataclasses.replace(asked, rating=rating), card or "c"
-        )
+        assert one == after(standing, dataclasses.replace(asked, rating=rating), card or "c")
 
 
 def test_spread_days_are_level() -> None:
     """Of 4,000 cards learned on one day none of the days to come gets a pile."""
-    counts = collections.Counter(
-        spread(20, 8, (f"card-{n}", 2), START) for n in range(4000)
-    )
+    counts = collections.Counter(spread(20, 8, (f"card-{n}", 2), START) for n in range(4000))
 
     low, high = fuzz_range(20, 8)
     share = 4000 / (high - low + 1)

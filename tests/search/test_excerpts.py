@@ -38,17 +38,13 @@ def test_it_ends_with_its_sentence_where_that_is_long_enough() -> None:
 def test_the_place_with_most_of_the_words_is_shown() -> None:
     far = " ".join(["word"] * 40)
 
-    assert shown(f"A *cache* here. {far}. The *kv* *cache* grows.") == (
-        "…The kv cache grows."
-    )
+    assert shown(f"A *cache* here. {far}. The *kv* *cache* grows.") == ("…The kv cache grows.")
 
 
 def test_a_hit_far_into_a_sentence_has_some_words_before_it() -> None:
     far = " ".join(f"w{n}" for n in range(60))
 
-    assert shown(f"{far} *cache* end.") == (
-        "…w52 w53 w54 w55 w56 w57 w58 w59 cache end."
-    )
+    assert shown(f"{far} *cache* end.") == ("…w52 w53 w54 w55 w56 w57 w58 w59 cache end.")
 
 
 def test_without_a_hit_it_is_the_beginning() -> None:
@@ -56,9 +52,7 @@ def test_without_a_hit_it_is_the_beginning() -> None:
     assert shown("") == ""
 
 
-@given(
-    st.lists(st.sampled_from(["a", "b.", "c;", "*d*", "*e f*", "*g.*"]), max_size=90)
-)
+@given(st.lists(st.sampled_from(["a", "b.", "c;", "*d*", "*e f*", "*g.*"]), max_size=90))
 def test_an_excerpt_is_short_and_shows_a_hit_where_there_is_one(
     some: list[str],
 ) -> None:

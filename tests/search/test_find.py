@@ -24,15 +24,11 @@ def text(hit: Hit) -> str:
 
 
 def everything(found: Findings) -> str:
-    return " ".join(
-        piece.text for hit in found.hits for piece in (*hit.title, *hit.excerpt)
-    )
+    return " ".join(piece.text for hit in found.hits for piece in (*hit.title, *hit.excerpt))
 
 
 def test_all_four_kinds_are_found(library: Library):
-    kinds = {
-        hit.kind for words in ("cache", "size") for hit in find(library, words).hits
-    }
+    kinds = {hit.kind for words in ("cache", "size") for hit in find(library, words).hits}
 
     assert kinds == {"page", "term", "card", "calculator"}
 
@@ -44,9 +40,7 @@ def test_what_is_called_so_comes_first(library: Library):
 
 
 @pytest.mark.parametrize("words", ["settings", "setting", "change settings"])
-def test_the_settings_come_first_of_what_speaks_of_settings(
-    shipped: Library, words: str
-):
+def test_the_settings_come_first_of_what_speaks_of_settings(shipped: Library, words: str):
     first = find(shipped, words).hits[0]
 
     assert (text(first), first.address) == ("Settings", "/settings")
@@ -90,9 +84,7 @@ def test_an_acronym_is_no_slip_of_the_finger(library: Library, typed: str):
     assert find(library, typed).meant == ""
 
 
-def test_what_the_app_has_is_found_by_its_usual_name(
-    library: Library, subtests: pytest.Subtests
-):
+def test_what_the_app_has_is_found_by_its_usual_name(library: Library, subtests: pytest.Subtests):
     for typed, address in [
         ("mock exam", "/exams"),
         ("mock exams", "/exams"),
@@ -292,9 +284,7 @@ def test_the_answers_of_the_course_are_in_no_document(guarded: Library):
         assert answer not in everything(find(guarded, "prose animal asked weights"))
 
 
-def test_another_state_of_the_course_is_another_index(
-    library: Library, guarded: Library
-):
+def test_another_state_of_the_course_is_another_index(library: Library, guarded: Library):
     assert find(guarded, "visible prose").count == 1
     assert "Some visible prose" not in everything(find(library, "visible prose"))
     assert find(guarded, "visible prose").count == 1
@@ -306,9 +296,7 @@ def test_a_part_is_told_in_whole_sentences(library: Library) -> None:
     assert parts_
     assert not [d.title for d in parts_ if ".." in d.body or not d.body]
     link = next(d for d in parts_ if d.title.startswith("NVLink 4"))
-    assert (
-        link.body == "NVIDIA. Bandwidth 450 GB/s one way. All links of an H100 or H200."
-    )
+    assert link.body == "NVIDIA. Bandwidth 450 GB/s one way. All links of an H100 or H200."
 
 
 @pytest.mark.parametrize("name", ["H100-80GB", "H100-SXM-80GB", "A100-PCIe-40GB"])

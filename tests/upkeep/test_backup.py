@@ -147,9 +147,7 @@ def test_what_was_confirmed_before_it_began_is_inside(
     assert manifest.rows["learner"] == len(found)
 
 
-def test_a_writer_does_not_wait_for_a_copy(
-    installation, enroll, people, target
-) -> None:
+def test_a_writer_does_not_wait_for_a_copy(installation, enroll, people, target) -> None:
     written: list[str] = []
 
     def write() -> None:

@@ -76,9 +76,7 @@ def test_backup_replaces_a_file_only_when_told(capsys, tmp_path) -> None:
     assert path.read_bytes().startswith(b"PK")
 
 
-def test_backup_into_a_folder_that_is_not_there_is_one_sentence(
-    capsys, tmp_path
-) -> None:
+def test_backup_into_a_folder_that_is_not_there_is_one_sentence(capsys, tmp_path) -> None:
     assert main(["backup", str(tmp_path / "none" / "copy.zip")]) == 2
     assert "does not exist: make it first." in sentence(capsys)
 
@@ -168,9 +166,7 @@ def test_a_start_makes_what_is_kept_private(installation) -> None:
 
     assert main(["db", "upgrade"]) == 0
 
-    modes = {
-        p.name: stat.S_IMODE(p.stat().st_mode) for p in installation.data.iterdir()
-    }
+    modes = {p.name: stat.S_IMODE(p.stat().st_mode) for p in installation.data.iterdir()}
     assert set(modes.values()) == {0o600}
 
 
@@ -224,9 +220,7 @@ def test_the_password_of_a_database_that_works_is_not_printed_either(
     capsys, monkeypatch, installation
 ) -> None:
     address = make_url(installation.database).set(password="hushhush")
-    monkeypatch.setenv(
-        "HEADROOM_DATABASE_URL", address.render_as_string(hide_password=False)
-    )
+    monkeypatch.setenv("HEADROOM_DATABASE_URL", address.render_as_string(hide_password=False))
 
     main(["db", "upgrade"])
 

@@ -33,9 +33,7 @@ def look(installation: Installation) -> Look:
     """The findings by subject; the first of a subject."""
 
     def look(now: dt.datetime = NOW, **changes: object) -> dict[str, Finding]:
-        place = Deployment(
-            installation, TINY, frozenset({"HEADROOM_PORT", "HEADROOM_DATA"}), {}
-        )
+        place = Deployment(installation, TINY, frozenset({"HEADROOM_PORT", "HEADROOM_DATA"}), {})
         findings = look_over(dataclasses.replace(place, **changes), now)
         found: dict[str, Finding] = {}
         for finding in findings:
@@ -59,9 +57,7 @@ def test_a_sound_installation_is_well(installation, look: Look) -> None:
     assert {f.level for f in look().values()} == {"ok"}
 
 
-def test_what_a_restore_has_kept_is_named_with_size_and_age(
-    installation, look: Look
-) -> None:
+def test_what_a_restore_has_kept_is_named_with_size_and_age(installation, look: Look) -> None:
     kept = installation.data / name_aside(NOW - dt.timedelta(days=40))
     kept.mkdir()
     (kept / "headroom.db").write_bytes(b"x" * 2_500_000)
@@ -96,9 +92,7 @@ def test_a_setting_that_nothing_reads_is_named_with_a_like_one(look: Look) -> No
     assert found.remedy.startswith("Did you mean HEADROOM_PORT? ")
 
 
-def test_a_data_folder_that_is_missing_is_a_problem(
-    installation, look: Look, tmp_path
-) -> None:
+def test_a_data_folder_that_is_missing_is_a_problem(installation, look: Look, tmp_path) -> None:
     gone = dataclasses.replace(installation, data=tmp_path / "gone")
 
     assert look(installation=gone)["data folder"].level == "problem"
@@ -168,9 +162,7 @@ def test_a_server_that_does_not_answer_is_a_problem(installation, look: Look) ->
     assert "hush" not in found["database"].words
 
 
-def test_a_clock_that_went_back_is_a_problem(
-    installation, enroll: Enroll, look: Look
-) -> None:
+def test_a_clock_that_went_back_is_a_problem(installation, enroll: Enroll, look: Look) -> None:
     enroll(installation, "ada")
     moment = int((NOW + dt.timedelta(days=1)).timestamp() * 1000)
     say(installation, f"UPDATE learner SET created_at = {moment}")  # noqa: S608
@@ -181,9 +173,7 @@ def test_a_clock_that_went_back_is_a_problem(
 
 
 @pytest.mark.parametrize("content", [b"", b"short"])
-def test_a_key_that_is_none_is_a_problem(
-    installation, look: Look, content: bytes
-) -> None:
+def test_a_key_that_is_none_is_a_problem(installation, look: Look, content: bytes) -> None:
     installation.secret_file.write_bytes(content)
 
     assert look()["key"].level == "problem"
@@ -231,9 +221,7 @@ def test_without_copies_there_is_a_warning(installation, look: Look) -> None:
     assert look(installation=off)["backups"].level == "warning"
 
 
-def test_an_old_copy_is_a_warning_and_a_damaged_one_a_problem(
-    installation, look: Look
-) -> None:
+def test_an_old_copy_is_a_warning_and_a_damaged_one_a_problem(installation, look: Look) -> None:
     path = copy_if_due(installation, NOW)
     assert path
 
@@ -244,9 +232,7 @@ def test_an_old_copy_is_a_warning_and_a_damaged_one_a_problem(
 
 
 @pytest.mark.skipif(not SERVER, reason="is about PostgreSQL")
-def test_missing_programs_of_postgresql_are_a_warning(
-    look: Look, monkeypatch, tmp_path
-) -> None:
+def test_missing_programs_of_postgresql_are_a_warning(look: Look, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
     assert look()["PostgreSQL programs"].level == "warning"

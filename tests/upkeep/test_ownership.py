@@ -54,9 +54,7 @@ def strangers(folder: Path) -> list[str]:
     """What in a folder belongs to somebody else than its owner."""
     owner = folder.stat().st_uid
     return sorted(
-        str(path.relative_to(folder))
-        for path in folder.rglob("*")
-        if path.lstat().st_uid != owner
+        str(path.relative_to(folder)) for path in folder.rglob("*") if path.lstat().st_uid != owner
     )
 
 

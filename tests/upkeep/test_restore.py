@@ -77,9 +77,7 @@ def test_what_was_copied_is_there_again(installation, backup, people: People) ->
     assert people(installation) == {"ada"}
 
 
-def test_a_fresh_machine_becomes_the_old_one(
-    installation, fresh, backup, people: People
-) -> None:
+def test_a_fresh_machine_becomes_the_old_one(installation, fresh, backup, people: People) -> None:
     restore(fresh, backup, NOW)
 
     assert people(fresh) == {"ada"}
@@ -88,9 +86,7 @@ def test_a_fresh_machine_becomes_the_old_one(
     assert stat.S_IMODE(fresh.data.stat().st_mode) == 0o700
 
 
-def test_what_was_there_is_kept_and_can_be_put_back(
-    installation, backup, people: People
-) -> None:
+def test_what_was_there_is_kept_and_can_be_put_back(installation, backup, people: People) -> None:
     done = restore(installation, backup, NOW)
 
     (kept,) = done.kept
@@ -140,9 +136,7 @@ def test_an_older_schema_is_migrated_at_the_next_start(
     assert people(fresh) == {"ada"}
 
 
-def test_a_newer_schema_gives_way_to_an_older_backup(
-    installation, backup, people: People
-) -> None:
+def test_a_newer_schema_gives_way_to_an_older_backup(installation, backup, people: People) -> None:
     engine = make_engine(installation.database)
     with engine.begin() as db:
         db.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
@@ -209,9 +203,7 @@ def test_the_archive_of_something_else_is_refused(installation, tmp_path) -> Non
 def test_a_file_that_is_not_there_is_named(installation, tmp_path) -> None:
     said = refusal(installation, tmp_path / "none.zip")
 
-    assert (
-        said == f"{tmp_path / 'none.zip'} cannot be read (No such file or directory)."
-    )
+    assert said == f"{tmp_path / 'none.zip'} cannot be read (No such file or directory)."
 
 
 def test_a_newer_format_is_refused(installation, backup) -> None:
@@ -233,9 +225,7 @@ def test_a_manifest_without_its_parts_is_refused(installation, backup) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../evil", "/tmp/evil", "notes.txt"])  # noqa: S108
-def test_nothing_but_database_and_key_is_taken_out(
-    installation, backup, name: str
-) -> None:
+def test_nothing_but_database_and_key_is_taken_out(installation, backup, name: str) -> None:
     with zipfile.ZipFile(backup) as zipped:
         files = json.loads(zipped.read("manifest.json"))["files"]
     evil = {"size": 0, "sha256": "0" * 64}
@@ -246,21 +236,16 @@ def test_nothing_but_database_and_key_is_taken_out(
 
 
 @ABOUT_SQLITE
-def test_rows_that_the_manifest_does_not_count_are_refused(
-    installation, backup
-) -> None:
+def test_rows_that_the_manifest_does_not_count_are_refused(installation, backup) -> None:
     said = refusal(installation, changed(backup, rows={"learner": 7}))
 
     assert "its rows are not those that its manifest counts" in said
 
 
-def test_the_backup_of_the_other_kind_of_database_is_refused(
-    installation, backup
-) -> None:
+def test_the_backup_of_the_other_kind_of_database_is_refused(installation, backup) -> None:
     other = "sqlite" if SERVER else "postgresql"
     files = {
-        name: {"size": 0, "sha256": "0" * 64}
-        for name in ("database.sqlite3", "database.pgdump")
+        name: {"size": 0, "sha256": "0" * 64} for name in ("database.sqlite3", "database.pgdump")
     }
 
     said = refusal(installation, changed(backup, database=other, files=files))
@@ -293,9 +278,7 @@ def test_nothing_is_restored_under_another_program(installation, backup) -> None
 
 
 @ABOUT_SQLITE
-def test_a_damaged_database_is_moved_aside_as_it_is(
-    installation, backup, people: People
-) -> None:
+def test_a_damaged_database_is_moved_aside_as_it_is(installation, backup, people: People) -> None:
     database = installation.data / "headroom.db"
     database.write_bytes(b"damaged" * 1000)
     Path(f"{database}-wal").write_bytes(b"its log")
@@ -314,9 +297,7 @@ def test_a_database_outside_of_the_data_folder_is_kept_where_it_is(
     elsewhere = tmp_path / "disk"
     elsewhere.mkdir()
     (installation.data / "headroom.db").rename(elsewhere / "headroom.db")
-    moved = dataclasses.replace(
-        installation, database=f"sqlite:///{elsewhere / 'headroom.db'}"
-    )
+    moved = dataclasses.replace(installation, database=f"sqlite:///{elsewhere / 'headroom.db'}")
 
     done = restore(moved, backup, NOW)
 
@@ -327,9 +308,7 @@ def test_a_database_outside_of_the_data_folder_is_kept_where_it_is(
 
 
 @ABOUT_SQLITE
-def test_a_restore_that_was_interrupted_is_done_again(
-    installation, backup, people: People
-) -> None:
+def test_a_restore_that_was_interrupted_is_done_again(installation, backup, people: People) -> None:
     ready = installation.data / "headroom.db.restoring"
     ready.write_bytes(b"half of it")
     (installation.data / "headroom.db").rename(installation.data / "aside.db")

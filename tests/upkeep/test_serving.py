@@ -81,9 +81,7 @@ def test_a_copy_of_a_running_server_brings_learners_back_on_another_machine(
     assert people(fresh) == before
 
 
-def test_nothing_is_restored_while_a_server_runs(
-    installation: Installation, copy: Path
-) -> None:
+def test_nothing_is_restored_while_a_server_runs(installation: Installation, copy: Path) -> None:
     back_up(installation, copy, NOW)
 
     with Server(installation) as server:

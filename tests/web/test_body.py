@@ -231,9 +231,7 @@ def test_the_slowest_upload_gives_way_to_who_waits(monkeypatch: pytest.MonkeyPat
         intake = Intake(Patience(files=2))
         slow = [
             asyncio.create_task(taken(intake, sender([b"x"], stops=True), LARGE, FILE)),
-            asyncio.create_task(
-                taken(intake, sender([b"x" * 9000], stops=True), LARGE, FILE)
-            ),
+            asyncio.create_task(taken(intake, sender([b"x" * 9000], stops=True), LARGE, FILE)),
         ]
         await asyncio.sleep(0.05)
         body = await taken(intake, sender([b"new"]), LARGE, FILE, "another")
@@ -288,9 +286,7 @@ def test_forms_that_wait_for_the_rest_take_no_memory():
         intake = Intake(Patience())
         tracemalloc.start()
         tasks = [
-            asyncio.create_task(
-                taken(intake, sender([piece], stops=True), headers, 256_000)
-            )
+            asyncio.create_task(taken(intake, sender([piece], stops=True), headers, 256_000))
             for _ in range(forms)
         ]
         await settle()

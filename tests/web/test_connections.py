@@ -56,9 +56,7 @@ async def answer_to(port: int, *sent: bytes, host: str = "127.0.0.1") -> bytes:
 
     `host` is the address from which the client connects.
     """
-    reader, writer = await asyncio.open_connection(
-        "127.0.0.1", port, local_addr=(host, 0)
-    )
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(host, 0))
     for piece in sent:
         writer.write(piece)
         await writer.drain()
@@ -114,9 +112,7 @@ def test_a_head_has_a_size():
 def test_a_body_is_no_head():
     async def act() -> bytes:
         async with serving(Limits(head_bytes=1000)) as port:
-            head = (
-                b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 5000\r\n\r\n"
-            )
+            head = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 5000\r\n\r\n"
             return await answer_to(port, head, b"x" * 2500, b"x" * 2500)
 
     assert outcome(act()).startswith(b"HTTP/1.1 200")

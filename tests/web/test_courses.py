@@ -168,9 +168,7 @@ def test_kept_pages_of_two_courses_do_not_meet(rosa: TestClient) -> None:
         assert "KV cache" in rosa.get(f"{SIZING}/glossary").text
 
 
-def test_a_calendar_of_before_leads_to_its_course(
-    rosa: TestClient, school: FastAPI
-) -> None:
+def test_a_calendar_of_before_leads_to_its_course(rosa: TestClient, school: FastAPI) -> None:
     rosa.post(f"{SIZING}/plan/calendar", data={"wish": "new"})
     with Session(school.state.engine) as db:
         key = db.exec(select(CalendarFeed.key)).one()

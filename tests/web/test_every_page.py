@@ -72,9 +72,7 @@ class Page(HTMLParser):
             self._open.pop()
 
     def _check(self, tag: str, given: dict[str, str]) -> None:
-        self.wrong += [
-            f"inline {name}" for name in given if name == "style" or name[:2] == "on"
-        ]
+        self.wrong += [f"inline {name}" for name in given if name == "style" or name[:2] == "on"]
         if tag == "script" and "src" not in given:
             self.wrong.append("inline script")
         if tag == "style":
@@ -190,9 +188,7 @@ def links_to_figures(address: str, page: Page) -> list[str]:
 def test_every_link_to_a_figure_finds_it_on_the_page_of_the_calculator(
     pages: dict[str, Page], module_app: FastAPI
 ):
-    named = sorted(
-        {link for a, page in pages.items() for link in links_to_figures(a, page)}
-    )
+    named = sorted({link for a, page in pages.items() for link in links_to_figures(a, page)})
     offered = module_app.state.library.current().syllabus.calculators
     assert any(urlsplit(link).query for link in named) == offered
     asked: dict[str, set[str]] = {}  # an address is asked once for all its figures

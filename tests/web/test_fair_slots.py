@@ -32,9 +32,7 @@ def test_requests_of_one_client_wait_for_each_other_and_not_for_those_of_others(
     most, order = outcome(act())
     assert most == 2
     assert order.index("other") < order.index("greedy 2")
-    assert [name for name in order if name != "other"] == [
-        f"greedy {n}" for n in range(6)
-    ]
+    assert [name for name in order if name != "other"] == [f"greedy {n}" for n in range(6)]
 
 
 def test_a_slot_is_free_again_when_the_request_fails():

@@ -85,9 +85,7 @@ def test_a_course_that_cannot_be_read_leaves_the_process_alive(
 
 
 @ABOUT_SQLITE
-def test_a_process_is_alive_without_asking_the_database(
-    app: FastAPI, client: TestClient
-):
+def test_a_process_is_alive_without_asking_the_database(app: FastAPI, client: TestClient):
     Path(app.state.engine.url.database).unlink()
 
     assert client.get("/healthz").text == "well"
@@ -129,9 +127,7 @@ def test_a_database_that_others_write_to_without_a_pause_can_be_written(
 
 
 @ABOUT_SQLITE
-def test_the_check_keeps_no_lock_and_writes_nothing(
-    client: TestClient, settings: Settings
-):
+def test_the_check_keeps_no_lock_and_writes_nothing(client: TestClient, settings: Settings):
     with contextlib.closing(sqlite3.connect(settings.data / NAME)) as other:
         (before,) = other.execute("PRAGMA data_version").fetchone()
         assert client.get("/readyz").status_code == 200
@@ -162,9 +158,7 @@ def test_a_data_folder_that_is_gone_is_named(client: TestClient, settings: Setti
 
 
 @ABOUT_SQLITE
-def test_a_database_file_that_was_replaced_is_named(
-    client: TestClient, settings: Settings
-):
+def test_a_database_file_that_was_replaced_is_named(client: TestClient, settings: Settings):
     path = settings.data / NAME
     shutil.copy(path, settings.data / "copy.db")
     (settings.data / "copy.db").replace(path)
@@ -173,9 +167,7 @@ def test_a_database_file_that_was_replaced_is_named(
 
 
 @ABOUT_SQLITE
-def test_a_database_file_that_was_emptied_is_damaged(
-    client: TestClient, settings: Settings
-):
+def test_a_database_file_that_was_emptied_is_damaged(client: TestClient, settings: Settings):
     path = settings.data / NAME
     whole = path.read_bytes()
     path.write_bytes(b"no database" * 1000)

@@ -20,9 +20,7 @@ def words_of(text: str) -> set[str]:
     return {word.lower() for word in _WORD.findall(text)}
 
 
-GERMAN = words_of(
-    "Druckverband Herzdruckmassage Blutung Blutungen Wiederbelebung Leben"
-)
+GERMAN = words_of("Druckverband Herzdruckmassage Blutung Blutungen Wiederbelebung Leben")
 GERMAN |= words_of("Drücken Brustkorb Wunde Verband Unfallort Puls Prüfung")
 NAMING = "It needs "
 """A sentence of ours that names domains, which are proper names."""

@@ -47,9 +47,7 @@ def raised(error: BaseException) -> BaseException:
         return caught
 
 
-def test_nothing_that_was_sent_is_in_the_log(
-    app: FastAPI, rosa: TestClient, log: io.StringIO
-):
+def test_nothing_that_was_sent_is_in_the_log(app: FastAPI, rosa: TestClient, log: io.StringIO):
     @app.get("/raises/{word}")
     def raises(word: str) -> str:
         raise ValueError(f"cannot read {word}")
@@ -67,9 +65,7 @@ def test_nothing_that_was_sent_is_in_the_log(
     assert rosa.cookies["headroom"] not in said
 
 
-def test_a_line_of_json_names_request_route_status_and_time(
-    rosa: TestClient, monkeypatch
-):
+def test_a_line_of_json_names_request_route_status_and_time(rosa: TestClient, monkeypatch):
     monkeypatch.setattr("app.web.front.middleware._SLOW", 0.0)
     handler, written = handler_of("json"), io.StringIO()
     handler.setStream(written)

@@ -140,9 +140,7 @@ def test_another_site_cannot_write(client: TestClient, headers: dict[str, str]):
         {},
     ],
 )
-def test_our_own_pages_and_programs_can_write(
-    client: TestClient, headers: dict[str, str]
-):
+def test_our_own_pages_and_programs_can_write(client: TestClient, headers: dict[str, str]):
     assert client.post(WRITE, data={"theme": "dark"}, headers=headers).is_redirect
 
 
@@ -188,9 +186,7 @@ def test_a_request_knows_its_number(app: FastAPI, client: TestClient):
     assert answer.headers["x-request-id"] in answer.text
 
 
-@pytest.mark.parametrize(
-    "path", ["/settings", "/settings/erasure", "/settings/cards", "/continue"]
-)
+@pytest.mark.parametrize("path", ["/settings", "/settings/erasure", "/settings/cards", "/continue"])
 def test_no_browser_stores_what_names_a_person(app: FastAPI, path: str):
     with visit(app, "https://study.example") as browser:
         browser.post("/concepts/weights/readings")

@@ -73,9 +73,7 @@ def test_the_same_person_sees_nothing_of_it_in_another_course(
 
 
 @pytest.mark.usefixtures("rosa")
-def test_another_person_sees_and_changes_nothing_of_it(
-    app: FastAPI, session: Session
-) -> None:
+def test_another_person_sees_and_changes_nothing_of_it(app: FastAPI, session: Session) -> None:
     before = rows_of(session, "sizing")
     with browser(app, "sizing") as milo:
         walk(app, milo, spared=_NOBODYS)

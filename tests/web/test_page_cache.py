@@ -36,9 +36,7 @@ def count(app: FastAPI):
 
 
 def rename(client: TestClient, name: str) -> None:
-    answer = client.post(
-        "/settings", data={"name": name, "minutes_a_day": "30", "retention": "90"}
-    )
+    answer = client.post("/settings", data={"name": name, "minutes_a_day": "30", "retention": "90"})
     assert answer.status_code == 303
 
 
@@ -97,9 +95,7 @@ def test_each_stranger_gets_a_key_of_their_own(app: FastAPI):
     assert len(keys) == 2
 
 
-def test_a_write_in_another_process_is_seen(
-    settings: Settings, live_library, rosa: TestClient
-):
+def test_a_write_in_another_process_is_seen(settings: Settings, live_library, rosa: TestClient):
     twin = create_app(settings, library=live_library)
     rename(rosa, "Rosa Meyer")
     with TestClient(twin, cookies=rosa.cookies, follow_redirects=False) as elsewhere:
@@ -143,9 +139,7 @@ class Course:
         return self.state
 
 
-def test_a_page_of_today_grows_old_at_the_turn_of_the_study_day(
-    rosa: TestClient, clock
-):
+def test_a_page_of_today_grows_old_at_the_turn_of_the_study_day(rosa: TestClient, clock):
     rename(rosa, "Rosa")
     rosa.post("/concepts/weights/readings")
     assert "Tuesday" in rosa.get("/").text
@@ -200,9 +194,7 @@ def entries_in_caches(app: FastAPI) -> dict[str, int]:
     }
 
 
-def test_no_cache_of_any_kind_keeps_an_address_with_unknown_fields(
-    app: FastAPI, rosa: TestClient
-):
+def test_no_cache_of_any_kind_keeps_an_address_with_unknown_fields(app: FastAPI, rosa: TestClient):
     rates = app.state.rates
     rates._kinds = dict.fromkeys(rates._kinds, read_rates("1000000/day"))
     addresses = [

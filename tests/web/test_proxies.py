@@ -16,9 +16,7 @@ SAID = {
     "x-forwarded-prefix": "/study",
 }
 # Every address of a page that a browser follows or fetches by itself.
-ADDRESSES = re.compile(
-    r'\s(?:href|src|action|formaction|hx-get|hx-post|data-over)="(/[^"]*)"'
-)
+ADDRESSES = re.compile(r'\s(?:href|src|action|formaction|hx-get|hx-post|data-over)="(/[^"]*)"')
 
 
 @pytest.fixture
@@ -148,9 +146,7 @@ def test_a_page_made_below_a_prefix_is_not_given_to_an_address_of_the_same_words
     ("url", "root"),
     [("https://study.example/", ""), ("https://study.example/nca/", "/nca")],
 )
-def test_the_public_address_names_the_prefix_and_no_header_does(
-    made, url: str, root: str
-):
+def test_the_public_address_names_the_prefix_and_no_header_does(made, url: str, root: str):
     with through(made(proxies="10.1.2.3", url=url)) as client:
         page = client.get("/glossary")
         cookie = client.get("/settings").headers["set-cookie"]
@@ -160,9 +156,7 @@ def test_the_public_address_names_the_prefix_and_no_header_does(
     assert f"; Path={root}/;" in cookie
 
 
-@pytest.mark.parametrize(
-    "prefix", ["study", "/", "//evil.example", '/"onload="x', "/a b", "/a//b"]
-)
+@pytest.mark.parametrize("prefix", ["study", "/", "//evil.example", '/"onload="x', "/a b", "/a//b"])
 def test_a_prefix_that_is_no_path_is_left_out(made, prefix: str):
     with through(made(proxies="10.1.2.3")) as client:
         client.headers["x-forwarded-prefix"] = prefix
@@ -192,9 +186,7 @@ class TestNames:
 def test_links_that_leave_the_site_use_the_public_address(made):
     with TestClient(made(url="https://study.example/nca/")) as client:
         page = client.get("/api", headers={"host": "evil.example"}).text
-        sheet = client.get(
-            "/calculators/kv-cache/result.md", headers={"host": "evil.example"}
-        ).text
+        sheet = client.get("/calculators/kv-cache/result.md", headers={"host": "evil.example"}).text
 
     assert "https://study.example/nca/api/v1" in page
     assert "https://study.example/nca/calculators/kv-cache" in sheet
@@ -203,9 +195,7 @@ def test_links_that_leave_the_site_use_the_public_address(made):
 
 def test_the_public_address_may_write_whatever_name_the_proxy_passes_on(made):
     own = {"origin": "https://study.example", "host": "10.0.0.7:8000"}
-    with TestClient(
-        made(url="https://study.example/"), follow_redirects=False
-    ) as client:
+    with TestClient(made(url="https://study.example/"), follow_redirects=False) as client:
         ours = client.post("/settings/appearance", data={"theme": ""}, headers=own)
         foreign = client.post(
             "/settings/appearance",

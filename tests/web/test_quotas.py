@@ -109,9 +109,7 @@ def test_two_tabs_that_save_at_once_do_not_pass_the_limit(
     assert count(session, OwnCard) == 3
 
 
-def test_reports_are_counted_until_they_are_settled(
-    rosa: TestClient, session: Session
-) -> None:
+def test_reports_are_counted_until_they_are_settled(rosa: TestClient, session: Session) -> None:
     assert [report(rosa, f"{n}").status_code for n in range(4)] == [303] * 3 + [409]
     assert "3 of your reports are still open" in report(rosa, "5").text
     assert report(rosa, "2").status_code == 303, "it is there already"
@@ -148,9 +146,7 @@ def test_the_oldest_practice_runs_go_and_their_answers_stay(
     assert session.exec(select(Attempt)).one().run_id is None
 
 
-def test_more_mock_exams_than_one_may_have_are_refused(
-    rosa: TestClient, session: Session
-) -> None:
+def test_more_mock_exams_than_one_may_have_are_refused(rosa: TestClient, session: Session) -> None:
     for _ in range(3):
         finish(rosa, begin(rosa))
 

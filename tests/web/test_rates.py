@@ -139,9 +139,7 @@ def test_a_network_of_ipv6_is_one_client():
     assert of("10.0.0.1") != of("10.0.0.2")
 
 
-def test_who_searches_too_often_is_told_to_wait(
-    settings: Settings, clock, live_library
-):
+def test_who_searches_too_often_is_told_to_wait(settings: Settings, clock, live_library):
     few = settings.model_copy(update={"rate_searches": "2/hour"})
     with visit(create_app(few, clock, live_library)) as client:
         client.get("/search")
@@ -152,9 +150,7 @@ def test_who_searches_too_often_is_told_to_wait(
     assert int(answers[2].headers["retry-after"]) <= 3600
 
 
-def test_so_many_learners_begin_from_one_address(
-    settings: Settings, clock, live_library
-):
+def test_so_many_learners_begin_from_one_address(settings: Settings, clock, live_library):
     few = settings.model_copy(update={"rate_learners": "2/hour"})
     app = create_app(few, clock, live_library)
     answers = []
@@ -166,9 +162,7 @@ def test_so_many_learners_begin_from_one_address(
     assert "from your address" in answers[2].text
 
 
-def test_a_first_form_with_a_mistake_is_no_new_learner(
-    settings: Settings, clock, live_library
-):
+def test_a_first_form_with_a_mistake_is_no_new_learner(settings: Settings, clock, live_library):
     few = settings.model_copy(update={"rate_learners": "2/hour"})
     app = create_app(few, clock, live_library)
 
@@ -184,12 +178,8 @@ def test_a_first_form_with_a_mistake_is_no_new_learner(
         assert browser.post("/concepts/weights/readings").status_code == 303
 
 
-def test_forms_are_counted_by_address_and_by_browser(
-    settings: Settings, clock, live_library
-):
-    few = settings.model_copy(
-        update={"rate_writes": "5/hour", "rate_writes_browser": "3/hour"}
-    )
+def test_forms_are_counted_by_address_and_by_browser(settings: Settings, clock, live_library):
+    few = settings.model_copy(update={"rate_writes": "5/hour", "rate_writes_browser": "3/hour"})
     app = create_app(few, clock, live_library)
 
     def send(browser) -> list[int]:
@@ -203,9 +193,7 @@ def test_forms_are_counted_by_address_and_by_browser(
         assert send(milo) == [303, 303, 429, 429]
 
 
-@pytest.mark.parametrize(
-    "limit", [{"rate_codes": "3/minute"}, {"rate_codes_browser": "3/minute"}]
-)
+@pytest.mark.parametrize("limit", [{"rate_codes": "3/minute"}, {"rate_codes_browser": "3/minute"}])
 def test_wrong_codes_are_tried_so_often_and_no_more(
     settings: Settings, clock, live_library, limit: dict[str, str]
 ):
@@ -227,9 +215,7 @@ class TestClassBehindOneAddress:
 
     @pytest.fixture
     def browsers(self, settings: Settings, clock, live_library):
-        limit = Settings.model_fields[
-            "rate_learners"
-        ].default  # the one that tests lift
+        limit = Settings.model_fields["rate_learners"].default  # the one that tests lift
         asked = settings.model_copy(update={"rate_learners": limit})
         app = create_app(asked, clock, live_library)
         app.state.rates._clock = Seconds()  # the minute does not end meanwhile
@@ -286,9 +272,7 @@ class TestClassBehindOneAddress:
 
 def test_no_default_keeps_anybody_out_for_longer_than_an_hour(settings: Settings):
     defaults = [
-        field.default
-        for name, field in Settings.model_fields.items()
-        if name.startswith("rate_")
+        field.default for name, field in Settings.model_fields.items() if name.startswith("rate_")
     ]
 
     assert len(defaults) == len(settings.rates)

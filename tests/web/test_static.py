@@ -26,9 +26,7 @@ def test_another_hash_is_answered_but_not_kept(client: TestClient):
     assert answer.headers["cache-control"] == "no-cache"
 
 
-def test_the_shared_styles_are_one_file_that_begins_with_the_tokens(
-    client: TestClient, address
-):
+def test_the_shared_styles_are_one_file_that_begins_with_the_tokens(client: TestClient, address):
     styles = client.get(address("css/headroom.css")).text
 
     assert styles.startswith("@layer")
@@ -81,9 +79,7 @@ def test_an_unchanged_file_is_not_sent_again(client: TestClient):
     assert (answer.status_code, answer.content) == (304, b"")
 
 
-@pytest.mark.parametrize(
-    "name", ["nothing.css", "../app/main.py", "..%2fapp%2fmain.py", "css", ""]
-)
+@pytest.mark.parametrize("name", ["nothing.css", "../app/main.py", "..%2fapp%2fmain.py", "css", ""])
 def test_nothing_beside_the_files_can_be_read(client: TestClient, name: str):
     assert client.get(f"/static/{name}").status_code == 404
 

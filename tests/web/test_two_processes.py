@@ -65,8 +65,7 @@ def test_they_show_one_count(server: Server):
 def test_each_writes_json_where_it_is_told_to(server: Server):
     with contextlib.closing(sqlite3.connect(server.data / NAME)) as other:
         other.execute(
-            "CREATE TRIGGER full BEFORE INSERT ON learner"
-            " BEGIN SELECT RAISE(FAIL, 'no room'); END"
+            "CREATE TRIGGER full BEFORE INSERT ON learner BEGIN SELECT RAISE(FAIL, 'no room'); END"
         )
         answer = httpx.post(f"{server.url}/settings", data={"name": TYPED}, timeout=60)
         other.execute("DROP TRIGGER full")

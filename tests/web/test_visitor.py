@@ -71,9 +71,7 @@ def test_a_cookie_given_over_tls_stays_on_tls_without_a_setting(app: FastAPI):
         assert "; Secure" in client.get("/settings").headers["set-cookie"]
 
 
-def test_a_value_longer_than_any_of_ours_is_not_read(
-    client: TestClient, settings: Settings
-):
+def test_a_value_longer_than_any_of_ours_is_not_read(client: TestClient, settings: Settings):
     signed = Signer(settings.secret, salt="learner").sign("x" * 200).decode()
 
     answer = client.get("/settings", headers={"cookie": f"{COOKIE}={signed}"})
@@ -116,9 +114,7 @@ def test_the_theme_of_the_browser_is_in_the_first_byte(client: TestClient):
     assert '<html lang="en" data-theme="dark">' in client.get("/settings").text
 
 
-def test_the_secret_is_made_once_and_only_the_owner_can_read_it(
-    settings: Settings, live_library
-):
+def test_the_secret_is_made_once_and_only_the_owner_can_read_it(settings: Settings, live_library):
     unset = settings.model_copy(update={"secret": ""})
     apps = [create_app(unset, library=live_library) for _ in range(2)]
     secret = settings.data / "secret"
@@ -139,16 +135,12 @@ def test_two_servers_of_one_host_keep_their_learners_apart(
     """One browser, two servers of one name: each finds its own learner again."""
     jar: dict[str, str] = {}
     with databases.empty(tmp_path) as address:
-        other = settings.model_copy(
-            update={"cookie": "second", "database_url": address}
-        )
+        other = settings.model_copy(update={"cookie": "second", "database_url": address})
         apps = [create_app(one, clock, live_library) for one in (settings, other)]
         for app, minutes in zip(apps, ("20", "40"), strict=True):
             with visit(app) as browser:
                 browser.cookies.update(jar)
-                browser.post(
-                    "/settings", data={"minutes_a_day": minutes, "zone": "UTC"}
-                )
+                browser.post("/settings", data={"minutes_a_day": minutes, "zone": "UTC"})
                 jar |= dict(browser.cookies)
 
         assert {"headroom", "second"} <= jar.keys()
@@ -218,9 +210,7 @@ def test_a_cookie_of_the_plain_name_counts_until_a_write_replaces_it(app: FastAP
 
 
 @pytest.mark.parametrize("order", ["{mine}; {theirs}", "{theirs}; {mine}"])
-def test_a_cookie_of_another_host_does_not_count_beside_the_own_one(
-    app: FastAPI, order: str
-):
+def test_a_cookie_of_another_host_does_not_count_beside_the_own_one(app: FastAPI, order: str):
     with visit(app, "https://study.example") as victim:
         set_minutes(victim, 20)
         mine = f"__Host-{COOKIE}={victim.cookies[f'__Host-{COOKIE}']}"

@@ -80,9 +80,7 @@ class TestWhoComesAfter:
         code = re.search(r"\b[2-9A-Z]{4}-[2-9A-Z]{4}\b", page)
         assert code
 
-        answer = milo.post(
-            "/continue", data={"code": code[0], "confirm": "yes", "leave": "yes"}
-        )
+        answer = milo.post("/continue", data={"code": code[0], "confirm": "yes", "leave": "yes"})
 
         assert answer.headers["clear-site-data"] == FORGET
 

@@ -95,9 +95,7 @@ def test_the_next_card_is_laid_out_when_what_was_done_is_on_disk(
     """With an exam ahead it waits for the plan of the day, which takes long."""
     exam = (clock.now + dt.timedelta(days=30)).date().isoformat()
     rosa.post("/plan", data={"exam_day": exam, "minutes_a_day": "30"})
-    planned = watch(
-        monkeypatch, turns, "app.flashcards.store.planned.find_planned", find_planned
-    )
+    planned = watch(monkeypatch, turns, "app.flashcards.store.planned.find_planned", find_planned)
     rendered.clear()
     with as_htmx(rosa):
         grade = {"rating": "3", "token": "w-c-bf16.0"}
@@ -220,10 +218,7 @@ def graded(cards: int, grades: int) -> bytes:
             Made(
                 f"g{card}",
                 (f"F{card}", "B"),
-                log=tuple(
-                    (0, NOON - (grades - n) * DAY + card, 3, 0, 4000)
-                    for n in range(grades)
-                ),
+                log=tuple((0, NOON - (grades - n) * DAY + card, 3, 0, 4000) for n in range(grades)),
             )
             for card in range(cards)
         )

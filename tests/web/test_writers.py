@@ -21,9 +21,7 @@ from tests.loops import outcome
 PEOPLE = 80  # twice as many as there are worker threads
 
 
-def test_twice_as_many_writers_as_threads_are_all_answered(
-    app: FastAPI, session: Session
-):
+def test_twice_as_many_writers_as_threads_are_all_answered(app: FastAPI, session: Session):
     statuses = outcome(write_together(app))
 
     assert statuses == [303] * PEOPLE
@@ -101,9 +99,7 @@ def test_who_waits_in_vain_for_another_writer_is_asked_to_try_again(
 
 
 @ABOUT_SQLITE
-def test_a_full_disk_is_called_by_its_name(
-    app: FastAPI, rosa: TestClient, session: Session
-):
+def test_a_full_disk_is_called_by_its_name(app: FastAPI, rosa: TestClient, session: Session):
     first = rosa.post("/concepts/weights/readings", data={"section": "try-it"})
     assert first.status_code == 303
     with contextlib.closing(sqlite3.connect(app.state.engine.url.database)) as file:
@@ -127,17 +123,13 @@ def test_a_full_disk_is_called_by_its_name(
     assert session.exec(select(Note.id)).all() == []
 
 
-async def write_together(
-    app: FastAPI, cookies: dict[str, str] | None = None
-) -> list[int]:
+async def write_together(app: FastAPI, cookies: dict[str, str] | None = None) -> list[int]:
     async def one() -> int:
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(
             transport=transport, base_url="http://test", cookies=cookies
         ) as person:
-            answer = await person.post(
-                "/concepts/weights/readings", data={"section": "try-it"}
-            )
+            answer = await person.post("/concepts/weights/readings", data={"section": "try-it"})
             return answer.status_code
 
     return await asyncio.gather(*(one() for _ in range(PEOPLE)))

@@ -45,9 +45,7 @@ async def changes(library: CurrentLibrary) -> PlainTextResponse:
 
 
 @router.post("/reports/{report}/settlement")
-def settle(
-    report: RowNumber, author: CurrentAuthor, db: DbSession, now: Now
-) -> RedirectResponse:
+def settle(report: RowNumber, author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
     """Take a report off the list; it stays with its question."""
     store.settle(db, report, now)
     record(db, Deed(now, author.id, "report settled", f"report {report}"))

@@ -123,9 +123,7 @@ def mend(survey: Surveyed, desk: Reader) -> HTMLResponse:
     mends = bench.mends_of(desk.library, rows, survey.forgotten if survey else ())
     return desk.page(
         "authoring/mend.html",
-        tasks=tasks_of(
-            desk.library.problems, mends, reviews_due(desk.library, desk.now.date())
-        ),
+        tasks=tasks_of(desk.library.problems, mends, reviews_due(desk.library, desk.now.date())),
         most=_ROWS,
         outdated=desk.library.outdated,
         computed=survey is not None,
@@ -199,9 +197,7 @@ def attempt(
     return page(request, "quiz/_verdict.html", outcome=seen)
 
 
-def _being_computed(
-    request: Request, learner: CurrentLearnerValue, wanted: TableForm
-) -> Response:
+def _being_computed(request: Request, learner: CurrentLearnerValue, wanted: TableForm) -> Response:
     """Said until the first statistics are there; the page looks again."""
     if wanted.format == "html":
         return page(request, "authoring/computing.html", learner=learner)
@@ -209,16 +205,12 @@ def _being_computed(
     return PlainTextResponse(words, 503, headers={"retry-after": "5"})
 
 
-def _measured(
-    db: DbSession, question: Question, survey: Survey | None
-) -> dict[str, Any]:
+def _measured(db: DbSession, question: Question, survey: Survey | None) -> dict[str, Any]:
     answers = survey.answers.get(question.id, ()) if survey else ()
     found = survey.found if survey else {}
     same = survey.stands if survey else {}
     now = found.get((question.id, question.revision))
-    interval, curves = bench.closer_look(
-        question, answers, survey.earned if survey else {}
-    )
+    interval, curves = bench.closer_look(question, answers, survey.earned if survey else {})
     return {
         "computed": survey is not None,
         "mended": survey.mended.get(question.id, 0) if survey else 0,
@@ -263,9 +255,7 @@ def _rows(request: Request, library: Library, db: Session) -> list[bench.ItemRow
     return bench.with_reports(surveyor.rows(library), store.reports(db, course))
 
 
-def _parts(
-    rows: Sequence[bench.ItemRow], looked: set[str]
-) -> dict[str, list[bench.ItemRow]]:
+def _parts(rows: Sequence[bench.ItemRow], looked: set[str]) -> dict[str, list[bench.ItemRow]]:
     return {
         "look": [r for r in rows if r.question.id in looked],
         "answered": [r for r in rows if r.found],

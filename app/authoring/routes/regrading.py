@@ -33,9 +33,7 @@ def show(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLResponse:
         address=address_of(question),
         title=title_of(question),
         right=kinds.of(question).right_words(question.answer),
-        regrading=regrading_of(
-            desk.db, desk.learner.course, question, reworded=wanted.reworded
-        ),
+        regrading=regrading_of(desk.db, desk.learner.course, question, reworded=wanted.reworded),
         wanted=wanted,
         other_words=Refusal.WORDS,
     )

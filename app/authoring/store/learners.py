@@ -165,15 +165,12 @@ def first_answers(db: Session, course: str, after: int, most: int) -> Batch:
         .limit(most)
     ).all()
     answers = [
-        FirstAnswer(r[1], sys.intern(r[2]), sys.intern(r[3]), r[4], _chosen(r[5]))
-        for r in rows
+        FirstAnswer(r[1], sys.intern(r[2]), sys.intern(r[3]), r[4], _chosen(r[5])) for r in rows
     ]
     return Batch(answers, rows[-1][0] if rows else after, sum(r[6] for r in rows))
 
 
-def reports(
-    db: Session, course: str, *, settled: bool = False, item: str = ""
-) -> list[Said]:
+def reports(db: Session, course: str, *, settled: bool = False, item: str = "") -> list[Said]:
     """Reports, the newest first: open ones, or also those `settled`; of one item."""
     wanted = [_of(course, ItemReport.learner_id)]
     if not settled:

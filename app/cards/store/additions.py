@@ -205,9 +205,7 @@ _SOONER = (
         MEMORY.c.learner_id == bindparam("of_learner"),
         (MEMORY.c.due_day > bindparam("tomorrow")) | (MEMORY.c.state == "new"),
         MEMORY.c.card.in_(
-            select(ADDED.c.card).where(
-                *_KEPT, ADDED.c.card.in_(bindparam("cards", expanding=True))
-            )
+            select(ADDED.c.card).where(*_KEPT, ADDED.c.card.in_(bindparam("cards", expanding=True)))
         ),
     )
     .values(due_day=bindparam("tomorrow"), set_day="")
@@ -234,8 +232,7 @@ _ALL = (
     .select_from(
         ADDED.outerjoin(
             MEMORY,
-            (MEMORY.c.learner_id == ADDED.c.learner_id)
-            & (MEMORY.c.card == ADDED.c.card),
+            (MEMORY.c.learner_id == ADDED.c.learner_id) & (MEMORY.c.card == ADDED.c.card),
         )
     )
     .where(ADDED.c.learner_id == bindparam("of_learner"))

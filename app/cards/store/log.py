@@ -115,9 +115,7 @@ def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
 
 
-def record(
-    db: Session, learner_id: int, card: Card, grade: Grade, sent: Sent
-) -> Recorded | None:
+def record(db: Session, learner_id: int, card: Card, grade: Grade, sent: Sent) -> Recorded | None:
     """Write a grade down once; None when this token was used before.
 
     Raises Conflict where the log of the card is full.
@@ -173,9 +171,7 @@ _NEWEST = (
 )
 
 
-def newest(
-    db: Session, learner_id: int, day: dt.date | None = None
-) -> tuple[int, str] | None:
+def newest(db: Session, learner_id: int, day: dt.date | None = None) -> tuple[int, str] | None:
     """The last grade or act that was given here and still stands: (number, card).
 
     Of `day` alone if given. What came with a file was given elsewhere.
@@ -232,9 +228,7 @@ def undo(
 
 
 _ACTED = (
-    update(LEARNER)
-    .where(LEARNER.c.id == bindparam("of_learner"))
-    .values(acts=LEARNER.c.acts + 1)
+    update(LEARNER).where(LEARNER.c.id == bindparam("of_learner")).values(acts=LEARNER.c.acts + 1)
 )
 
 
@@ -248,9 +242,7 @@ _TAKE_UP = delete(ASIDE).where(
 )
 
 
-def suspend(
-    db: Session, learner_id: int, card: Card, now: dt.datetime, *, aside: bool
-) -> None:
+def suspend(db: Session, learner_id: int, card: Card, now: dt.datetime, *, aside: bool) -> None:
     """Put a card aside, or take it up again where it stood."""
     if is_added(card.id) and not aside:
         decline(db, learner_id, card.id, declined=False)
@@ -276,9 +268,7 @@ def suspend(
 def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
     """The cards put aside, the newest first."""
     rows = db.connection().execute(
-        select(ASIDE.c.card)
-        .where(ASIDE.c.learner_id == learner_id)
-        .order_by(ASIDE.c.id.desc())
+        select(ASIDE.c.card).where(ASIDE.c.learner_id == learner_id).order_by(ASIDE.c.id.desc())
     )
     return tuple(rows.scalars())
 
@@ -305,9 +295,7 @@ LOGGED = tuple(
 )
 _ALL = (
     select(*LOGGED)
-    .where(
-        LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card")
-    )
+    .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card"))
     .order_by(*IN_TIME)
 )
 

@@ -60,9 +60,7 @@ def standing_rows(log: Iterable[Any]) -> list[Any]:
     rows = list(log)
     undone = {row.voids for row in rows if row.voids}
     return [
-        row
-        for row in rows
-        if (row.rating or (row.act and not row.voids)) and row.id not in undone
+        row for row in rows if (row.rating or (row.act and not row.voids)) and row.id not in undone
     ]
 
 

@@ -71,11 +71,7 @@ def assemble(bank: Bank) -> Assembled:
     out = _left_out(found)
     out |= {(fact.id, p.path) for p in homeless for fact in bank.readings[p.path].facts}
     questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
-    cards = {
-        i: c
-        for i, c in cards.items()
-        if (i.removesuffix(REVERSE), c.place.path) not in out
-    }
+    cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
     authored = Authored(_topics(bank, pages, questions, cards), questions, cards)
     questions, cards, shown = live(questions), live(cards), live(pages)
     topics = _topics(bank, shown, questions, cards)
@@ -135,19 +131,13 @@ def _unsourced(question: Question) -> Problem:
     return problem(place, "E16", message, hint, question.id)
 
 
-def _aimless(
-    questions: Mapping[str, Question], pages: Mapping[str, Topic]
-) -> Iterator[Problem]:
+def _aimless(questions: Mapping[str, Question], pages: Mapping[str, Topic]) -> Iterator[Problem]:
     """E14, once for each page: whatever its questions could take from it is missing."""
     found = Counter(q.topic for q in questions.values() if not q.objectives)
     for slug, count in found.items():
         if slug in pages:
-            message = (
-                f"Neither the page nor {count} of its questions name an objective."
-            )
-            hint = (
-                "Write objective: with a number of syllabus.toml into the front matter."
-            )
+            message = f"Neither the page nor {count} of its questions name an objective."
+            hint = "Write objective: with a number of syllabus.toml into the front matter."
             yield problem((pages[slug].place.path, 1, 1), "E14", message, hint)
 
 
@@ -209,8 +199,7 @@ def _drawn(question: Question, bank: Bank) -> Question:
     kind = kinds.of(question)
     folder = question.place.path.rpartition("/")[0]
     readings = {
-        name: bank.readings.get(f"{folder}/{name}")
-        for name in kind.drawings(question.answer)
+        name: bank.readings.get(f"{folder}/{name}") for name in kind.drawings(question.answer)
     }
     found = {
         name: reading.drawing
@@ -267,9 +256,7 @@ def _topics(
     }
 
 
-def _sections(
-    page: Topic, questions: Mapping[str, Question], bank: Bank
-) -> tuple[Section, ...]:
+def _sections(page: Topic, questions: Mapping[str, Question], bank: Bank) -> tuple[Section, ...]:
     """The sections without the questions that are left out, with their drawings."""
     folder = page.place.path.rpartition("/")[0]
     shown: Counter[str] = Counter()

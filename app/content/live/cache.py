@@ -65,10 +65,7 @@ def decode(value: Any) -> Any:
     """The inverse of `encode`; raises on anything that `encode` does not write."""
     if isinstance(value, list):
         number = value[0]
-        inner = [
-            decode(v) if v.__class__ is list or v.__class__ is dict else v
-            for v in value[1:]
-        ]
+        inner = [decode(v) if v.__class__ is list or v.__class__ is dict else v for v in value[1:]]
         if number >= 0:
             return _TYPES[number](*inner)
         return tuple(inner) if number == _TUPLE else dt.date.fromisoformat(inner[0])
@@ -161,13 +158,9 @@ class Cache:
     def put(self, name: str, reading: ParsedFile) -> None:
         """Keep a reading; a folder that cannot be written is no misfortune."""
         # A value that JSON cannot hold is read anew at each start.
-        with contextlib.suppress(
-            OSError, ValueError, LookupError, TypeError, RecursionError
-        ):
+        with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
             make_below(self._data, self.folder)
-            text = json.dumps(
-                encode(reading), ensure_ascii=False, separators=(",", ":")
-            )
+            text = json.dumps(encode(reading), ensure_ascii=False, separators=(",", ":"))
             replace_file(self.folder / name, text.encode())
 
     def prune(self) -> None:
@@ -175,7 +168,5 @@ class Cache:
         with contextlib.suppress(OSError):
             kept = [f for f in self.folder.iterdir() if f.name not in self.used]
             if len(kept) > 3 * len(self.used) + 100:
-                for file in sorted(kept, key=lambda f: f.stat().st_mtime)[
-                    : len(kept) // 2
-                ]:
+                for file in sorted(kept, key=lambda f: f.stat().st_mtime)[: len(kept) // 2]:
                     file.unlink(missing_ok=True)

@@ -21,9 +21,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 
 def name_course(parser: argparse.ArgumentParser) -> None:
     """Name `--course` for `--help`; it is taken out before the words are read."""
-    parser.add_argument(
-        "--course", metavar="NAME", help="which course, where there are several"
-    )
+    parser.add_argument("--course", metavar="NAME", help="which course, where there are several")
 
 
 def folders(content: Path) -> dict[str, Path]:

@@ -44,9 +44,7 @@ def less_live(one: Status, other: Status) -> Status:
     return max(one, other, key=_ORDER.index)
 
 
-def without_beginnings(
-    problems: Iterable[Problem], authored: Authored
-) -> list[Problem]:
+def without_beginnings(problems: Iterable[Problem], authored: Authored) -> list[Problem]:
     """The problems but for W77 in what is not live: there it may stand."""
     drafts = {t.slug for t in authored.topics.values() if t.status != "live"}
     starts: dict[str, list[tuple[int, bool]]] = {}
@@ -62,8 +60,7 @@ def without_beginnings(
     return [
         p
         for p in problems
-        if p.code != "W77"
-        or not (_topic(p) in drafts or _is_in_draft(p, starts.get(p.path, [])))
+        if p.code != "W77" or not (_topic(p) in drafts or _is_in_draft(p, starts.get(p.path, [])))
     ]
 
 

@@ -63,9 +63,7 @@ class LastGood:
 
     def _note(self, error: OSError) -> None:
         if not self._refused:
-            _log.warning(
-                "last good content cannot be kept in %s: %s", self.folder, error
-            )
+            _log.warning("last good content cannot be kept in %s: %s", self.folder, error)
         self._refused = True
 
     def forget_all_but(self, found: Collection[str]) -> None:
@@ -77,9 +75,7 @@ class LastGood:
         for folder, _, names in os.walk(self.folder, topdown=False):
             for file in (Path(folder, name) for name in names):
                 half = file.name.startswith(".") and file not in wanted
-                if (half and _is_abandoned(file)) or (
-                    found and not half and file not in wanted
-                ):
+                if (half and _is_abandoned(file)) or (found and not half and file not in wanted):
                     with contextlib.suppress(OSError):
                         file.unlink()
             with contextlib.suppress(OSError):  # one with copies in it stays

@@ -176,10 +176,7 @@ def _candidates(
         changed = {p for p, r in earlier.items() if readings.get(p) != r}
         yield (
             "",
-            {
-                p: dataclasses.replace(r, outdated=p in changed)
-                for p, r in earlier.items()
-            },
+            {p: dataclasses.replace(r, outdated=p in changed) for p, r in earlier.items()},
         )
 
 
@@ -254,9 +251,7 @@ class LiveLibrary:
         self.cache = cache
         self._glance = glance
         self._glanced = -math.inf
-        self._files = WatchedFiles(
-            folder, cache, LastGood(kept, folder) if kept else None
-        )
+        self._files = WatchedFiles(folder, cache, LastGood(kept, folder) if kept else None)
         self._lock = threading.Lock()
         self._state: tuple[Library, Watch | _Later] | None = None
         self._readings = _NOTHING

@@ -41,9 +41,7 @@ def _shared(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
     for number in range(1, count):
         ours, theirs = context.Pipe(duplex=False)
         # As a daemon it is ended, not waited for, where reading fails here.
-        worker = context.Process(
-            target=_work, args=(jobs[number::count], theirs), daemon=True
-        )
+        worker = context.Process(target=_work, args=(jobs[number::count], theirs), daemon=True)
         worker.start()
         theirs.close()
         crew.append((number, ours, worker))

@@ -64,9 +64,7 @@ def with_sizes(topic: Topic, folder: Path) -> Topic:
             dataclasses.replace(
                 section,
                 pieces=tuple(
-                    Html(_SHOWN.sub(sized, piece.html))
-                    if isinstance(piece, Html)
-                    else piece
+                    Html(_SHOWN.sub(sized, piece.html)) if isinstance(piece, Html) else piece
                     for piece in section.pieces
                 ),
             )

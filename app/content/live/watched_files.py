@@ -65,9 +65,7 @@ def unnamed(folder: Path) -> list[str]:
     found = [*folder.glob("topics/*"), *folder.glob("exams/*.toml")]
     paths = (str(f.relative_to(folder)) for f in found)
     return sorted(
-        os.fsencode(path).decode("utf-8", "replace")
-        for path in paths
-        if not _is_text(path)
+        os.fsencode(path).decode("utf-8", "replace") for path in paths if not _is_text(path)
     )
 
 
@@ -128,9 +126,7 @@ def watch(folder: Path, names: list[str]) -> Watch:
 class WatchedFiles:
     """Reads files, each once for each content; a broken one keeps its good reading."""
 
-    def __init__(
-        self, folder: Path, cache: Path | None, kept: LastGood | None = None
-    ) -> None:
+    def __init__(self, folder: Path, cache: Path | None, kept: LastGood | None = None) -> None:
         self.folder = folder
         self.kept = kept
         self.cache = Cache(cache) if cache else None
@@ -234,13 +230,9 @@ class WatchedFiles:
         return reading
 
     def _read_cold(self, cold: dict[str, tuple[bytes, Names]]) -> list[ParsedFile]:
-        return read_all(
-            [(c.decode("utf-8"), path, names) for path, (c, names) in cold.items()]
-        )
+        return read_all([(c.decode("utf-8"), path, names) for path, (c, names) in cold.items()])
 
-    def _remember(
-        self, path: str, basis: tuple[bytes, Names], reading: ParsedFile
-    ) -> ParsedFile:
+    def _remember(self, path: str, basis: tuple[bytes, Names], reading: ParsedFile) -> ParsedFile:
         content, names = basis
         self.readings[path] = ((content, names.fingerprint), reading)
         # What failed unforeseen, as for want of memory, may succeed at the next start.

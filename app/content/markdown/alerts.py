@@ -61,9 +61,7 @@ def _color_letters(inside: Sequence[Token]) -> None:
     """Mark the component letters of a hook (**W K**), to be written in color."""
     for token in inside:
         children = token.children or []
-        for before, word, after in zip(
-            children, children[1:], children[2:], strict=False
-        ):
+        for before, word, after in zip(children, children[1:], children[2:], strict=False):
             bold = before.type == "strong_open" and after.type == "strong_close"
             if bold and _LETTERS.fullmatch(word.content):
                 before.type = after.type = "nothing"
@@ -72,6 +70,4 @@ def _color_letters(inside: Sequence[Token]) -> None:
 
 def letters(content: str) -> str:
     """The letters of memory components, each in its color."""
-    return "".join(
-        f'<b class="{LETTERS[letter].key}">{letter}</b>' for letter in content.split()
-    )
+    return "".join(f'<b class="{LETTERS[letter].key}">{letter}</b>' for letter in content.split())

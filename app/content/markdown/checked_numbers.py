@@ -103,9 +103,7 @@ def answer(target: Target) -> Answer:
     title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
     if target.scheme == "hw":  # the page of the part has the source of each value
         field = target.field.replace("-", "_")
-        return Answer(
-            value, address_of(getattr(entry, "id", target.name), field), title
-        )
+        return Answer(value, address_of(getattr(entry, "id", target.name), field), title)
     sources = [s for s in getattr(entry, "source", ()) if s.startswith("https://")]
     return Answer(value, sources[0].split()[0] if sources else "", title)
 
@@ -133,9 +131,7 @@ def read_shown(text: str) -> Shown | None:
     digits = re.sub(r"[, \u00a0\u202f]", "", match["number"]).replace(MINUS, "-")
     places = len(digits.partition(".")[2])
     commas = "," in match["number"] or float(digits) < 1000
-    return Shown(
-        match["before"], float(digits), places, commas, match["gap"], match["unit"]
-    )
+    return Shown(match["before"], float(digits), places, commas, match["gap"], match["unit"])
 
 
 def verify(text: str, value: Value) -> tuple[str, str]:
@@ -192,9 +188,7 @@ def _default(value: Quantity) -> str:
 
 
 def _rewritten(shown: Shown, value: float) -> str:
-    number = (
-        f"{value:,.{shown.places}f}" if shown.commas else f"{value:.{shown.places}f}"
-    )
+    number = f"{value:,.{shown.places}f}" if shown.commas else f"{value:.{shown.places}f}"
     number = number.replace("-", MINUS)
     return f"{shown.before}{number}{shown.gap}{shown.unit}"
 

@@ -66,8 +66,7 @@ def _read(fields: Mapped) -> Rows:
         message = f"The figure has {len(rows.values)} rows."
         raise _Unusable(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
     drawn = tuple(
-        LabeledSum(label, _parts(label, node, unit))
-        for label, node in rows.values.items()
+        LabeledSum(label, _parts(label, node, unit)) for label, node in rows.values.items()
     )
     limit = fields.values.get("limit")
     return Rows(
@@ -120,9 +119,7 @@ def _no_number(node: Scalar, written: str) -> _Unusable:
 
 
 def _html(rows: Rows) -> str:
-    keys = " ".join(
-        f'<span class="key {color}">{words}</span>' for color, words in key_of(rows)
-    )
+    keys = " ".join(f'<span class="key {color}">{words}</span>' for color, words in key_of(rows))
     key = f' <span class="row">{keys}</span>' if keys else ""
     return (
         f'<figure class="fig">{draw_rows(rows)}'

@@ -48,9 +48,7 @@ def _reader() -> MarkdownIt:
     reader.block.ruler.before("table", "count", _count)
     inside = ["paragraph", "reference", "blockquote"]
     reader.block.ruler.at("list", _shallow(list_block), {"alt": inside})
-    reader.block.ruler.at(
-        "blockquote", _shallow(blockquote), {"alt": [*inside, "list"]}
-    )
+    reader.block.ruler.at("blockquote", _shallow(blockquote), {"alt": [*inside, "list"]})
     reader.core.ruler.at("inline", _inline)
     reader.validateLink = _any_address  # type: ignore[method-assign]
     return reader
@@ -68,9 +66,7 @@ def _count(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     return False
 
 
-_TOO_LONG = (
-    f"The file has more than {MOST_BLOCKS:,} parts, such as paragraphs and cells."
-)
+_TOO_LONG = f"The file has more than {MOST_BLOCKS:,} parts, such as paragraphs and cells."
 
 
 def _shallow(rule: _BlockRule) -> _BlockRule:

@@ -11,9 +11,7 @@ from app.drawings.components import LETTERS
 
 Report = Callable[[str, str, str, str], None]  # code, needle, message, hint
 
-_TAG = re.compile(
-    r"^<(/?)([a-z0-9]+)((?:\s+[a-z-]+=\"[^\"<>]*\")*)\s*/?>$", re.IGNORECASE
-)
+_TAG = re.compile(r"^<(/?)([a-z0-9]+)((?:\s+[a-z-]+=\"[^\"<>]*\")*)\s*/?>$", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"([a-z-]+)=\"([^\"]*)\"", re.IGNORECASE)
 _ALONE = frozenset({"br"})
 _PAIRED = frozenset({"sub", "sup", "kbd", "abbr", "b", "span"})

@@ -106,9 +106,7 @@ class _Writer(RendererHTML):
         for index, token in enumerate(tokens):
             scope.stand(token)
             if token.meta and "refused" in token.meta:
-                scope.report(
-                    "E88", "", token.meta["refused"], "Split it into shorter pieces."
-                )
+                scope.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
             if token.type == "inline":
                 tags.check_balance(token, scope.report)
                 result += self.inline_of(token, env)
@@ -153,9 +151,7 @@ class _Writer(RendererHTML):
             return _figure_open(tokens, index, target, scope)
         if not _SAFE.match(href):
             hint = "Write https://…, #heading or a path such as ../other-topic."
-            scope.report(
-                "E62", href, f"The address “{href[:60]}” is not allowed.", hint
-            )
+            scope.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
             return _span(tokens, index)
         if not href.startswith(("http", "mailto:")):
             href = tags.local_address(href, scope.folder)
@@ -174,15 +170,11 @@ class _Writer(RendererHTML):
         source = str(token.attrs.get("src", ""))
         alt = plain(token.children or [])
         if not alt:
-            hint = (
-                "Say what the picture shows: ![four networks of a cluster](file.svg)."
-            )
+            hint = "Say what the picture shows: ![four networks of a cluster](file.svg)."
             scope.report("E60", f"]({source}", f"The image {source} has no text.", hint)
         if not lies_within(source):
             hint = "Put the picture into the folder of the topic and name it here."
-            scope.report(
-                "E62", source, f"The image {source} is not a local file.", hint
-            )
+            scope.report("E62", source, f"The image {source} is not a local file.", hint)
             return ""
         line, column = scope.sheet.find(source, scope.first, scope.last)
         scope.sheet.mention("file", source, line, column)
@@ -267,9 +259,7 @@ class _Writer(RendererHTML):
     def table_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: Scope = rest[-1]["scope"]
         section = f" in “{scope.section}”" if scope.section else ""
-        head = plain(tokens[index : close_of(tokens, index)][:12]).split(
-            "\n", maxsplit=1
-        )
+        head = plain(tokens[index : close_of(tokens, index)][:12]).split("\n", maxsplit=1)
         label = escapeHtml(f"Table{section}: {head[0].strip()[:60]}, scrolls sideways")
         mark_rows(tokens, index)
         return (
@@ -327,9 +317,7 @@ def _math(latex: str, block: bool, scope: Scope) -> str:
         return f"<code>{escapeHtml(latex)}</code>"
 
 
-def _figure_open(
-    tokens: Sequence[Token], index: int, target: figures.Target, scope: Scope
-) -> str:
+def _figure_open(tokens: Sequence[Token], index: int, target: figures.Target, scope: Scope) -> str:
     """Open a checked figure; compare its text with the value and keep it on a line."""
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]

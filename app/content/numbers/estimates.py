@@ -51,9 +51,7 @@ def known(name: str) -> registry.Entry:
     entry = registry.find(name)
     if entry is None:
         names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
-        raise Unanswerable(
-            "E80", f"There is no estimate “{name}”.", did_you_mean(name, names)
-        )
+        raise Unanswerable("E80", f"There is no estimate “{name}”.", did_you_mean(name, names))
     return entry
 
 

@@ -93,9 +93,7 @@ def _refuse_hyphens(text: str) -> None:
     for entry in registry.entries():
         if "-" in entry.name and f"{entry.name}(" in text:
             hint = f"Write {entry.name.replace('-', '_')}."
-            message = (
-                f"“{entry.name}” is a difference here, not the name of an estimate."
-            )
+            message = f"“{entry.name}” is a difference here, not the name of an estimate."
             raise BadExpression("E44", message, hint)
 
 
@@ -198,9 +196,7 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
         finite = not isinstance(value, Quantity) or math.isfinite(value.value)
     except UnitMismatch as error:
         message = f"“{expression.text}” has no value: {error}."
-        hint = (
-            "Give every number its unit, such as 55 g/L, and ask for one of its kind."
-        )
+        hint = "Give every number its unit, such as 55 g/L, and ask for one of its kind."
         raise BadExpression("E42", message, hint) from None
     except estimates.Unanswerable as error:
         code = "E44" if error.code in {"E80", "E81"} else "E47"
@@ -269,11 +265,7 @@ def _number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
 
 def inputs_of(call: ast.Call, names: Mapping[str, Value]) -> dict[str, str]:
     """The inputs of an estimate call as words of a query string."""
-    return {
-        k.arg: as_typed(_evaluate(k.value, names))
-        for k in call.keywords
-        if k.arg is not None
-    }
+    return {k.arg: as_typed(_evaluate(k.value, names)) for k in call.keywords if k.arg is not None}
 
 
 def as_typed(value: Value) -> str:

@@ -118,9 +118,7 @@ def convert(quantity: Quantity, unit: str) -> Quantity:
     if quantity.unit is None:
         return Quantity(quantity.value / factor, unit)
     if _without_counts(quantity.unit) != _without_counts(unit):
-        raise UnitMismatch(
-            f"{named(quantity.unit)} cannot be turned into {named(unit)}"
-        )
+        raise UnitMismatch(f"{named(quantity.unit)} cannot be turned into {named(unit)}")
     return Quantity(quantity.value * (_dimension(quantity.unit)[0] / factor), unit)
 
 
@@ -129,9 +127,7 @@ def named(unit: str | None) -> str:
     return f"“{unit}”" if unit else "a plain number"
 
 
-def combine(
-    left: Quantity, right: Quantity, how: Callable[[float, float], float]
-) -> Quantity:
+def combine(left: Quantity, right: Quantity, how: Callable[[float, float], float]) -> Quantity:
     """Add, subtract or compare: both in the unit of the one that has one."""
     if left.unit is None or right.unit is None:
         return Quantity(how(left.value, right.value), None)

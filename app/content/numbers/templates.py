@@ -74,9 +74,7 @@ def restored(question: T, computed: Computed) -> T:
 
     def fix(text: Text) -> Text:
         html = re.sub("<mi>([\ue100-\uf8ff])</mi>", back, text.html)
-        words = re.sub(
-            "([\ue100-\uf8ff])", lambda m: re.sub("</?mn>", "", back(m)), text.plain
-        )
+        words = re.sub("([\ue100-\uf8ff])", lambda m: re.sub("</?mn>", "", back(m)), text.plain)
         return Text(html, words)
 
     changed: T = each_text(question, fix)

@@ -50,9 +50,7 @@ def _read(sheet: Manuscript, names: Names) -> ParsedFile:
     if where.suffix == ".svg":
         return ParsedFile(sheet.path, drawing=read_drawing(sheet.text))
     if len(sheet.lines) > MOST_LINES:
-        message = (
-            f"The file has {len(sheet.lines):,} lines; the limit is {MOST_LINES:,}."
-        )
+        message = f"The file has {len(sheet.lines):,} lines; the limit is {MOST_LINES:,}."
         raise TooMuch(message, "Split it into several topics.", MOST_LINES)
     if where.parts[:1] == ("exams",):
         exam = read_exam(sheet, where.stem)
@@ -78,9 +76,7 @@ def _sources(sheet: Manuscript) -> ParsedFile:
 
 
 _READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {
-    "syllabus.toml": lambda s: ParsedFile(
-        s.path, syllabus=read_syllabus(s), entries=entries(s)
-    ),
+    "syllabus.toml": lambda s: ParsedFile(s.path, syllabus=read_syllabus(s), entries=entries(s)),
     "sources.toml": _sources,
     "shared/sources.toml": _sources,
     "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),

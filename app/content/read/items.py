@@ -131,9 +131,7 @@ def _add_alert(role: str, inside: list[Token], parts: Parts) -> None:
         parts.mistake.extend(inside)
 
 
-def _take_answer(
-    block: list[Token], wanted: str, parts: Parts, sheet: Manuscript
-) -> bool:
+def _take_answer(block: list[Token], wanted: str, parts: Parts, sheet: Manuscript) -> bool:
     """Whether a block is (part of) the answer; if so it is taken."""
     kind = block[0].type
     if wanted == "card":
@@ -156,9 +154,7 @@ def _take_answer(
     return False
 
 
-def _take_reason(
-    block: list[Token], before: Token | None, parts: Parts, sheet: Manuscript
-) -> bool:
+def _take_reason(block: list[Token], before: Token | None, parts: Parts, sheet: Manuscript) -> bool:
     """W25: a quote right below an option is its reason, though nothing indents it."""
     below = before is not None and before.type == "bullet_list_close"
     lone = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
@@ -246,9 +242,7 @@ def _card(draft: Draft, said: Said, scope: Scope) -> Card:
     )
 
 
-def _question(
-    written: Written, kind: Kind[Any], computed: Computed | None, said: Said
-) -> Question:
+def _question(written: Written, kind: Kind[Any], computed: Computed | None, said: Said) -> Question:
     draft, parts, scope = written.draft, written.parts, written.scope
     cited = list(scope.cited)
     scope.cited.clear()

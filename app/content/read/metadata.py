@@ -78,17 +78,13 @@ _ONE = frozenset(
         "reviewed",
     ]
 )
-_WORDS = frozenset(
-    ["objective", "objectives", "source", "sources", "tags", "requires", "choose"]
-)
+_WORDS = frozenset(["objective", "objectives", "source", "sources", "tags", "requires", "choose"])
 _LIKE = 0.7  # of keys, which are short words: reviewed is not reverse
 TYPES = (*KINDS, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
 FileKind = Literal["page", "quiz", "cards"]
 Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
-PARTIAL: dict[str, Partial] = {
-    p: p for p in ("", "off", "net", "coverage", "each", "lcs")
-}
+PARTIAL: dict[str, Partial] = {p: p for p in ("", "off", "net", "coverage", "each", "lcs")}
 _STATUS: dict[str, Status] = {"draft": "draft", "review": "review", "live": "live"}
 _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
 
@@ -177,9 +173,7 @@ def _refuse_shapes(fields: Mapped, sheet: Manuscript) -> None:
 
 
 def _is_words(node: strict_yaml.Node) -> bool:
-    several = isinstance(node, Listing) and all(
-        isinstance(one, Scalar) for one in node.items
-    )
+    several = isinstance(node, Listing) and all(isinstance(one, Scalar) for one in node.items)
     return several or isinstance(node, Scalar)
 
 
@@ -254,9 +248,7 @@ def _date(fields: Mapped, sheet: Manuscript) -> dt.date | None:
     return day
 
 
-def said_of(
-    comment: Comment, kind: str, front: Front, sheet: Manuscript, *, page: bool
-) -> Said:
+def said_of(comment: Comment, kind: str, front: Front, sheet: Manuscript, *, page: bool) -> Said:
     """What the comment of an item of a type says, else the front matter.
 
     E12, E13: a key that the type does not have, or that none has on a `page`.

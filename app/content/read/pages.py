@@ -124,10 +124,7 @@ class _Desk:
             self.open.pieces.append(Embedded(item.id))
             self.open.minutes += _QUESTION_MINUTES
         elif isinstance(item, Card):
-            html = (
-                f"<details><summary>{item.front.html}</summary>"
-                f"{_as_block(item.back)}</details>"
-            )
+            html = f"<details><summary>{item.front.html}</summary>{_as_block(item.back)}</details>"
             self.open.pieces.append(Html(html))
             self.open.words.append(f"{item.front.plain} {item.back.plain}")
 

@@ -141,9 +141,7 @@ def _range(name: str, node: Scalar, sheet: Manuscript) -> tuple[float, ...]:
         hint = "Write the least value first: 1..8, or 2048..8192 step 2048."
         sheet.report("E45", node.line, node.column, message, hint)
         return (0,)
-    places = max(
-        len((match[k] or "").partition(".")[2]) for k in ("low", "high", "step")
-    )
+    places = max(len((match[k] or "").partition(".")[2]) for k in ("low", "high", "step"))
     count = int((high - low) / step + 1e-9) + 1
     values = (round(low + step * i, places) for i in range(count))
     return tuple(int(v) if v == int(v) else v for v in values)

@@ -31,9 +31,7 @@ from app.questions.written import Draft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 # The comment of a question in other signs: dashes, quotes, marks of another format.
-_STRAY = re.compile(
-    r"[\W_\u30fc]+q\W{0,2}[:=]\s*[a-z0-9][\w-]*|q\s*[:=]\s*[a-z0-9][\w-]*\W*$"
-)
+_STRAY = re.compile(r"[\W_\u30fc]+q\W{0,2}[:=]\s*[a-z0-9][\w-]*|q\s*[:=]\s*[a-z0-9][\w-]*\W*$")
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
 _NAMELESS = re.compile(
     r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
@@ -136,9 +134,7 @@ def _empty(lines: list[str], opened: int) -> None:
 def _report_unclosed(index: int, sheet: Manuscript) -> None:
     sheet.item = ""
     sheet.claim("\n".join(sheet.lines[index : index + 3]), index + 1)
-    sheet.report(
-        "E10", index + 1, 1, "The comment is never closed.", "Write --> there."
-    )
+    sheet.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
 
 
 def _report_homeless(token: Token, above: list[Token], sheet: Manuscript) -> None:
@@ -232,9 +228,7 @@ def _report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> boo
     heads = prose[0].type == "heading_open" and len(prose) > 3
     if above.comment.word("type") or answered or not heads:
         return False
-    if prose[3].type != "bullet_list_open" or "[x]" not in map(
-        str.lower, _boxes(prose, 3)
-    ):
+    if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _boxes(prose, 3)):
         return False
     sheet.item = above.comment.id
     message = f"The answers of the question in line {above.line} stand apart from it."
@@ -278,9 +272,7 @@ def _report_unread(prose: list[Token], sheet: Manuscript) -> None:
         if not any(p.line in lines for p in sheet.problems if p.severity == "error"):
             sheet.item = ""
             message = "This heading has no id, and nothing reads what stands below it."
-            hint = (
-                "Write <!-- q: some-id --> below it; or, as a note to other authors, "
-            )
+            hint = "Write <!-- q: some-id --> below it; or, as a note to other authors, "
             hint += "put all of it between <!-- and -->."
             sheet.report("E01", first_line(token), 1, message, hint)
 

@@ -81,9 +81,7 @@ def entries(sheet: Manuscript) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _refuse_unknown(
-    table: Mapping[str, Any], known: tuple[str, ...], sheet: Manuscript
-) -> None:
+def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], sheet: Manuscript) -> None:
     for name in table:
         if name not in known:
             hint = did_you_mean(name, known)
@@ -103,9 +101,7 @@ def _texts(table: Mapping[str, Any], key: str, sheet: Manuscript) -> tuple[str, 
     return tuple(_few(words, key, sheet))
 
 
-def _text(
-    table: Mapping[str, Any], key: str, sheet: Manuscript, otherwise: str = ""
-) -> str:
+def _text(table: Mapping[str, Any], key: str, sheet: Manuscript, otherwise: str = "") -> str:
     """The text of a key; anything that is no text is reported."""
     word = _plain(table.get(key, otherwise))
     if word is None:
@@ -281,9 +277,7 @@ def _add_up(domains: tuple[Domain, ...], full: int, sheet: Manuscript) -> None:
 
 def _refuse_twins(domains: tuple[Domain, ...], sheet: Manuscript) -> None:
     """E11: a number stands for one domain or one objective."""
-    numbers = [
-        n for d in domains for n in (d.number, *(o.number for o in d.objectives))
-    ]
+    numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
         lines = [line for name, line in entries(sheet) if name == number]
         message = f"“{number}” is the number of two domains or objectives."
@@ -371,10 +365,7 @@ def _counts(tables: Mapping[str, Any], sheet: Manuscript) -> dict[str, int]:
     if not isinstance(domains, dict):
         return {}
     names = [n for n in domains if domains[n] != 0]
-    counts = {
-        n: _whole(domains, n, MOST_ENTRIES, sheet)
-        for n in _few(names, "domains", sheet)
-    }
+    counts = {n: _whole(domains, n, MOST_ENTRIES, sheet) for n in _few(names, "domains", sheet)}
     return {name: count for name, count in counts.items() if count}
 
 

@@ -34,9 +34,7 @@ _EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 
-def read_topic_file(
-    sheet: Manuscript, where: PurePosixPath, names: Names
-) -> ParsedFile:
+def read_topic_file(sheet: Manuscript, where: PurePosixPath, names: Names) -> ParsedFile:
     """A page, a quiz or cards; the file's name says which."""
     kind = _KINDS.get(where.name, "quiz")
     slug = where.parts[1] if len(where.parts) > 2 else where.stem
@@ -115,9 +113,7 @@ def _few(drafts: list[Draft], sheet: Manuscript) -> list[Draft]:
     return drafts[:MOST_ITEMS]
 
 
-def _built(
-    draft: Draft, kind: FileKind, front: Front, scope: Scope
-) -> tuple[Built | None, bool]:
+def _built(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> tuple[Built | None, bool]:
     """An item, None where it cannot be read; and whether to stop reading here.
 
     What fails at one item is said of it, so that the others are served.
@@ -151,9 +147,7 @@ def _add_reverse(built: Built, items: Items) -> None:
     )
 
 
-def _fact(
-    draft: Draft, built: Built | None, sheet: Manuscript, *, broken: bool
-) -> Fact:
+def _fact(draft: Draft, built: Built | None, sheet: Manuscript, *, broken: bool) -> Fact:
     item = built.item if built is not None else None
     kind = draft.comment.word("type") or "unknown"
     stem = key = ""

@@ -12,9 +12,7 @@ from app.questions.written import Draft, Parts
 
 # Lines are compared with wide signs made narrow; some spaces are not seen at all.
 _SPACE = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
-_BULLET = (
-    r"(?:[^\w\s()\[\]`$\"'“”„«]{1,3}|[_\u30fc]|[oO](?=\W)|\d{1,3}[.):]|[A-Za-z][.)])"
-)
+_BULLET = r"(?:[^\w\s()\[\]`$\"'“”„«]{1,3}|[_\u30fc]|[oO](?=\W)|\d{1,3}[.):]|[A-Za-z][.)])"
 _TICK = "[xX\u0445\u0425\u00d7✓✔✅✗✘*]"
 _INSIDE = rf"{_SPACE}*(?:{_TICK}|\d{{1,3}}(?:[.,]\d+)?{_SPACE}*%)?{_SPACE}*"
 _BOX = rf"[\[\u3010\u3014]{_INSIDE}[\]\u3011\u3015](?![(\[:])"
@@ -35,9 +33,7 @@ _MOST_SHOWN = 40
 _LITERAL = ("fence", "code_block", "html_block", "math_block", "table_open")
 
 
-def check_answer_lines(
-    draft: Draft, parts: Parts, kind: str, sheet: Manuscript
-) -> None:
+def check_answer_lines(draft: Draft, parts: Parts, kind: str, sheet: Manuscript) -> None:
     """Report each line that was to be an option, a step or a row, and is none.
 
     What a slip makes into text would be shown as part of the line above it.
@@ -108,17 +104,13 @@ def _second_lists(draft: Draft, parts: Parts, sheet: Manuscript) -> set[int]:
     found: set[int] = set()
     for one, other in itertools.pairwise(filled):
         between = sheet.lines[max(one) : min(other) - 1]
-        if all(map(str.strip, between)) and bool(one & options) != bool(
-            other & options
-        ):
+        if all(map(str.strip, between)) and bool(one & options) != bool(other & options):
             found |= other if one & options else one
     items = (t for t in draft.body if t.type == "list_item_open" and t.level == 1)
     return found & {first_line(t) for t in items}
 
 
-def _check_reasons(
-    draft: Draft, parts: Parts, sheet: Manuscript, read: set[int]
-) -> None:
+def _check_reasons(draft: Draft, parts: Parts, sheet: Manuscript, read: set[int]) -> None:
     """E24: lines that Markdown takes for a part of the option above them.
 
     Below an option, one without spaces before it may be another option, and one with a

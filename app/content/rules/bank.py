@@ -82,9 +82,7 @@ class Bank:
         named = set(self.syllabus.topics)
         return sorted(
             self.readings.items(),
-            key=lambda file: (
-                file[0].startswith("topics/") and file[0].split("/")[1] not in named
-            ),
+            key=lambda file: file[0].startswith("topics/") and file[0].split("/")[1] not in named,
         )
 
     def facts(self) -> list[tuple[str, Fact]]:
@@ -180,9 +178,7 @@ def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
 def _switched_off(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
     """W95: what leads to a calculator in a course that offers none."""
     if not bank.syllabus.calculators:
-        message = (
-            f"This needs the calculator “{mention.value}”, and the course has none."
-        )
+        message = f"This needs the calculator “{mention.value}”, and the course has none."
         hint = "Take it out, or take calculators = false out of syllabus.toml."
         place = (path, mention.line, mention.column)
         yield problem(place, "W95", message, hint, mention.item)

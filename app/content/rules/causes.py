@@ -69,11 +69,7 @@ def _without_derived(problems: list[Problem], seen: "_Seen") -> list[Problem]:
     """The problems without what others say; what is left out stays an error."""
     causal = {p for p in problems if not _is_derived(p, seen)}
     failing = {p.path for p in causal if p.severity == "error"}
-    return [
-        p
-        for p in problems
-        if p in causal or (p.severity == "error" and p.path not in failing)
-    ]
+    return [p for p in problems if p in causal or (p.severity == "error" and p.path not in failing)]
 
 
 def _leaves_out(found: Problem) -> bool:
@@ -173,11 +169,7 @@ def _seen(problems: Iterable[Problem]) -> _Seen:
         frozenset((p.path, p.line) for p in every if p.code == "E74"),
         frozenset(p.path for p in every if p.code == "E75"),
         frozenset(p for p in every if p.message.endswith(_SWALLOWS)),
-        frozenset(
-            f"{p.path} {meant}"
-            for p in every
-            if p.code == "E12" and (meant := _meant(p))
-        ),
+        frozenset(f"{p.path} {meant}" for p in every if p.code == "E12" and (meant := _meant(p))),
         frozenset(
             f"{p.path} {box}"
             for p in every
@@ -204,9 +196,7 @@ def _slug_of(found: Problem) -> str:
 
 def _items_of(problems: list[Problem], ending: str) -> frozenset[str]:
     """The items, with their files, of which something is said that ends so."""
-    return frozenset(
-        f"{p.path} {p.item}" for p in problems if p.message.endswith(ending)
-    )
+    return frozenset(f"{p.path} {p.item}" for p in problems if p.message.endswith(ending))
 
 
 def _is_parted(found: Problem) -> bool:
@@ -300,9 +290,7 @@ def _is_frontless(found: Problem) -> bool:
 
 def _is_of_front(found: Problem) -> bool:
     """Whether a problem says that something is not in a front matter."""
-    return found.code in {"E14", "E16", "W38"} and "not an objective" not in (
-        found.message
-    )
+    return found.code in {"E14", "E16", "W38"} and "not an objective" not in (found.message)
 
 
 def _is_cause(found: Problem) -> bool:
@@ -318,9 +306,7 @@ def _follows(found: Problem, codes: frozenset[str], topics: set[str]) -> bool:
     if found.code == "W87":
         return found.path.split("/")[1] in topics
     if found.code in {"E61", "W36"}:
-        return any(
-            _topic_of(words) in topics for words in _QUOTED.findall(found.message)
-        )
+        return any(_topic_of(words) in topics for words in _QUOTED.findall(found.message))
     return False
 
 

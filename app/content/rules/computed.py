@@ -32,9 +32,7 @@ def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> N
     if not _check_combinations(question, computed, (comment, sheet)):
         return
     places = variants.indices(question)
-    rights = (
-        _rights(question, computed, variants.combination(computed, i)) for i in places
-    )
+    rights = (_rights(question, computed, variants.combination(computed, i)) for i in places)
     first = next(rights, ())
     if first and len(places) > 1 and all(other == first for other in rights):
         message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
@@ -133,9 +131,7 @@ def _check_names(
             if name not in known:
                 place = sheet.find(f"{{{name}", *where)
                 message = f"The placeholder {{{name}}} is not defined."
-                sheet.report(
-                    "E46", *place, message, f"Known: {', '.join(sorted(known))}."
-                )
+                sheet.report("E46", *place, message, f"Known: {', '.join(sorted(known))}.")
                 fine = False
             elif not _formats(spec):
                 place = sheet.find(f"{{{name}:{spec}", *where)
@@ -156,9 +152,7 @@ def _mentions(expressions: str, name: str) -> bool:
     return name in words.split()
 
 
-def _check_broken(
-    text: str, known: set[str], where: tuple[int, int], sheet: Manuscript
-) -> bool:
+def _check_broken(text: str, known: set[str], where: tuple[int, int], sheet: Manuscript) -> bool:
     """E46: what begins like a placeholder is one."""
     broken = templates.broken(text, known)
     for words in broken:

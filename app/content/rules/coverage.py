@@ -30,10 +30,7 @@ def counting(drafts: Sequence[str]) -> str:
     """The remedy where drafts hold what is missing; `drafts` names them in words."""
     named = ", ".join(drafts[:_NAMED])
     more = f" and {len(drafts) - _NAMED} more" if len(drafts) > _NAMED else ""
-    return (
-        f"Drafts would count: {named}{more}. "
-        "Finish them, and take their line “status” out."
-    )
+    return f"Drafts would count: {named}{more}. Finish them, and take their line “status” out."
 
 
 def _uncovered(
@@ -56,9 +53,7 @@ def _uncovered(
             for name, items in classes.items()
         }
         lacking = [
-            name
-            for name, items in serving.items()
-            if all(item.status != "live" for item in items)
+            name for name, items in serving.items() if all(item.status != "live" for item in items)
         ]
         if not lacking:
             continue
@@ -77,9 +72,7 @@ def _uncovered(
 
 def _blueprints(bank: Bank, questions: Iterable[Question]) -> Iterable[Problem]:
     """E70, E71: an exam asks of domains that exist no more than they have."""
-    domain_of = {
-        o.number: o.domain for d in bank.syllabus.domains for o in d.objectives
-    }
+    domain_of = {o.number: o.domain for d in bank.syllabus.domains for o in d.objectives}
     drawn = [(q.home(domain_of), q) for q in questions if q.drawable]
     held = Counter(domain for domain, q in drawn if q.status == "live")
     drafts: defaultdict[str, Counter[str]] = defaultdict(Counter)

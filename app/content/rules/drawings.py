@@ -13,8 +13,7 @@ Readings = Mapping[str, ParsedFile]
 _LEGIBLE = 11.0  # pixels
 _PHONE, _DESK = 358.0, 600.0  # the least width in pixels of a narrow and a wide one
 _POINTED = (
-    f"Put a <rect> of at least {LEAST} by {LEAST} into the group; one of class “hit” "
-    "is not seen."
+    f"Put a <rect> of at least {LEAST} by {LEAST} into the group; one of class “hit” is not seen."
 )
 _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
@@ -54,9 +53,7 @@ def check_drawing(path: str, mention: Mention, readings: Readings) -> Iterable[P
         yield from _agreeing(sound, place, mention.item)
 
 
-def _legible(
-    pair: dict[str, Drawing], place: tuple[str, int, int], item: str
-) -> Iterable[Problem]:
+def _legible(pair: dict[str, Drawing], place: tuple[str, int, int], item: str) -> Iterable[Problem]:
     """W90: no text is under 11 px at the least width at which it is shown."""
     for number, (name, drawing) in enumerate(pair.items()):
         wide = number == 0 and len(pair) > 1

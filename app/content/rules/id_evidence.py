@@ -129,9 +129,7 @@ class Evidence:
         """Of the lines whose ids are gone the one that an item resembles most."""
         return self._nearest([*self.gone.values()], words)
 
-    def _nearest(
-        self, found: Sequence[LockEntry], words: ItemWords
-    ) -> LockEntry | None:
+    def _nearest(self, found: Sequence[LockEntry], words: ItemWords) -> LockEntry | None:
         return max(found, key=lambda e: self.resemblance(e, words), default=None)
 
     def _with_same(self, words: ItemWords) -> list[LockEntry]:
@@ -147,15 +145,11 @@ class Evidence:
         same = self._with_same(words)
         return [e for e in same if _likeness(e, words) >= _REPLACED]
 
-    def _like(
-        self, words: ItemWords, among: Mapping[str, LockEntry]
-    ) -> list[LockEntry]:
+    def _like(self, words: ItemWords, among: Mapping[str, LockEntry]) -> list[LockEntry]:
         """Those of some lines that say the same in other words; of many a few."""
         sampled = {*words.sketch, *words.full_sketch}
         rare = (self._sampled.get(number, ()) for number in sampled)
-        shared = Counter(
-            name for names in rare if len(names) <= _RARE for name in names
-        )
+        shared = Counter(name for names in rare if len(names) <= _RARE for name in names)
         near = [among[name] for name, _ in shared.most_common() if name in among]
         return [e for e in near[:_MOST_COMPARED] if _likeness(e, words) >= COPIED]
 

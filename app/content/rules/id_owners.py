@@ -24,9 +24,7 @@ class Owners:
     items: dict[str, Claim] = dataclasses.field(default_factory=dict)
     problems: list[Problem] = dataclasses.field(default_factory=list)
     copies: list[Claim] = dataclasses.field(default_factory=list)
-    unidentified: list[tuple[str, Unidentified]] = dataclasses.field(
-        default_factory=list
-    )
+    unidentified: list[tuple[str, Unidentified]] = dataclasses.field(default_factory=list)
     doubtful: set[str] = dataclasses.field(default_factory=set)
 
     def report(self, claim: Claim, code: str, message: str, hint: str) -> None:
@@ -159,9 +157,7 @@ def _report_taken(
     owners.report(claim, "E07", message, hint)
 
 
-def _owner(
-    entry: LockEntry | None, claimed: list[Claim], evidence: Evidence
-) -> Claim | None:
+def _owner(entry: LockEntry | None, claimed: list[Claim], evidence: Evidence) -> Claim | None:
     """The one item that had the id first, where all that is known agrees on it.
 
     It is the one whose words ids.lock has; of several, the one in the file that it
@@ -179,9 +175,7 @@ def _owner(
     return best[0] if len(best) == 1 else None
 
 
-def _nearest_to(
-    entry: LockEntry, claimed: list[Claim], evidence: Evidence
-) -> list[Claim]:
+def _nearest_to(entry: LockEntry, claimed: list[Claim], evidence: Evidence) -> list[Claim]:
     """Those of several items that resemble a line of ids.lock clearly the most."""
     known = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
     ranks = [evidence.resemblance(entry, claim.fact) for claim in known]
@@ -189,17 +183,13 @@ def _nearest_to(
     return [c for c, rank in zip(known, ranks, strict=True) if most - rank < CLEAR]
 
 
-def _report_copies(
-    claimed: list[Claim], owner: Claim, evidence: Evidence, owners: Owners
-) -> None:
+def _report_copies(claimed: list[Claim], owner: Claim, evidence: Evidence, owners: Owners) -> None:
     for claim in claimed:
         if claim is not owner:
             _report_copy(claim, owner, evidence, owners)
 
 
-def _report_copy(
-    claim: Claim, owner: Claim, evidence: Evidence, owners: Owners
-) -> None:
+def _report_copy(claim: Claim, owner: Claim, evidence: Evidence, owners: Owners) -> None:
     """E08, or E04 where the item is no copy: an id that belongs to another item."""
     name, lost = claim.fact.id, evidence.lost(claim.fact)
     if likeness(owner.fact.sketch, claim.fact.sketch) < COPIED:
@@ -218,17 +208,13 @@ def _report_copy(
         owners.report(claim, "E08", message, hint)
 
 
-def _compare(
-    entry: LockEntry, owner: Claim, evidence: Evidence, owners: Owners
-) -> None:
+def _compare(entry: LockEntry, owner: Claim, evidence: Evidence, owners: Owners) -> None:
     """W07, W34, W09: how the item of an id differs from what it was."""
     fact = owner.fact
     if evidence.is_replaced(entry, fact):
         _report_replaced(owner, evidence, owners)
     elif entry.type != fact.type and not fact.broken:
-        message = (
-            f"“{entry.id}” was of the type “{entry.type}” and is “{fact.type}” now."
-        )
+        message = f"“{entry.id}” was of the type “{entry.type}” and is “{fact.type}” now."
         hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
         owners.report(owner, "W34", message, hint)
     elif is_remapped(entry, fact):

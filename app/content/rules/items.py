@@ -32,8 +32,7 @@ def check_item(
         return
     kinds.of(question).check(question.answer, written, exam=exam)
     broken = written.draft.broken or any(
-        p.severity == "error" and p.item == question.id
-        for p in sheet.problems[sheet.mark :]
+        p.severity == "error" and p.item == question.id for p in sheet.problems[sheet.mark :]
     )
     if question.computed and not broken:
         check_computed(question, written.comment, sheet)
@@ -58,9 +57,7 @@ def _check_notes(draft: Draft, sheet: Manuscript) -> None:
     """W96: what explains a footnote stands on a page, not in an item."""
     for token in draft.body:
         if token.type == "note_open":
-            message = (
-                f"“[^{token.content}]:” stands in an item, where nothing shows it."
-            )
+            message = f"“[^{token.content}]:” stands in an item, where nothing shows it."
             hint = f"Move it to the page, or write source: {token.content} in the item."
             sheet.report("W96", first_line(token), 1, message, hint)
 
@@ -135,7 +132,5 @@ def check_balance(items: Iterable[Question | Card], sheet: Manuscript) -> None:
     share = places.count(most) / len(places)
     if share > _MOST_ALIKE:
         sheet.item = ""
-        message = (
-            f"The right option is number {most + 1} in {share:.0%} of the questions."
-        )
+        message = f"The right option is number {most + 1} in {share:.0%} of the questions."
         sheet.report("W30", found[0][1], 1, message, "Vary its position.")

@@ -75,9 +75,7 @@ def _near(word: str, known: set[str]) -> str:
     return hint if hint.startswith("Did you mean") else _OTHERWISE
 
 
-def check_picture(
-    path: str, mention: Mention, files: Mapping[str, str]
-) -> Iterable[Problem]:
+def check_picture(path: str, mention: Mention, files: Mapping[str, str]) -> Iterable[Problem]:
     """E61, E78: a picture is there, and is one; `files` says what is wrong with it."""
     name = f"{path.rpartition('/')[0]}/{mention.value}"
     flaw = files.get(name, f"There is no file “{mention.value}”.")

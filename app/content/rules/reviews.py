@@ -14,9 +14,7 @@ from app.content.problems import Problem, problem
 _NO_KEY = revision("")[:6]
 
 
-def check_reviews(
-    readings: Mapping[str, ParsedFile], today: dt.date
-) -> Iterator[Problem]:
+def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterator[Problem]:
     """W19: the key of an item is another than that which was reviewed."""
     lock = readings.get("ids.lock")
     entries = {e.id: e for e in lock.lock} if lock else {}

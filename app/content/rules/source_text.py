@@ -88,9 +88,7 @@ def check_blocks(found: Sequence[Token], sheet: Manuscript) -> None:
 def _check_fence(token: Token, sheet: Manuscript) -> None:
     name = (token.info.split() or [""])[0]
     if not _is_closed(token, sheet):
-        message = (
-            "The block that begins here is never closed: it takes all that follows."
-        )
+        message = "The block that begins here is never closed: it takes all that follows."
         hint = f"Write {token.markup} on a line of its own behind it."
         sheet.report("E10", first_line(token), 1, message, hint)
         return
@@ -283,9 +281,7 @@ def _check_unended(inline: Token, sheet: Manuscript) -> None:
             message = f"“{found[0][:_MOST_SHOWN]}” is read as text, not as a picture."
             hint = "Write ![what it shows](file.svg), with no space in the name."
             if found[0].count('"') % 2:
-                hint = (
-                    'The quotation mark of its caption is not closed: write ") there.'
-                )
+                hint = 'The quotation mark of its caption is not closed: write ") there.'
             sheet.report("E61", *sheet.find(found[0], first, last), message, hint)
         if "$$" in child.content and "$$" in inline.content:
             message = "“$$” begins a formula of its own here, and none ends it."

@@ -127,15 +127,11 @@ class OwnCard(SQLModel, table=True):
     deck: str = Field(default="", max_length=120)
     front: str = Field(sa_column=Column(Text, nullable=False))
     back: str = Field(sa_column=Column(Text, nullable=False))
-    source: str = Field(
-        default="", sa_column=Column(Text, nullable=False, server_default="")
-    )
+    source: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
     at: int = Field(sa_column=time_column())
     guid: str = Field(default="", sa_column=word_column(100))
     ordinal: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
-    tags: str = Field(
-        default="", sa_column=Column(Text, nullable=False, server_default="")
-    )
+    tags: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
 
 
 class OwnPicture(SQLModel, table=True):

@@ -43,9 +43,7 @@ class SittingAnswer(SQLModel, table=True):
     sitting_id: int = Field(foreign_key="sitting.id", ondelete="CASCADE")
     number: int
     raw: str = Field(default="{}", sa_column=Column(Text, nullable=False))
-    first: str = Field(
-        default="", sa_column=Column(Text, nullable=False, server_default="")
-    )
+    first: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
     flagged: bool = False
     struck: str = Field(default="[]", sa_column=Column(Text, nullable=False))
     milliseconds: int = 0

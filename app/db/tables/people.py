@@ -33,9 +33,7 @@ class Learner(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     key: str = Field(max_length=43, unique=True)
     person: str = Field(default_factory=new_person, max_length=43)
-    course: str = Field(
-        default="", max_length=80, sa_column_kwargs={"server_default": ""}
-    )
+    course: str = Field(default="", max_length=80, sa_column_kwargs={"server_default": ""})
     name: str = Field(default="", max_length=80)
     zone: str = Field(default="UTC", max_length=64)
     exam_day: str | None = Field(default=None, max_length=10)

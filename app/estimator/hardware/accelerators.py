@@ -358,9 +358,7 @@ def field_of(key: str) -> str:
     return key
 
 
-def _fields(
-    row: dict[str, Any], factors: dict[str, tuple[str, float]]
-) -> dict[str, Any]:
+def _fields(row: dict[str, Any], factors: dict[str, tuple[str, float]]) -> dict[str, Any]:
     """Turn a TOML entry into the fields of its dataclass, in base units."""
     fields: dict[str, Any] = {}
     for key, value in row.items():

@@ -43,10 +43,7 @@ _ACCELERATOR = (
     Field("capacity", "Memory that calculators fill", _MEMORY, "B"),
     Field("memory_type", "Kind of memory", _MEMORY),
     Field("memory_bandwidth", "Memory bandwidth", _MEMORY, "B/s", "GB/s"),
-    *(
-        Field(name, name.upper(), _COMPUTE, "FLOP/s", "TFLOP/s", "dense")
-        for name in RATES
-    ),
+    *(Field(name, name.upper(), _COMPUTE, "FLOP/s", "TFLOP/s", "dense") for name in RATES),
     Field("nvlink", "Link to other chips", _LINKS, "B/s", "GB/s", "one way"),
     Field("interconnect", "Kind of link", _LINKS),
     Field("pcie_generation", "PCIe generation", _LINKS),

@@ -156,9 +156,7 @@ def quick(
     return _both(latency + _KERNEL_STEP * _hops(operation, ranks), transfer, OVERLAP)
 
 
-def _inner_time(
-    operation: Collective, ranks: int, message: float, fabric: Fabric
-) -> float:
+def _inner_time(operation: Collective, ranks: int, message: float, fabric: Fabric) -> float:
     return _both(*parts_inside(operation, ranks, message, fabric), OVERLAP)
 
 
@@ -215,9 +213,7 @@ def _both(one: float, other: float, power: float) -> float:
     return total
 
 
-def bus_bandwidth(
-    operation: Collective, ranks: int, message: float, seconds: float
-) -> float:
+def bus_bandwidth(operation: Collective, ranks: int, message: float, seconds: float) -> float:
     """The rate nccl-tests prints as busbw: bytes sent per rank over time [B/s].
 
     >>> bus_bandwidth("all_reduce", 8, 1e9, 0.004)

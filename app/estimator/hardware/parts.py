@@ -166,9 +166,7 @@ def _part(entry: Entry) -> Part:
 def _kind(entry: Entry) -> Kind:
     if isinstance(entry, System):
         return "system"
-    return (
-        "accelerator" if isinstance(entry, Accelerator) else _NETWORK_KINDS[entry.kind]
-    )
+    return "accelerator" if isinstance(entry, Accelerator) else _NETWORK_KINDS[entry.kind]
 
 
 class _Made:

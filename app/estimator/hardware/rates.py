@@ -122,9 +122,7 @@ def _attention_share(sustained: Generation, older_kernels: bool) -> float:
     return sustained.attention_older if older_kernels else sustained.attention
 
 
-def matmul_time(
-    rows: float, inputs: float, outputs: float, rate: float, engine: Engine
-) -> float:
+def matmul_time(rows: float, inputs: float, outputs: float, rate: float, engine: Engine) -> float:
     """Time of a product of `rows` × `inputs` with `inputs` × `outputs` [s].
 
     The roofline with a rounded corner, (c³ + m³)^⅓: c = 2·m·n·k / rate, longer
@@ -171,9 +169,7 @@ def critical_batch(peak: float, bandwidth: float, weight_bytes: float) -> float:
     return peak * weight_bytes / (2 * bandwidth)
 
 
-def routed_critical_batch(
-    dense: float, experts: float, experts_per_token: float
-) -> float:
+def routed_critical_batch(dense: float, experts: float, experts_per_token: float) -> float:
     """Tokens from which routed experts are bound by compute [token]: × E/k.
 
     >>> routed_critical_batch(300.0, 256, 8)

@@ -15,9 +15,7 @@ _DOUBLED: Mapping[str, frozenset[str]] = {
 _NONE = frozenset({"Volta", "Turing", "TPU", "Gaudi"})
 
 
-def sparse_rate(
-    card: Accelerator, number_format: str, stated: Mapping[str, float]
-) -> float | None:
+def sparse_rate(card: Accelerator, number_format: str, stated: Mapping[str, float]) -> float | None:
     """The peak with 2:4 sparsity [FLOP/s]; None where there is none, or none known.
 
     `stated` are the rates that a source gives itself, in units of 10^12.

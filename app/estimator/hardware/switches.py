@@ -153,9 +153,7 @@ def one_switch(endpoints: int, ports: int) -> Tree | None:
 
 
 @functools.lru_cache(maxsize=4096)
-def fat_tree(
-    leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0
-) -> Tree | None:
+def fat_tree(leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0) -> Tree | None:
     """The tree with the fewest tiers for `leaves`, or with `tiers` of them.
 
     None when the leaves are too many for it.

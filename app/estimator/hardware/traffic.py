@@ -2,9 +2,7 @@
 
 from typing import Literal
 
-Collective = Literal[
-    "all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"
-]
+Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"]
 
 # Passes of the message over the ring; see nccl-tests, PERFORMANCE.md.
 _PASSES: dict[Collective, int] = {

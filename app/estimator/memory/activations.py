@@ -145,9 +145,7 @@ def _mlp(mlp: Mlp, hidden: int) -> tuple[float, float]:
     return router + copies, routed + 2.0 * widths * mlp.shared_width
 
 
-def logits_bytes(
-    tokens: float, vocabulary: float, tensor: int, bytes_each: float
-) -> float:
+def logits_bytes(tokens: float, vocabulary: float, tensor: int, bytes_each: float) -> float:
     """Logits and what the loss keeps of them: s·b·V·B / t.
 
     4 bytes for what HF models save (FP32 log-softmax), 10 at the peak of an unfused

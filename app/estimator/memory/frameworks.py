@@ -28,8 +28,7 @@ class Framework:
 
 
 FRAMEWORKS: dict[str, Framework] = {
-    row["id"]: Framework(**row)
-    for row in catalogue.words("training_software.toml")["framework"]
+    row["id"]: Framework(**row) for row in catalogue.words("training_software.toml")["framework"]
 }
 USUAL = "usual"
 FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (

@@ -46,14 +46,10 @@ def cached_elements(mixer: Mixer, width: float) -> float:
 
 
 @functools.lru_cache(maxsize=8192)
-def elements_per_token(
-    model: Architecture, tensor_parallel: int = 1, width: float = 2.0
-) -> float:
+def elements_per_token(model: Architecture, tensor_parallel: int = 1, width: float = 2.0) -> float:
     """Cache elements of one token on one GPU, all layers, no window."""
     return sum(
-        number
-        * cached_elements(layer.mixer, width)
-        * share(layer.mixer.kv_heads, tensor_parallel)
+        number * cached_elements(layer.mixer, width) * share(layer.mixer.kv_heads, tensor_parallel)
         for layer, number in model.runs
         if layer.mixer.cache
     )
@@ -74,9 +70,7 @@ def elements_per_sequence(
         mixer = layer.mixer
         if mixer.cache:
             kept = min(context, mixer.window) if mixer.window else context
-            each = cached_elements(mixer, width) * share(
-                mixer.kv_heads, tensor_parallel
-            )
+            each = cached_elements(mixer, width) * share(mixer.kv_heads, tensor_parallel)
             total += number * each * kept
         total += number * mixer.near * min(context, mixer.near_tokens)
     return total
@@ -108,9 +102,7 @@ def longest_context(
     return None
 
 
-def _growth(
-    model: Architecture, context: float, tensor_parallel: int, width: float
-) -> float:
+def _growth(model: Architecture, context: float, tensor_parallel: int, width: float) -> float:
     """Elements per further token once `context` tokens are kept."""
     total = 0.0
     for layer, number in model.runs:

@@ -22,27 +22,18 @@ def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
             )
         kv = mixer.kv_heads
         if mixer.kind == "attention" and kv % gpus and gpus % kv:
-            return (
-                f"{kv} KV heads cannot be divided over {gpus} GPUs; "
-                f"possible: {_listed(model)}."
-            )
+            return f"{kv} KV heads cannot be divided over {gpus} GPUs; possible: {_listed(model)}."
     return None
 
 
 @functools.lru_cache(maxsize=2048)
 def tensor_parallel_choices(model: Architecture, most: int = 64) -> tuple[int, ...]:
     """The numbers of GPUs up to `most` that can share each layer."""
-    return tuple(
-        n for n in range(1, most + 1) if tensor_parallel_problem(model, n) is None
-    )
+    return tuple(n for n in range(1, most + 1) if tensor_parallel_problem(model, n) is None)
 
 
 def _listed(model: Architecture) -> str:
-    counts = [
-        n
-        for n in range(2, 129)
-        if all(_divides(layer.mixer, n) for layer, _ in model.runs)
-    ]
+    counts = [n for n in range(2, 129) if all(_divides(layer.mixer, n) for layer, _ in model.runs)]
     words = [str(n) for n in (1, *counts)]
     return " or ".join((", ".join(words[:-1]), words[-1])) if counts else "1"
 

@@ -92,9 +92,7 @@ def zero_bytes(
     return weights, gradients, optimizer
 
 
-def state_bytes(
-    share: Share, bytes_each: Recipe, layout: Layout
-) -> tuple[float, float, float]:
+def state_bytes(share: Share, bytes_each: Recipe, layout: Layout) -> tuple[float, float, float]:
     """Weights, gradients and optimizer of a share; experts have their own shards."""
     dense = zero_bytes(share.dense, bytes_each, layout.shards, layout.zero)
     if not share.experts:

@@ -184,9 +184,7 @@ def tokens_of(layout: Layout, step: Step) -> float:
     return step.sequence * step.micro_batch / layout.context
 
 
-def _load(
-    stays: Standing, moves: tuple[float, float], overhead: float, tuning: Tuning
-) -> Load:
+def _load(stays: Standing, moves: tuple[float, float], overhead: float, tuning: Tuning) -> Load:
     """Everything on one stage, without what waits on the host."""
     kept = tuning.host == "none"
     streamed = tuning.host == "all"
@@ -228,9 +226,7 @@ def moving_on(
     the micro-batches in flight keep.
     """
     kept = sum(n * _kept(model, a, layout, step, tuning) for a, n in stage.runs)
-    working = max(
-        (_at_work(model, a, layout, step) for a, _ in stage.runs), default=0.0
-    )
+    working = max((_at_work(model, a, layout, step) for a, _ in stage.runs), default=0.0)
     beside, logits = working, 0.0
     if stage.last:
         width = _loss_width(layout, step)
@@ -246,9 +242,7 @@ def moving_on(
     )
 
 
-def _kept(
-    model: Architecture, layer: Layer, layout: Layout, step: Step, tuning: Tuning
-) -> float:
+def _kept(model: Architecture, layer: Layer, layout: Layout, step: Step, tuning: Tuning) -> float:
     """Bytes per token that one layer keeps."""
     if step.framework.unfused and step.recompute == "none":
         kept = layer_bytes(model, layer, step.sequence, eager=not step.flash)
@@ -306,11 +300,7 @@ def _around_loss(model: Architecture, layout: Layout, step: Step) -> float:
     """Bytes per token around the loss: final norm, input and gradient of the head."""
     hidden = 2.0 * model.hidden
     split = layout.tensor if layout.sequence_parallel else 1
-    gathered = (
-        2
-        if layout.tensor > 1 and (step.framework.dummies or not step.overlapped)
-        else 1
-    )
+    gathered = 2 if layout.tensor > 1 and (step.framework.dummies or not step.overlapped) else 1
     return 2 * hidden / split + gathered * hidden
 
 

@@ -56,9 +56,7 @@ def full_training(host: str) -> Tuning:
 
 
 @functools.lru_cache(maxsize=1024)
-def tuning_of(
-    model: Architecture, method: str, rank: int, targets: str, host: str
-) -> Tuning:
+def tuning_of(model: Architecture, method: str, rank: int, targets: str, host: str) -> Tuning:
     """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
 
     Sources: Hu (2021); Dettmers (2023).

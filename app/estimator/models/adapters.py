@@ -43,9 +43,7 @@ def low_rank_parameters(inputs: float, outputs: float, rank: float) -> float:
     return rank * (inputs + outputs)
 
 
-def adapter_parameters(
-    model: Architecture, rank: int, targets: tuple[str, ...]
-) -> float:
+def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...]) -> float:
     """Trainable parameters of adapters on all layers of `model`.
 
     `targets` are names such as q, v, gate or q_proj; unknown ones raise
@@ -53,9 +51,7 @@ def adapter_parameters(
     """
     names = {name for target in targets for name in _meant(target)}
     return sum(
-        number
-        * matrix.copies
-        * low_rank_parameters(matrix.inputs, matrix.outputs, rank)
+        number * matrix.copies * low_rank_parameters(matrix.inputs, matrix.outputs, rank)
         for layer, number in model.runs
         for matrix in layer.matrices
         if matrix.name in names

@@ -32,15 +32,12 @@ def caveats(model: Architecture) -> tuple[str, ...]:
     """What a reader of the counts of `model` has to know; empty where all is known."""
     found = []
     if model.family and not is_known(model.family):
-        found.append(
-            f"The family “{model.family}” is not known; it was read as Llama-shaped."
-        )
+        found.append(f"The family “{model.family}” is not known; it was read as Llama-shaped.")
     if model.unread:
         found.append(f"Not understood, and not counted: {_listed(model.unread)}.")
     if model.assumed:
         found.append(
-            "Not given, and taken from the defaults of its class: "
-            f"{_listed(model.assumed)}."
+            f"Not given, and taken from the defaults of its class: {_listed(model.assumed)}."
         )
     if model.tower:
         found.append(

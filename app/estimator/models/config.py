@@ -95,10 +95,7 @@ def _kinds_by_period(config: Config, layers: int, full_every: int) -> list[str]:
     period = config.get("sliding_window_pattern") or full_every
     period = config.get("global_attn_every_n_layers") or period
     if isinstance(period, str):
-        return [
-            "full" if period[i % len(period)] == "G" else "sliding"
-            for i in range(layers)
-        ]
+        return ["full" if period[i % len(period)] == "G" else "sliding" for i in range(layers)]
     if not period or not window_of(config):
         return [("sliding" if window_of(config) else "full")] * layers
     return ["sliding" if (i + 1) % period else "full" for i in range(layers)]

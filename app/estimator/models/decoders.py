@@ -47,9 +47,7 @@ def _norms(config: Config, traits: Traits, mixer: Mixer, mlp: Mlp) -> int:
     return norms * traits.norm_terms * whole(config, "hidden") + traits.layer_scalars
 
 
-def _mixers(
-    config: Config, traits: Traits, index: int, word: str
-) -> tuple[Mixer, Mixer | None]:
+def _mixers(config: Config, traits: Traits, index: int, word: str) -> tuple[Mixer, Mixer | None]:
     """The mixer of a layer, and a second one that runs beside it."""
     if word == "both":
         attention = mixers.softmax_mixer(config, traits, index, sliding=False)
@@ -67,9 +65,7 @@ def _mixers(
     return makers[word](), None
 
 
-def _mlp(
-    config: Config, traits: Traits, routing: Routing | None, index: int, word: str
-) -> Mlp:
+def _mlp(config: Config, traits: Traits, routing: Routing | None, index: int, word: str) -> Mlp:
     if word == "none":
         return _NO_MLP
     if word == "routed":

@@ -208,9 +208,7 @@ def _tables(model: Architecture, form: Format) -> tuple[float, float]:
 
 
 @functools.lru_cache(maxsize=8192)
-def gpu_weights(
-    model: Architecture, name: str, gpus: int, over: int | None = None
-) -> float:
+def gpu_weights(model: Architecture, name: str, gpus: int, over: int | None = None) -> float:
     """Bytes of `model` in the format called `name` on one of `gpus` GPUs.
 
     `over` GPUs share the routed experts, where they are more than share the rest.

@@ -16,14 +16,11 @@ _FALLBACK: dict[str, str] = _WORDS["fallback"]
 # which they are tried.
 _Rules = dict[str, list[tuple[str, str]]]
 _MIXTURES: dict[str, tuple[str, _Rules]] = {
-    name: (row["usual"], row.get("rules", {}))
-    for name, row in _WORDS["mixtures"].items()
+    name: (row["usual"], row.get("rules", {})) for name, row in _WORDS["mixtures"].items()
 }
 MIXTURES: tuple[str, ...] = tuple(_MIXTURES)
 # Mixtures whose output projection is Q5_K; all others up to Q8_0 use Q6_K.
-_LOW_HEAD = frozenset(
-    {"IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S"}
-)
+_LOW_HEAD = frozenset({"IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S"})
 _WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})
 # The 8-expert models keep keys and values wide and the output projection at Q5_K.
 _EIGHT_EXPERTS = 8
@@ -72,9 +69,7 @@ def _bits(form: str, row: int) -> float:
     return BLOCK_BITS[form]
 
 
-def _format(
-    model: Architecture, layer: Layer, matrix: Matrix, index: int, mixture: str
-) -> str:
+def _format(model: Architecture, layer: Layer, matrix: Matrix, index: int, mixture: str) -> str:
     usual, rules = _MIXTURES[mixture]
     form = usual
     for condition, chosen in rules.get(matrix.name, ()):

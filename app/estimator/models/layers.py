@@ -166,9 +166,7 @@ class Heads:
     keys_are_values: bool = False
 
 
-def attention(
-    shape: Heads, window: int | None = None, *, shares_cache: bool = False
-) -> Mixer:
+def attention(shape: Heads, window: int | None = None, *, shares_cache: bool = False) -> Mixer:
     """Multi-head attention with any number of KV heads.
 
     Parameters: h·a·d + h·g·d_k + h·g·d_v + a·d_v·h and, where the family has them,
@@ -201,9 +199,7 @@ def attention(
     )
 
 
-def _attention_vectors(
-    shape: Heads, query: int, keys: int, values: int, shares_cache: bool
-) -> int:
+def _attention_vectors(shape: Heads, query: int, keys: int, values: int, shares_cache: bool) -> int:
     biases = (query + keys + values) if shape.qkv_bias else 0
     if shape.out_bias:
         biases += shape.hidden
@@ -275,10 +271,7 @@ def _routed(shape: Experts, ups: tuple[str, ...], inner: int) -> list[Matrix]:
     """The router and the matrices of all experts."""
     count, active = shape.experts, shape.per_token
     router = Matrix("router", shape.hidden, count + shape.idle, "router", "whole")
-    wide = [
-        Matrix(name, inner, shape.width, "experts", "columns", count, active)
-        for name in ups
-    ]
+    wide = [Matrix(name, inner, shape.width, "experts", "columns", count, active) for name in ups]
     down = Matrix("down", shape.width, inner, "experts", "rows", count, active)
     return [router, *wide, down]
 

@@ -56,6 +56,4 @@ def generic(parameters: int) -> Architecture:
     """A dense, Llama-shaped model with exactly `parameters` parameters."""
     config = shape_for(parameters)
     model = from_config(config, name=f"{size_name(parameters)} dense")
-    return assemble(
-        dataclasses.replace(model, other=model.other + parameters - model.parameters)
-    )
+    return assemble(dataclasses.replace(model, other=model.other + parameters - model.parameters))

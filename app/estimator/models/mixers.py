@@ -9,9 +9,7 @@ from app.estimator.models.families import Traits
 from app.estimator.models.layers import Mixer
 
 
-def softmax_mixer(
-    config: Config, traits: Traits, index: int, *, sliding: bool
-) -> Mixer:
+def softmax_mixer(config: Config, traits: Traits, index: int, *, sliding: bool) -> Mixer:
     """Attention of one layer, latent where the configuration has latent ranks."""
     window = window_of(config) if sliding else None
     if config.get("kv_lora_rank"):
@@ -168,15 +166,12 @@ def recurrent_mixer(config: Config) -> Mixer:
     """The mixer with a state of fixed size that the configuration describes."""
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
-        return recurrent.short_convolution(
-            whole(config, "hidden"), config.get("conv_L_cache", 3)
-        )
+        return recurrent.short_convolution(whole(config, "hidden"), config.get("conv_L_cache", 3))
     if family == "minimax":
         return recurrent.lightning(
             whole(config, "hidden"),
             whole(config, "heads"),
-            whole(config, "head_dim", 0)
-            or whole(config, "hidden") // whole(config, "heads"),
+            whole(config, "head_dim", 0) or whole(config, "hidden") // whole(config, "heads"),
         )
     if family in {"kimi_linear", "bailing_hybrid"}:
         return _kimi(config)
@@ -235,12 +230,8 @@ def _mamba(config: Config) -> Mixer:
             state=config.get("mamba_d_state") or config.get("state_size") or 16,
             convolution=config.get("mamba_d_conv") or config.get("conv_kernel") or 4,
             rank=rank if isinstance(rank, int) else 0,
-            conv_bias=bool(
-                config.get("mamba_conv_bias", config.get("use_conv_bias", True))
-            ),
-            projection_bias=bool(
-                config.get("mamba_proj_bias", config.get("use_bias", False))
-            ),
+            conv_bias=bool(config.get("mamba_conv_bias", config.get("use_conv_bias", True))),
+            projection_bias=bool(config.get("mamba_proj_bias", config.get("use_bias", False))),
             inner_norms=jamba,
         )
     )
@@ -266,12 +257,8 @@ def _mamba2(config: Config, heads: int | None = None) -> Mixer:
             state=state or config.get("state_size") or 128,
             groups=groups,
             convolution=kernel,
-            conv_bias=_switch(
-                config, ("use_conv_bias", "mamba_conv_bias"), default=True
-            ),
-            projection_bias=_switch(
-                config, ("use_bias", "mamba_proj_bias"), default=False
-            ),
+            conv_bias=_switch(config, ("use_conv_bias", "mamba_conv_bias"), default=True),
+            projection_bias=_switch(config, ("use_bias", "mamba_proj_bias"), default=False),
             norm=bool(norm),
         )
     )

@@ -139,9 +139,7 @@ def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
     )
 
 
-def _outside(
-    config: Mapping[str, Any], traits: Traits, hidden: int, vocabulary: int
-) -> int:
+def _outside(config: Mapping[str, Any], traits: Traits, hidden: int, vocabulary: int) -> int:
     """Parameters that belong to no layer and to no table."""
     norms = int(traits.final_norm) + int(traits.embedding_norm)
     streams = config.get("hc_mult") or 0

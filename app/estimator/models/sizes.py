@@ -74,10 +74,7 @@ def size_name(parameters: int) -> str:
     """
     for unit in ("T", "B", "M"):
         text = f"{parameters / _FACTOR[unit]:.6f}".rstrip("0").rstrip(".")
-        if (
-            parameters >= _FACTOR[unit]
-            and round(float(text) * _FACTOR[unit]) == parameters
-        ):
+        if parameters >= _FACTOR[unit] and round(float(text) * _FACTOR[unit]) == parameters:
             return text + unit
     return str(parameters)
 

@@ -78,9 +78,7 @@ def goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> 
     return 1 / (1 + checkpoint / interval + (interval / 2 + restart) / mtbf)
 
 
-def exact_goodput(
-    interval: float, checkpoint: float, restart: float, mtbf: float
-) -> float:
+def exact_goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
     """Share of useful time with failures at any moment, also during recovery [1].
 
     G = τ / (M·e^{R/M}·(e^{(τ+C)/M} − 1)), for exponential times between failures.

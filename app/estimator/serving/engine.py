@@ -244,9 +244,7 @@ def cache_bytes(cache: str) -> float:
     return CACHE_BITS[cache] / 8
 
 
-def touched(
-    experts: float, per_token: float, tokens: float, skew: float = 1.0
-) -> float:
+def touched(experts: float, per_token: float, tokens: float, skew: float = 1.0) -> float:
     """Experts that at least one of `tokens` is sent to, of `experts` [1].
 
     E·(1 − (1 − k/E)^T) when routing is even. It is not: T tokens reach as many

@@ -32,9 +32,7 @@ class Requests:
         return self.prompt + self.answer / 2
 
 
-def prompt_cost(
-    placed: Placed, requests: Requests, batch: float, alone: float
-) -> float:
+def prompt_cost(placed: Placed, requests: Requests, batch: float, alone: float) -> float:
     """What a prompt adds to a step of `alone` seconds for `batch` answers [s]."""
     mean = requests.mean_context
     both = Batch(requests.prompt, requests.prompt, batch, mean, batch + 1)

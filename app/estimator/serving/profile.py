@@ -210,9 +210,7 @@ def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, floa
     return values[above - 1], values[above], part
 
 
-def settle(
-    profile: Profile, batch: float, shares: Iterable[float] = tuple(_SPREAD)
-) -> Settled:
+def settle(profile: Profile, batch: float, shares: Iterable[float] = tuple(_SPREAD)) -> Settled:
     """A replica with `batch` requests in it on average, for shares of the requests.
 
     Time per token at the quantile q is that of b + z_q·√b requests. Time to the
@@ -235,16 +233,12 @@ def settle(
     )
 
 
-def _for_prompts(
-    traffic: Traffic, cost: float, busy: float
-) -> Callable[[float], float]:
+def _for_prompts(traffic: Traffic, cost: float, busy: float) -> Callable[[float], float]:
     """What a share of the requests wait beyond the middle for prompts [s]."""
     variation = traffic.prompt_variation
     spread = math.sqrt(variation) * cost
     tail = cost * (1 + variation) / 2 / (1 - busy)
-    return lambda share: (
-        _SPREAD[share] * spread + tail * (_tail(busy, share) - _tail(busy, 0.5))
-    )
+    return lambda share: _SPREAD[share] * spread + tail * (_tail(busy, share) - _tail(busy, 0.5))
 
 
 def _for_room(profile: Profile, batch: float, rate: float) -> Callable[[float], float]:

@@ -76,9 +76,7 @@ def mean_wait(servers: int, arrival_rate: float, service_time: float) -> float:
     return erlang_c(servers, load) * service_time / (servers - load)
 
 
-def waits(
-    servers: int, arrival_rate: float, service_time: float
-) -> Callable[[float], float]:
+def waits(servers: int, arrival_rate: float, service_time: float) -> Callable[[float], float]:
     """The wait that a share of the requests do not exceed [s], as a function of it.
 
     P(W > t) = C·e^{−(c−a)t/S}, so t = S·ln(C/(1−share)) / (c−a), at least 0.

@@ -35,9 +35,7 @@ class _Request:
     last: float = 0.0
 
 
-def simulate(
-    profile: Profile, rate: float, requests: int = 1500, seed: int = 1
-) -> Outcome:
+def simulate(profile: Profile, rate: float, requests: int = 1500, seed: int = 1) -> Outcome:
     """Serve random requests one engine step after another.
 
     Requests arrive at random (Poisson) with lengths of the given variation; a step
@@ -93,9 +91,7 @@ def _alike(
     return max(1, min(ends, math.ceil((line[-1].arrival - now) / length)))
 
 
-def _arrivals(
-    profile: Profile, rate: float, requests: int, dice: random.Random
-) -> list[_Request]:
+def _arrivals(profile: Profile, rate: float, requests: int, dice: random.Random) -> list[_Request]:
     """All requests, the first to arrive at the end."""
     traffic, now, found = profile.traffic, 0.0, []
     for number in range(requests):

@@ -74,9 +74,7 @@ def layer_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
     return matmuls + score_flops(layer.mixer, context, causal=causal) + beside
 
 
-def flops_per_token(
-    model: Architecture, context: float, *, causal: bool = True
-) -> float:
+def flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
     """Operations to train on one token, forward and backward [FLOP].
 
     3·(2 per active weight outside of the input table, with the output head, and
@@ -90,8 +88,7 @@ def flops_per_token(
     2.524
     """
     layers = sum(
-        layer_flops(layer, context, causal=causal) * number
-        for layer, number in model.runs
+        layer_flops(layer, context, causal=causal) * number for layer, number in model.runs
     )
     return 3 * (layers + 2 * model.embedding_parameters)
 

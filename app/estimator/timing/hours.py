@@ -46,8 +46,7 @@ def usual_plans(
     if software == USUAL:
         software = "tuned" if model.is_routed else "compiled"
     plans = [
-        _shallowest(model, gpu, _usual(model, number_format, software, tensor))
-        for tensor in widths
+        _shallowest(model, gpu, _usual(model, number_format, software, tensor)) for tensor in widths
     ]
     fitting = [plan for plan, fits in plans if fits]
     return tuple(fitting or (plan for plan, _ in plans))
@@ -73,9 +72,7 @@ def _shallowest(
         pipeline *= 2
 
 
-def _usual(
-    model: Architecture, number_format: str, software: str, tensor: int
-) -> TrainingPlan:
+def _usual(model: Architecture, number_format: str, software: str, tensor: int) -> TrainingPlan:
     """What all usual plans of one tensor parallelism have in common."""
     sequence = min(model.max_context or 4096, 8192)
     return TrainingPlan(

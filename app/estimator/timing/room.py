@@ -16,16 +16,12 @@ def usual_states() -> Recipe:
     return recipe("adamw", "bf16-mixed")
 
 
-def memory_per_gpu(
-    model: Architecture, plan: TrainingPlan, states: Recipe | None = None
-) -> float:
+def memory_per_gpu(model: Architecture, plan: TrainingPlan, states: Recipe | None = None) -> float:
     """Bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
     return load_of(model, plan, states).total
 
 
-def load_of(
-    model: Architecture, plan: TrainingPlan, states: Recipe | None = None
-) -> Load:
+def load_of(model: Architecture, plan: TrainingPlan, states: Recipe | None = None) -> Load:
     """What fills a GPU of the fullest pipeline stage.
 
     Weights, gradients and optimizer as ZeRO divides them, activations in flight,

@@ -134,9 +134,7 @@ def step_time(
     """
     older = plan.software.older_attention
     engine = engine_of(gpu, plan.number_format, older_kernels=older)
-    return step_of(
-        model, engine, fabric, plan, layer_times(model, engine, fabric, plan)
-    )
+    return step_of(model, engine, fabric, plan, layer_times(model, engine, fabric, plan))
 
 
 def step_of(
@@ -195,9 +193,7 @@ def layer_times(
     message = tokens * model.hidden * 2
     tensor = _tensor_time(message, fabric, plan)
     for layer, number in model.runs:
-        forward = sum(
-            _product_time(m, layer, tokens, engine, plan) for m in layer.matrices
-        )
+        forward = sum(_product_time(m, layer, tokens, engine, plan) for m in layer.matrices)
         sums.matmul += number * forward * _passes(plan)
         sums.attention += number * _attention_time(layer, tokens, engine, plan)
         sums.traffic += number * _traffic_time(model, layer, tokens, engine, plan)
@@ -242,26 +238,20 @@ def _grouped_time(
     return each * local
 
 
-def _attention_time(
-    layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan
-) -> float:
+def _attention_time(layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan) -> float:
     """Scores and their products with values, forward and backward [s]."""
     mixer = layer.mixer
     if not mixer.heads and not mixer.state:
         return 0.0
     if plan.software.written_scores and mixer.heads:
         return _written_time(mixer, tokens, engine, plan)
-    forward = (
-        score_flops(mixer, plan.sequence) * tokens / plan.tensor / engine.attention
-    )
+    forward = score_flops(mixer, plan.sequence) * tokens / plan.tensor / engine.attention
     forward *= 1 + 300 / plan.sequence
     again = 1 if plan.recompute in ("full", "selective") else 0
     return forward * (1 + again + _BACKWARD_ATTENTION)
 
 
-def _written_time(
-    mixer: Mixer, tokens: float, engine: Engine, plan: TrainingPlan
-) -> float:
+def _written_time(mixer: Mixer, tokens: float, engine: Engine, plan: TrainingPlan) -> float:
     """Attention whose scores are written to the memory, forward and backward [s].
 
     Every operation is a kernel: two products forward and four backward, none of them
@@ -329,9 +319,7 @@ def _tensor_time(message: float, fabric: Fabric, plan: TrainingPlan) -> float:
     return _TENSOR_TRAFFIC * pairs * one
 
 
-def _expert_time(
-    layer: Layer, message: float, fabric: Fabric, plan: TrainingPlan
-) -> float:
+def _expert_time(layer: Layer, message: float, fabric: Fabric, plan: TrainingPlan) -> float:
     """All-to-all of one layer that nothing hides [s]."""
     times = 6 if plan.recompute == "full" else 4
     size = message * layer.mlp.experts_per_token / plan.tensor
@@ -339,9 +327,7 @@ def _expert_time(
     return _EXPERT_TRAFFIC * times * one
 
 
-def _context_time(
-    layer: Layer, tokens: float, fabric: Fabric, plan: TrainingPlan
-) -> float:
+def _context_time(layer: Layer, tokens: float, fabric: Fabric, plan: TrainingPlan) -> float:
     """Keys and values that context parallelism passes on, half of it hidden [s]."""
     kept = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
     one = collective_time("all_gather", plan.context, kept, fabric, plan.tensor)
@@ -357,9 +343,7 @@ def _head_time(model: Architecture, engine: Engine, plan: TrainingPlan) -> float
     return 3 * product + tokens * outputs * logit / engine.bandwidth
 
 
-def _gather_time(
-    model: Architecture, fabric: Fabric, plan: TrainingPlan, busy: float
-) -> float:
+def _gather_time(model: Architecture, fabric: Fabric, plan: TrainingPlan, busy: float) -> float:
     """Fully sharded weights: what gathering them adds to a micro-batch [s]."""
     if plan.zero != 3:
         return 0.0

@@ -32,8 +32,7 @@ class Software:
 
 
 SOFTWARE: dict[str, Software] = {
-    row["id"]: Software(**row)
-    for row in catalogue.words("training_software.toml")["software"]
+    row["id"]: Software(**row) for row in catalogue.words("training_software.toml")["software"]
 }
 
 

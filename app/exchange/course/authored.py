@@ -83,9 +83,7 @@ def read_authored(text: str, path: str, seed: int = 0) -> Reading:
     return Reading(tuple(items), tuple(refused))
 
 
-def _item(
-    drafts: tuple[Draft, Draft], front: Front, sheet: Manuscript, seed: int
-) -> Item:
+def _item(drafts: tuple[Draft, Draft], front: Front, sheet: Manuscript, seed: int) -> Item:
     first, second = drafts
     parts = sheet.path.split("/")
     kind = _KINDS.get(parts[-1], "quiz")
@@ -131,9 +129,7 @@ def _uncomputed(draft: Draft) -> Comment:
 # --- from a built item to a neutral one ---
 
 
-def _converted(
-    built: Built, question: Question | Card, values: Mapping[str, Value]
-) -> Item:
+def _converted(built: Built, question: Question | Card, values: Mapping[str, Value]) -> Item:
     draft, parts = built.written.draft, built.written.parts
     front = markdown_of([draft.heading])
     common = _common(question, front, draft.line)
@@ -187,9 +183,7 @@ def _kind_of(question: Question) -> ItemKind:
 # The answer fields of an item, by its kind.
 
 
-def _typed_numbers(
-    parts: Parts, question: Question, values: Mapping[str, Value]
-) -> Fields:
+def _typed_numbers(parts: Parts, question: Question, values: Mapping[str, Value]) -> Fields:
     return {"options": _numbers(parts.options, question.answer, values)}
 
 
@@ -262,8 +256,7 @@ def _numbers(
 def _span(found: Range) -> Span:
     factor = UNITS[found.unit][1]
     center, low, high = (
-        float(f"{bound / factor:.12g}")
-        for bound in (found.center, found.low, found.high)
+        float(f"{bound / factor:.12g}") for bound in (found.center, found.low, found.high)
     )
     span = Span(center, low, high, found.unit)
     # Bounds so close were made from the number: their last digits are dust.
@@ -302,8 +295,7 @@ def _filled(item: Item, values: Mapping[str, Value]) -> Item:
 
     def fill_all(options: tuple[Option, ...]) -> tuple[Option, ...]:
         return tuple(
-            dataclasses.replace(o, text=fill(o.text), feedback=fill(o.feedback))
-            for o in options
+            dataclasses.replace(o, text=fill(o.text), feedback=fill(o.feedback)) for o in options
         )
 
     pairs = tuple(Pair(fill(p.left), fill(p.right), fill(p.why)) for p in item.pairs)

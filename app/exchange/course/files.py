@@ -23,13 +23,9 @@ def place_of(folder: Path, slug: str) -> Place:
     readings, _ = WatchedFiles(folder, None).read()
     page = readings.get(f"topics/{slug}/concept.md")
     if page is None or page.topic is None:
-        known = ", ".join(
-            sorted({p.split("/")[1] for p in readings if p.startswith("topics/")})
-        )
+        known = ", ".join(sorted({p.split("/")[1] for p in readings if p.startswith("topics/")}))
         where = f"{folder.absolute().name} has"
-        raise Unusable(
-            f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}."
-        )
+        raise Unusable(f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}.")
     topic, objectives, sources = page.topic, _objectives(readings), _sources(readings)
     if not topic.objectives or not topic.sources:
         raise Unusable(f"The page of “{slug}” names no objective or no source.")
@@ -57,11 +53,7 @@ def _digests(folder: Path, slug: str) -> dict[str, str]:
 def with_pictures(folder: Path, item: Item) -> Item:
     """An item with the pictures that it shows, as they lie in its topic's `folder`."""
     course = folder.parent.parent
-    sound = (
-        name
-        for name in shown_in(item)
-        if not flaw_of(course, f"topics/{folder.name}/{name}")
-    )
+    sound = (name for name in shown_in(item) if not flaw_of(course, f"topics/{folder.name}/{name}"))
     pictures = tuple(made(name, (folder / name).read_bytes()) for name in sound)
     return dataclasses.replace(item, pictures=pictures)
 
@@ -71,9 +63,7 @@ def _text(path: Path) -> str:
 
 
 def _objectives(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
-    syllabus = (
-        readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
-    )
+    syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
     domains = syllabus.domains if syllabus else ()
     return frozenset(o.number for d in domains for o in d.objectives)
 
@@ -111,9 +101,7 @@ def items_of(folder: Path, slug: str, seed: int) -> Reading:
     items: list[Item] = []
     waiting: list[Item] = []
     refused: list[Remark] = []
-    wanted = [
-        p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")
-    ]
+    wanted = [p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")]
     if slug and not wanted:
         where = folder.absolute().name
         raise Unusable(f"There is no topic “{slug}” in {where}.")

@@ -85,10 +85,7 @@ def _opened(name: str, text: str, place: Place) -> str:
         return text
     what = "cards" if name == "cards.md" else "questions"
     title = f"{place.title}: {what}".replace('"', "'").replace("\\", "/")
-    return (
-        f'---\ntitle: "{title}"\nobjective: {place.objective}\n'
-        f"source: {place.source}\n---\n"
-    )
+    return f'---\ntitle: "{title}"\nobjective: {place.objective}\nsource: {place.source}\n---\n'
 
 
 def _standing(place: Place) -> Iterable[Item]:

@@ -80,10 +80,7 @@ def _says_true_or_false(item: Item) -> bool:
 
 
 def _listed(words: tuple[str, ...]) -> str:
-    quoted = [
-        w if re.fullmatch(r"[\w.][\w. /+-]*", w) else '"' + _unquoted(w) + '"'
-        for w in words
-    ]
+    quoted = [w if re.fullmatch(r"[\w.][\w. /+-]*", w) else '"' + _unquoted(w) + '"' for w in words]
     if len(quoted) < 2:
         return "".join(quoted)
     return f"[{', '.join(quoted)}]"

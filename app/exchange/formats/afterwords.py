@@ -55,9 +55,7 @@ def _without_asides(item: Item) -> Item:
     while found:
         hints.insert(len(item.hints), words)
         text, found, words = _parted(text, _HINT)
-    return dataclasses.replace(
-        item, explanation=text, steps=tuple(steps), hints=tuple(hints)
-    )
+    return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
 
 
 def _step(number: int) -> str:

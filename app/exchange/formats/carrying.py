@@ -18,9 +18,7 @@ class Carried(NamedTuple, Generic[Made]):
     lost: tuple[Remark, ...]
 
 
-def carry(
-    items: Iterable[Item], write: Callable[[Item], Made], losses: Losses
-) -> Carried[Made]:
+def carry(items: Iterable[Item], write: Callable[[Item], Made], losses: Losses) -> Carried[Made]:
     """Write each item; one that raises NotCarried is refused with its sentence."""
     made: list[Made] = []
     refused: list[Remark] = []
@@ -35,9 +33,7 @@ def carry(
     return Carried(tuple(made), tuple(refused), tuple(lost))
 
 
-def write_blocks(
-    items: Iterable[Item], block: Callable[[Item], str], losses: Losses
-) -> Writing:
+def write_blocks(items: Iterable[Item], block: Callable[[Item], str], losses: Losses) -> Writing:
     """A text in which every item that fits is a block, with an empty line between."""
     blocks, refused, lost = carry(items, block, losses)
     content = "\n\n".join(blocks) + "\n" if blocks else ""

@@ -43,9 +43,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _PART = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|[_*].|(?P<end>;)|.', re.DOTALL)
-_DIGITS = re.compile(
-    r"(?P<whole>[0#?,]*?)(?:\.(?P<part>[0#?]*))?(?P<scale>,*)(?P<power>E[+-]0+)?"
-)
+_DIGITS = re.compile(r"(?P<whole>[0#?,]*?)(?:\.(?P<part>[0#?]*))?(?P<scale>,*)(?P<power>E[+-]0+)?")
 _DATES = frozenset({"date", "elapsed", "halves"})
 _LAST = 2_958_465  # the last day that a spreadsheet knows, 9999-12-31
 _LARGEST = 1e21
@@ -208,17 +206,11 @@ def _of_moment(moment: dt.datetime, letters: str, minutes: bool, twelve: bool) -
     if first == "d" and width > 2:
         return f"{moment:%A}" if width > 3 else f"{moment:%a}"
     if first == "m" and not minutes and width > 2:
-        return (
-            f"{moment:%b}" if width == 3 else f"{moment:%B}"[: 1 if width == 5 else 9]
-        )
+        return f"{moment:%b}" if width == 3 else f"{moment:%B}"[: 1 if width == 5 else 9]
     if first == "s":
         whole, _, part = letters.partition(".")
         seconds = f"{moment.second:0{len(whole)}d}"
-        return (
-            f"{seconds}.{moment:%f}"[: len(seconds) + 1 + len(part)]
-            if part
-            else seconds
-        )
+        return f"{seconds}.{moment:%f}"[: len(seconds) + 1 + len(part)] if part else seconds
     hour = (moment.hour % 12 or 12) if twelve else moment.hour
     numbers = {
         "d": moment.day,

@@ -18,9 +18,7 @@ _BOTH = re.compile(
 )
 _DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
 # What begins with a number, or speaks of one.
-_NUMERAL = re.compile(
-    r"(?:(?:about|around|approx\w*\.?|circa|ca\.?)\s+)?[^\w\s]{0,2}\d"
-)
+_NUMERAL = re.compile(r"(?:(?:about|around|approx\w*\.?|circa|ca\.?)\s+)?[^\w\s]{0,2}\d")
 _MOST_PARTS = 100
 Choices = Mapping[str, str]
 
@@ -53,9 +51,7 @@ def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozens
     return by_label or by_words
 
 
-def find_readings(
-    answer: str, choices: Choices
-) -> tuple[frozenset[str], frozenset[str]]:
+def find_readings(answer: str, choices: Choices) -> tuple[frozenset[str], frozenset[str]]:
     """The labels that an answer names as labels, and those that its words name."""
     by_label = _listed(answer, lambda part: _by_label(part, choices))
     by_words = _listed(answer, lambda part: _by_words(part, choices))

@@ -90,9 +90,7 @@ def _cut(text: str, sign: str) -> Iterator[Row]:
 def _unless_error(cell: str) -> str:
     if _SHORTENED.fullmatch(cell):
         return f"{UNREADABLE}is “{cell}”, which a spreadsheet shortened"
-    return (
-        f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
-    )
+    return f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
 
 
 def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Header, Iterator[Row], int]:
@@ -111,9 +109,7 @@ def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Header, Iterator[Row], int
         raise broken or Unusable("The table is empty.")
     named = ", ".join(f"“{cell}”" for cell in best if cell)[:200]
     wanted = "answer" if "question" in (cell.lower() for cell in best) else "question"
-    raise Unusable(
-        f"A row at the top must name the columns; there is no “{wanted}” among {named}."
-    )
+    raise Unusable(f"A row at the top must name the columns; there is no “{wanted}” among {named}.")
 
 
 # --- workbooks ---
@@ -164,9 +160,7 @@ class _Table:
     `comma`: whether its author may write decimals with a comma.
     """
 
-    def __init__(
-        self, heads: Header, rows: Iterable[Row], *, comma: bool = False
-    ) -> None:
+    def __init__(self, heads: Header, rows: Iterable[Row], *, comma: bool = False) -> None:
         # Tables that were put together have the names of their columns again.
         self.rows = [
             _Row(heads, cells, line)
@@ -229,8 +223,7 @@ class _Row:
     def has_choices(self) -> bool:
         """Whether anything stands in a column of choices."""
         return any(
-            place < len(self.cells) and self.cells[place]
-            for place in self.heads.choices.values()
+            place < len(self.cells) and self.cells[place] for place in self.heads.choices.values()
         )
 
     def readings(self) -> tuple[frozenset[str], frozenset[str]]:
@@ -334,8 +327,7 @@ class _Row:
                 "the words of the right answer"
             )
         options = tuple(
-            Option(from_plain(words), number == 0)
-            for number, words in enumerate((answer, *wrong))
+            Option(from_plain(words), number == 0) for number, words in enumerate((answer, *wrong))
         )
         return (kind_of(options), options) if wrong else None
 

@@ -15,12 +15,8 @@ _WRONG = re.compile(
     r"|(?:incorrect|wrong|distractor)(?: [a-z]| ?\d{1,2})"
 )
 _NOTE = r"(?:feedback|reason|comment|explanation|rationale)"
-_REASON = re.compile(
-    rf"{_NOTE}(?: (?:for|to))?(?: (?:option|choice|answer))? ?{_LABEL}"
-)
-_REASON_BEHIND = re.compile(
-    rf"(?:(?:option|choice|answer) ?)?(?P<label>[a-z]|\d{{1,2}}) {_NOTE}"
-)
+_REASON = re.compile(rf"{_NOTE}(?: (?:for|to))?(?: (?:option|choice|answer))? ?{_LABEL}")
+_REASON_BEHIND = re.compile(rf"(?:(?:option|choice|answer) ?)?(?P<label>[a-z]|\d{{1,2}}) {_NOTE}")
 _NAMES = {
     "question": r"questions?(?: text| stem)?|stem|prompt",
     "answer": r"answers?|correct|(?:answer )?key"

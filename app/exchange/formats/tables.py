@@ -75,9 +75,7 @@ def write_csv(items: tuple[Item, ...]) -> Writing:
     """One row per item; lists are JSON in their cell."""
     rows = [
         {
-            name: value
-            if isinstance(value, str)
-            else json.dumps(value, ensure_ascii=False)
+            name: value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             for name, value in _row(item).items()
         }
         for item in items
@@ -100,9 +98,7 @@ def read_csv(text: str) -> Reading:
         why = f"its line {reader.line_num} cannot be parted into cells"
         raise Unusable(f"The file is no CSV: {why}.") from None
     if not {"kind", "stem"} <= set(reader.fieldnames or ()):
-        raise Unusable(
-            "The first line must name the columns, among them kind and stem."
-        )
+        raise Unusable("The first line must name the columns, among them kind and stem.")
     twice = [n for n, count in Counter(reader.fieldnames or ()).items() if count > 1]
     if twice:
         raise Unusable(f"The column “{twice[0]}” is there twice: take one out.")
@@ -168,9 +164,7 @@ def _item(row: Any, line: int) -> Item:
         raise ValueError(f"“{row.get('kind')}” is no type of question")
     given = {name: value for name, value in row.items() if value is not None}
     fields: dict[str, Any] = {k: _value(k, v) for k, v in given.items() if k in _FIELDS}
-    unread = [
-        f"the field “{name}” is not read" for name in given if name not in _FIELDS
-    ]
+    unread = [f"the field “{name}” is not read" for name in given if name not in _FIELDS]
     told: dict[str, Any] = {"line": line, "lost": tuple(unread)}
     return Item(**{"name": "", "stem": "", **fields, **told})
 

@@ -60,9 +60,7 @@ def weighted_choices(
     options = tuple(Option(w.text, w.weight > 0, w.feedback) for w in given)
     partial = item.partial or _rule(given, losses)
     if partial == "off" and not item.partial and not told:
-        losses.add(
-            "a part of the right choices was worth a part of the mark; here none"
-        )
+        losses.add("a part of the right choices was worth a part of the mark; here none")
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
 
 
@@ -119,9 +117,7 @@ def weights(item: Item) -> list[float]:
     return [share if o.right else cost for o in item.options]
 
 
-def ordered(
-    item: Item, words: Sequence[str], tags: Iterable[str], losses: Losses
-) -> Item:
+def ordered(item: Item, words: Sequence[str], tags: Iterable[str], losses: Losses) -> Item:
     """An order with our rule of credit for the one that Moodle's words name.
 
     The words say how many steps are asked, which, and how they are graded. What has

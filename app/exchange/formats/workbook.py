@@ -101,9 +101,7 @@ def _rows(sheet: CalamineSheet, shown: Shown) -> Rows:
     last_row, last_column = sheet.end or (0, 0)
     if (last_row + 1) * (last_column + 1) > _MOST_CELLS:
         raise Unusable(f"its table has more than {_MOST_CELLS:,} cells")
-    rows = [
-        [_words(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)
-    ]
+    rows = [[_words(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
     for (row, column), words in shown.items():
         if row < len(rows) and column < len(rows[row]):
             rows[row][column] = words
@@ -129,8 +127,7 @@ def _of_xlsx(archive: zipfile.ZipFile) -> dict[str, Shown]:
         for link in _root(archive, "xl/_rels/workbook.xml.rels")
     }
     since_1904 = any(
-        _given(node, "date1904") in {"1", "true"}
-        for node in _within(book, "workbookPr")
+        _given(node, "date1904") in {"1", "true"} for node in _within(book, "workbookPr")
     )
     codes = _codes(archive)
     found: dict[str, Shown] = {}

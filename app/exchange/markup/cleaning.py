@@ -17,8 +17,7 @@ _MATH = (
     " munderover mtable mtr mtd mstyle mpadded mphantom menclose"
 )
 _NOT_EVEN_WORDS = (
-    "script style object applet noscript template title iframe textarea select"
-    " button svg"
+    "script style object applet noscript template title iframe textarea select button svg"
 )
 _CELLS = {"colspan", "rowspan"}
 
@@ -60,9 +59,7 @@ _STRANGERS = nh3.Cleaner(
     link_rel="noopener noreferrer",
 )
 # What is left of a link whose address is not allowed: it would look like one.
-_DEAD_LINK = re.compile(
-    r'<a rel="noopener noreferrer">((?:(?!</?a\b).)*)</a>', re.DOTALL
-)
+_DEAD_LINK = re.compile(r'<a rel="noopener noreferrer">((?:(?!</?a\b).)*)</a>', re.DOTALL)
 _PORTABLE = nh3.Cleaner(
     tags=set(f"{_TAGS} {_MATH}".split()),
     clean_content_tags=set(_NOT_EVEN_WORDS.split()),

@@ -56,9 +56,7 @@ _BLOCKS = (
         *("legend", "li", "main", "nav", "p", "pre", "section", "summary"),
     }
 )
-_VOID = frozenset(
-    {"area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr"}
-)
+_VOID = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr"})
 _MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "video"})
 _FIELDS = frozenset({"input", "meter", "progress", "select"})
 _UNMARKED = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
@@ -144,9 +142,7 @@ class HtmlReader(HTMLParser):
         elif self.code is not None:
             self.code.append(self._code_of(data))
         elif self.open and self.open[-1][0]:
-            self.line += BREAK.join(
-                escape_words(collapse_spaces(x)) for x in data.split("\n")
-            )
+            self.line += BREAK.join(escape_words(collapse_spaces(x)) for x in data.split("\n"))
         else:
             # A digit right behind a formula would make words of it.
             behind = self.line[-1:] == "$" and self.line[-2:] != "\\$"
@@ -160,9 +156,7 @@ class HtmlReader(HTMLParser):
         words = re.sub(r"[ \t\r\n]+", " ", data)
         return words.lstrip(" ") if self.code and self.code[-1][-1:] == " " else words
 
-    def _is_left_out(
-        self, tag: str, given: dict[str, str | None], *, dark: bool
-    ) -> bool:
+    def _is_left_out(self, tag: str, given: dict[str, str | None], *, dark: bool) -> bool:
         self.veiled = is_hidden(tag, given, self.hiding, dark=dark) or (
             self.hidden > 0 and self.veiled
         )
@@ -182,9 +176,7 @@ class HtmlReader(HTMLParser):
         if tag in _CODE:
             self.code, self.in_code = [], 1
         else:
-            self.line += (
-                f"<{tag}>" if tag in _KEPT else mark_emphasis(tag, opening=True)
-            )
+            self.line += f"<{tag}>" if tag in _KEPT else mark_emphasis(tag, opening=True)
 
     def _close_inline(self, tag: str) -> None:
         if tag in _CODE:
@@ -304,9 +296,7 @@ class HtmlReader(HTMLParser):
                 self._add(fenced(text))
             return
         if tag in _HEADINGS and self.line.strip():
-            self.line = (
-                f"**{self.line.strip()}**" if "*" not in self.line else self.line
-            )
+            self.line = f"**{self.line.strip()}**" if "*" not in self.line else self.line
         self._flush()
         if tag == "li":
             self._place_label()

@@ -51,9 +51,7 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Turne
         )
     reader = HtmlReader(picture or (lambda _address: ""), find_hiding_selectors(html))
     if _DRAWN.search(html):
-        reader.lost.append(
-            "a drawing or a frame is left out: say in words what it shows"
-        )
+        reader.lost.append("a drawing or a frame is left out: say in words what it shows")
     reader.feed(clean_for_reading(html))
     reader.close()
     text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish()))

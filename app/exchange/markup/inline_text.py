@@ -80,11 +80,7 @@ def render_code_spans(code: str) -> str:
 
 def render_code_lines(code: str) -> str:
     """The same for lines that stand below each other."""
-    return (
-        render_code_spans(code.replace("\n", BREAK))
-        .replace(BREAK, "\n")
-        .replace(_HARD, "\xa0")
-    )
+    return render_code_spans(code.replace("\n", BREAK)).replace(BREAK, "\n").replace(_HARD, "\xa0")
 
 
 def _indented(line: str) -> str:

@@ -4,9 +4,7 @@ import dataclasses
 import re
 from collections.abc import Mapping
 
-_STYLE = re.compile(
-    r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+(?:-[a-z]+)*)", re.IGNORECASE
-)
+_STYLE = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+(?:-[a-z]+)*)", re.IGNORECASE)
 _TYPES = {
     "A": "upper-alpha",
     "a": "lower-alpha",

@@ -73,11 +73,7 @@ def _free(lines: Sequence[str]) -> Iterator[Part]:
         if not lines[at]:
             at = end
             continue
-        while (
-            end < len(lines)
-            and is_code[end] == is_code[at]
-            and (lines[end] or is_code[at])
-        ):
+        while end < len(lines) and is_code[end] == is_code[at] and (lines[end] or is_code[at]):
             end += 1
         found = lines[at:end]
         if is_code[at]:
@@ -100,9 +96,7 @@ def _code_in(lines: Sequence[str]) -> list[bool]:
         if at < len(lines) and lines[at]:
             continue
         own = range(begin, at)
-        deep = [
-            n for n in own if spaces[n] - base >= _DEEP and not _FORMULA.match(lines[n])
-        ]
+        deep = [n for n in own if spaces[n] - base >= _DEEP and not _FORMULA.match(lines[n])]
         for n in _of_paragraph(lines, own, deep):
             found[n] = True
         begin = at + 1

@@ -65,9 +65,7 @@ def _with_breaks(text: str) -> str:
     """Words with tags among them, in which Moodle shows a new line as one."""
     joined = re.sub(r">[ \t]*\n\s*<", "><", join_formula_lines(text.strip()))
     parts = _PRE.split(joined)
-    return "".join(
-        part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts)
-    )
+    return "".join(part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts))
 
 
 def read_html(html: str, losses: Losses) -> str:
@@ -84,10 +82,7 @@ def plain_of(markdown: str) -> str | None:
     if "<" in html or "\n" in html or "\\(" in html or "\\[" in html:
         return None
     words = (
-        html.replace("&lt;", "<")
-        .replace("&gt;", ">")
-        .replace("&quot;", '"')
-        .replace("&amp;", "&")
+        html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&")
     )
     return words if from_plain(words) == markdown else None
 

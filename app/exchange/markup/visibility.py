@@ -22,13 +22,9 @@ _HIDES = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-_TINY = re.compile(
-    r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:\D|$)", re.IGNORECASE
-)
+_TINY = re.compile(r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:\D|$)", re.IGNORECASE)
 _CUT = re.compile(r"overflow[^:;]*:\s*(?:hidden|clip)", re.IGNORECASE)
-_COLOR = re.compile(
-    r"(?:^|;)\s*(?:-webkit-text-fill-)?color\s*:\s*([^;!]+)", re.IGNORECASE
-)
+_COLOR = re.compile(r"(?:^|;)\s*(?:-webkit-text-fill-)?color\s*:\s*([^;!]+)", re.IGNORECASE)
 _BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;!]+)", re.IGNORECASE)
 _HEX = re.compile("#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})")
 _NAMED = {
@@ -106,9 +102,7 @@ def find_hiding_selectors(html: str) -> frozenset[str]:
         for selectors, style in _RULE.findall(plain):
             if is_hiding_style(style):
                 named = (s.split()[-1:] for s in selectors.split(","))
-                found |= {
-                    s[0].lower() for s in named if s and _SELECTOR.fullmatch(s[0])
-                }
+                found |= {s[0].lower() for s in named if s and _SELECTOR.fullmatch(s[0])}
     return frozenset(f"{mark}{name}" for one in found for mark, name in _parts(one))
 
 

@@ -121,9 +121,7 @@ def expect_room(db: Session, learner_id: int, arrivals: Iterable[Arrival]) -> No
     mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own = set(db.connection().scalars(mine))
     if len(own | {a.card for a in arrivals if a.own}) > OWN_CARDS.most:
-        raise Unusable(
-            f"You would have more than {OWN_CARDS.most:,} cards of your own."
-        )
+        raise Unusable(f"You would have more than {OWN_CARDS.most:,} cards of your own.")
 
 
 def stored_size(arrivals: Iterable[Arrival]) -> int:
@@ -276,9 +274,7 @@ def _row(arrival: Arrival, learner: CurrentLearnerValue, came: Came) -> dict[str
     }
 
 
-def _fresh(
-    arrivals: Sequence[Arrival], books: _Books, graded: Collection[str]
-) -> list[Arrival]:
+def _fresh(arrivals: Sequence[Arrival], books: _Books, graded: Collection[str]) -> list[Arrival]:
     """Cards that the learner did not have: graded ones of the course, all added."""
     known = books.begun | books.added
     return [
@@ -357,9 +353,7 @@ def _put_aside(db: Session, learner_id: int, fresh: Sequence[Arrival], at: int) 
     mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(names)
     aside = set(db.connection().scalars(select(ASIDE.c.card).where(mine)))
     rows = [
-        {"learner_id": learner_id, "card": card, "at": at}
-        for card in names
-        if card not in aside
+        {"learner_id": learner_id, "card": card, "at": at} for card in names if card not in aside
     ]
     if rows:
         db.connection().execute(insert(ASIDE), rows)

@@ -21,9 +21,7 @@ ASIDE = TABLES["suspension"]
 ADDED = TABLES["added_card"]
 OWN = TABLES["own_card"]
 PICTURE = TABLES["own_picture"]
-OWN_TEXT = tuple(
-    OWN.c[name] for name in ("deck", "front", "back", "guid", "ordinal", "tags")
-)
+OWN_TEXT = tuple(OWN.c[name] for name in ("deck", "front", "back", "guid", "ordinal", "tags"))
 LOGGED = tuple(
     LOG.c[name]
     for name in (
@@ -75,9 +73,7 @@ class Studied:
 class LearnerCards:
     """All cards of a learner but those `away`, of which a few at a time are read."""
 
-    def __init__(
-        self, db: Session, learner_id: int, away: Collection[str] = ()
-    ) -> None:
+    def __init__(self, db: Session, learner_id: int, away: Collection[str] = ()) -> None:
         self._db = db
         self._learner_id = learner_id
         self._away = away
@@ -129,11 +125,7 @@ class LearnerCards:
             },
             frozenset(aside),
             {row.card: Aside(row.seed, row.at) for row in added},
-            {
-                row.card: dt.date.fromisoformat(row.due_day)
-                for row in due
-                if is_added(row.card)
-            },
+            {row.card: dt.date.fromisoformat(row.due_day) for row in due if is_added(row.card)},
             {row[0]: OwnText(*row[1:]) for row in own},
         )
 

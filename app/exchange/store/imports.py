@@ -61,9 +61,7 @@ class Import:
         return self.outcome.left
 
 
-def begin_import(
-    db: Session, learner_id: int, batch: Batch, now: dt.datetime
-) -> int | None:
+def begin_import(db: Session, learner_id: int, batch: Batch, now: dt.datetime) -> int | None:
     """Write down that an import begins; its name, None where another is running."""
     known = read_import(db, learner_id, now)
     if known is not None and known.state == RUNNING:

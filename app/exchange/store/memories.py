@@ -24,9 +24,7 @@ class Place(Protocol):
     def topic(self) -> str: ...
 
 
-def remember(
-    db: Session, learner_id: int, places: Mapping[str, Place], logs: Logs
-) -> None:
+def remember(db: Session, learner_id: int, places: Mapping[str, Place], logs: Logs) -> None:
     """Make the memory rows of these cards again, from their logs and beginnings.
 
     Cards without a log in `logs` get a row if they have none.
@@ -62,9 +60,7 @@ def _memories(
     return rows
 
 
-def logs_of(
-    db: Session, learner_id: int, cards: Iterable[str]
-) -> dict[str, list[Row[Any]]]:
+def logs_of(db: Session, learner_id: int, cards: Iterable[str]) -> dict[str, list[Row[Any]]]:
     """The rows of the log about each of the cards that has some, in order of time."""
     found: dict[str, list[Row[Any]]] = {}
     for names in in_parts(cards):
@@ -83,9 +79,7 @@ def in_time(logs: Logs) -> list[Row[Any]]:
     return [row for log in logs.values() for row in log]
 
 
-def in_slices(
-    weighed: Iterable[tuple[Item, int]], most: int
-) -> Iterator[tuple[Item, ...]]:
+def in_slices(weighed: Iterable[tuple[Item, int]], most: int) -> Iterator[tuple[Item, ...]]:
     """Items in parts whose weights add up to `most`, or of one that is heavier."""
     part: list[Item] = []
     work = 0

@@ -19,9 +19,7 @@ router = APIRouter()
 
 
 @router.get("/{card}/more")
-def show(
-    desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = ""
-) -> HTMLResponse:
+def show(desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = "") -> HTMLResponse:
     """How a card stands, what was done to it, and what can be done."""
     return desk.page(
         "flashcards/about.html",

@@ -39,9 +39,7 @@ def _answer(desk: Desk, card: str, *, wanted: bool, back: str) -> Response:
         return RedirectResponse(back or home, 303)
     if kind == QUESTION:
         comeback = comeback_of(desk.db, desk.learner.id, name, desk.day)
-        return page(
-            desk.request, "flashcards/_comeback.html", comeback=comeback, back=back
-        )
+        return page(desk.request, "flashcards/_comeback.html", comeback=comeback, back=back)
     term = desk.library.glossary.get(name)
     if term is None:
         return Response(status_code=204)

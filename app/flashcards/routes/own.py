@@ -70,9 +70,7 @@ async def add(request: Request, sent: SentCard, token: _Words = "") -> Response:
         await run_writing(request, lambda desk: _keep(desk, sent, token))
     except Conflict as error:
         problem = {"field": "front", "message": f"{error.message} {error.hint}"}
-        return await run_reading(
-            request, lambda desk: _refuse(desk, sent, [problem], token=token)
-        )
+        return await run_reading(request, lambda desk: _refuse(desk, sent, [problem], token=token))
     count_stored(request, sent.size)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
@@ -100,9 +98,7 @@ def edit(desk: Reader, card: str) -> HTMLResponse:
 async def change(request: Request, card: str, sent: SentCard) -> Response:
     """Put other words on a card."""
     if sent.problems:
-        return await run_reading(
-            request, lambda desk: _refuse(desk, sent, sent.problems, card)
-        )
+        return await run_reading(request, lambda desk: _refuse(desk, sent, sent.problems, card))
     await run_writing(request, lambda desk: _change(desk, card, sent))
     count_stored(request, sent.size)
     return RedirectResponse("/flashcards/deck#own", 303)

@@ -46,9 +46,7 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
     already = grade_words(graded or wished.graded)
     return desk.page(
         "flashcards/index.html",
-        table=dataclasses.replace(
-            table, undo=undoable(desk), leech=leech, already=already
-        ),
+        table=dataclasses.replace(table, undo=undoable(desk), leech=leech, already=already),
         wish=wish,
         empty=not desk.library.cards and _is_bare(table),
     )

@@ -76,9 +76,7 @@ def kept(
         own = (row.deck, row.front, row.back) if row.front is not None else None
         sat = row.paper is not None and _asks(row.paper, row.card)
         sat = sat or (row.card in found and found[row.card].sat)
-        found[row.card] = AddedDetails(
-            row.card, row.seed or 0, moment(row.at), own, sat
-        )
+        found[row.card] = AddedDetails(row.card, row.seed or 0, moment(row.at), own, sat)
     return found
 
 

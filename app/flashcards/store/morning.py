@@ -45,14 +45,10 @@ _ROWS = (
 def _rows(db: Session, learner_id: int, library: Library) -> list[Row]:
     """The memory of what can be asked or was put aside; what left is left out."""
     rows = db.connection().execute(_ROWS, {"learner": learner_id})
-    return [
-        Row(*row) for row in rows if is_added(row.card) or row.card in library.cards
-    ]
+    return [Row(*row) for row in rows if is_added(row.card) or row.card in library.cards]
 
 
-def this_morning(
-    db: Session, learner_id: int, library: Library, day: dt.date
-) -> list[Row]:
+def this_morning(db: Session, learner_id: int, library: Library, day: dt.date) -> list[Row]:
     """The memory as it was when the study day began, but for cards begun on it."""
     rows = _rows(db, learner_id, library)
     today = day.isoformat()
@@ -105,9 +101,7 @@ _BEFORE = (
 )
 
 
-def _before(
-    db: Session, learner_id: int, cards: list[str], day: str
-) -> dict[str, Replayed]:
+def _before(db: Session, learner_id: int, cards: list[str], day: str) -> dict[str, Replayed]:
     """How cards stood that were answered on the study day itself, from the log."""
     if not cards:
         return {}

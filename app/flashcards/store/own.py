@@ -38,9 +38,7 @@ def find_own(db: Session, learner_id: int, card: str) -> Kept | None:
     return Kept(Faces(row[0], row[1]), row[2]) if row else None
 
 
-def write_own(
-    db: Session, learner_id: int, card: str, kept: Kept, now: dt.datetime
-) -> None:
+def write_own(db: Session, learner_id: int, card: str, kept: Kept, now: dt.datetime) -> None:
     """Write a card down once; sent again it stays as it is.
 
     Raises Conflict where the learner has as many as one may have.
@@ -72,9 +70,7 @@ def search_own(db: Session, learner_id: int, words: Sequence[str]) -> Iterator[s
     The words are those of `split_query`.
     """
     wanted = (
-        select(
-            col(OwnCard.card), col(OwnCard.front), col(OwnCard.back), col(OwnCard.tags)
-        )
+        select(col(OwnCard.card), col(OwnCard.front), col(OwnCard.back), col(OwnCard.tags))
         .where(col(OwnCard.learner_id) == learner_id)
         .order_by(col(OwnCard.id).desc())
     )

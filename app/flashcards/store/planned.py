@@ -89,9 +89,7 @@ _kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[_Key, Planned]]] = 
 )
 
 
-def planned_of(
-    db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim
-) -> Planned:
+def planned_of(db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim) -> Planned:
     """The plan of a learner's study day, made once in a process."""
     engine = db.get_bind().engine
     kept = _kept.setdefault(engine, LRUCache(_LEARNERS))
@@ -104,9 +102,7 @@ def planned_of(
     return found
 
 
-def find_planned(
-    db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim
-) -> Planned:
+def find_planned(db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim) -> Planned:
     """Plan the study day from the memory as it stood when the day began.
 
     A day that was set by hand is kept: the card comes first on it, and not before.
@@ -117,9 +113,7 @@ def find_planned(
     curve = curve_of()
     begun = list(begun_of(rows, day, curve))
     today = day.toordinal()
-    old = sum(
-        not is_added(row.card) and row.first_day != day.isoformat() for row in held
-    )
+    old = sum(not is_added(row.card) and row.first_day != day.isoformat() for row in held)
     unseen = max(0, len(library.cards) - old)
     times = today, aim.exam.toordinal(), aim.seconds
     asked = PlanInputs(*times, habits=aim.habits, pace=aim.pace)
@@ -144,9 +138,7 @@ def find_planned(
     )
 
 
-def _passed(
-    begun: Sequence[Begun], unseen: int, asked: PlanInputs, today: Iterable[str]
-) -> int:
+def _passed(begun: Sequence[Begun], unseen: int, asked: PlanInputs, today: Iterable[str]) -> int:
     """How many cards that are due the plan never asks before the exam.
 
     Those of `today` it does ask. Where the minutes hold every card, none: each is seen
@@ -277,11 +269,7 @@ def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Sinc
         and not row.suspended
         and row.card not in limits.strays.gone
     ]
-    steps = [
-        row
-        for row in mine
-        if row.state not in ("review", "new") and row.due_day <= today
-    ]
+    steps = [row for row in mine if row.state not in ("review", "new") and row.due_day <= today]
     looks = _left(plan, limits, answered, {r.card for r in rows if r.suspended})
     return _Since(
         answered=answered,
@@ -303,9 +291,7 @@ def _left(
     return [
         slot
         for slot in plan.looks
-        if slot.card not in seen
-        and slot.note not in notes
-        and limits.topic in ("", slot.topic)
+        if slot.card not in seen and slot.note not in notes and limits.topic in ("", slot.topic)
     ]
 
 

@@ -117,9 +117,7 @@ _rank = case(
 # most likely to be forgotten; no power has to be taken in the database. A card added
 # and never graded stands beside those that reach 90% today.
 _DAY = 24 * 60 * 60 * 1000.0
-_fading = func.coalesce(
-    cast(bindparam("now") - MEMORY.c.last_at, Float) / MEMORY.c.stability, _DAY
-)
+_fading = func.coalesce(cast(bindparam("now") - MEMORY.c.last_at, Float) / MEMORY.c.stability, _DAY)
 _due = (
     select(
         *STANDING,
@@ -127,9 +125,7 @@ _due = (
         MEMORY.c.turns,
         _mine.label("mine"),
         _rank.label("rank"),
-        case((_rank == 1, -_fading), else_=cast(MEMORY.c.due_at, Float)).label(
-            "urgency"
-        ),
+        case((_rank == 1, -_fading), else_=cast(MEMORY.c.due_at, Float)).label("urgency"),
     )
     .where(_learner, MEMORY.c.due_day <= bindparam("day"))
     .where(MEMORY.c.suspended.is_(False))
@@ -182,9 +178,7 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
     row = db.connection().execute(statement, values).one()
     day = Day(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
-        return dataclasses.replace(
-            _NOTHING, finished=row.finished, whole=day, graded=row.graded
-        )
+        return dataclasses.replace(_NOTHING, finished=row.finished, whole=day, graded=row.graded)
     return Queue(
         first=_held(row) if row.mine else None,
         kind=_KINDS[row.rank] if row.mine else "",
@@ -225,9 +219,7 @@ def _held(row: Any) -> Held:
 
 
 _SEEN_COUNT = (
-    select(MEMORY.c.topic, func.count())
-    .where(_learner, _of_course)
-    .group_by(MEMORY.c.topic)
+    select(MEMORY.c.topic, func.count()).where(_learner, _of_course).group_by(MEMORY.c.topic)
 )
 _today = MEMORY.c.last_day == bindparam("day")
 _SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
@@ -304,9 +296,7 @@ _NEXT_DUE = _later
 _NEXT_DUE_AMONG_STRAYS = _later.where(_still_there)
 
 
-def next_due(
-    db: Session, learner_id: int, limits: Limits
-) -> tuple[dt.date, int] | None:
+def next_due(db: Session, learner_id: int, limits: Limits) -> tuple[dt.date, int] | None:
     """The next study day on which cards come back, and how many."""
     values: dict[str, Any] = {
         "learner": learner_id,
@@ -320,9 +310,7 @@ def next_due(
     return (dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
-def standings(
-    db: Session, learner_id: int, topic: str
-) -> dict[str, tuple[Standing | None, bool]]:
+def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[Standing | None, bool]]:
     """Every card of a topic that was seen: its standing, and whether put aside."""
     rows = db.connection().execute(
         select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
@@ -344,9 +332,9 @@ def standings_of(
     return {row.card: (standing_of(row), row.suspended) for row in rows}
 
 
-_kept: weakref.WeakKeyDictionary[
-    Engine, collections.OrderedDict[int, tuple[str, Strays]]
-] = weakref.WeakKeyDictionary()
+_kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, tuple[str, Strays]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def strays_of(db: Session, learner_id: int, library: Library) -> Strays:

@@ -50,16 +50,12 @@ class _CodeError(Exception):
 
 
 @router.post("/settings/codes")
-def make_code(
-    request: Request, learner: EnrolledLearner, db: DbSession, now: Now
-) -> HTMLResponse:
+def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: Now) -> HTMLResponse:
     """Shown in the answer and nowhere else: the database keeps a digest."""
     code = new_code()
     store.add_code(db, learner.id, _digest(request, code), now + LIFE)
     address = f"{public(request)}/continue"
-    return page(
-        request, "learners/code.html", learner=learner, code=code, address=address
-    )
+    return page(request, "learners/code.html", learner=learner, code=code, address=address)
 
 
 @router.get("/continue")
@@ -121,9 +117,7 @@ def sign_out(
 
 
 @router.post("/settings/sessions/revocation")
-def sign_others_out(
-    request: Request, learner: CurrentLearner, db: DbSession, now: Now
-) -> Response:
+def sign_others_out(request: Request, learner: CurrentLearner, db: DbSession, now: Now) -> Response:
     """Sign every browser of the learner out but the one that asks."""
     store.revoke_others(db, learner.home, _visitor(request).digest, now)
     store.void_codes(db, learner.home)

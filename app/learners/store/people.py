@@ -226,9 +226,7 @@ def count_change(db: Session, learner_id: int) -> bool:
 
 def hold(db: Session, learner_id: int) -> None:
     """Wait for others who write for this learner; without counting a change."""
-    db.execute(
-        select(col(Learner.id)).where(col(Learner.id) == learner_id).with_for_update()
-    )
+    db.execute(select(col(Learner.id)).where(col(Learner.id) == learner_id).with_for_update())
 
 
 def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> None:
@@ -263,11 +261,7 @@ def adopt(db: Session, course: str) -> tuple[int, int]:
 def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
     """Keep a device code; earlier ones of this learner stop working."""
     void_codes(db, learner_id)
-    db.add(
-        DeviceCode(
-            learner_id=learner_id, digest=digest, expires_at=milliseconds(expires)
-        )
-    )
+    db.add(DeviceCode(learner_id=learner_id, digest=digest, expires_at=milliseconds(expires)))
 
 
 def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
@@ -318,9 +312,7 @@ def describe_records(db: Session, learner_id: int) -> Records:
         ).where(col(StudyDay.learner_id).in_(rows))
     ).one()
     notes = db.scalar(
-        select(func.count()).where(
-            col(Note.learner_id).in_(rows), col(Note.words) != ""
-        )
+        select(func.count()).where(col(Note.learner_id).in_(rows), col(Note.words) != "")
     )
     return Records(
         person=person,
@@ -336,6 +328,4 @@ def describe_records(db: Session, learner_id: int) -> Records:
 
 def void_codes(db: Session, learner_id: int) -> None:
     """Let no code of this learner work any more."""
-    db.execute(
-        delete(DeviceCode).where(col(DeviceCode.learner_id).in_(rows_of(learner_id)))
-    )
+    db.execute(delete(DeviceCode).where(col(DeviceCode.learner_id).in_(rows_of(learner_id))))

@@ -67,9 +67,7 @@ def rows_of(learner_id: int) -> Any:
 def see(db: Session, arrival: Arrival) -> None:
     """Note that a session is in use."""
     now = milliseconds(arrival.at)
-    db.connection().execute(
-        _SEEN, {"wanted": arrival.digest, "now": now, "named": arrival.device}
-    )
+    db.connection().execute(_SEEN, {"wanted": arrival.digest, "now": now, "named": arrival.device})
 
 
 def browsers(db: Session, learner_id: int, digest: str) -> list[Browser]:

@@ -32,9 +32,7 @@ def in_past_exams(db: Session, learner_id: int, now: dt.datetime) -> frozenset[s
     return _asked(db, _SAT, learner_id, now)
 
 
-def _asked(
-    db: Session, papers: Select[Any], learner_id: int, now: dt.datetime
-) -> frozenset[str]:
+def _asked(db: Session, papers: Select[Any], learner_id: int, now: dt.datetime) -> frozenset[str]:
     if not learner_id:
         return frozenset()
     values = {"of_learner": learner_id, "now": milliseconds(now)}

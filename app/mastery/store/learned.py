@@ -78,9 +78,9 @@ _SUMS_OF_GRADED = _SUMS.where(_MEMORY.c.topic.in_(_graded))
 State = tuple[Any, ...]
 Sums = Mapping[str, Any]
 _lock = threading.Lock()
-_kept: weakref.WeakKeyDictionary[
-    Engine, collections.OrderedDict[int, tuple[State, Sums]]
-] = weakref.WeakKeyDictionary()
+_kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, tuple[State, Sums]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -95,9 +95,7 @@ def learned(db: Session, learner_id: int, now: int) -> Learned:
     sums = _sums(db, learner_id, now)
     return Learned(
         {
-            topic: TopicCards(
-                begun, known, float(begun * now - at) / _DAY, float(losses or 0)
-            )
+            topic: TopicCards(begun, known, float(begun * now - at) / _DAY, float(losses or 0))
             for topic, begun, known, at, losses in sums.values()
             if begun
         }
@@ -129,16 +127,12 @@ def _by_topic(rows: Iterable[Any]) -> Sums:
     return {row[0]: row for row in rows}
 
 
-def _graded_since(
-    db: Session, learner_id: int, known: State, state: State
-) -> list[str] | None:
+def _graded_since(db: Session, learner_id: int, known: State, state: State) -> list[str] | None:
     """The cards of a few reviews that alone lie between two states; None otherwise."""
     newest, token, aside, grades, day = known
     if (aside, day) != (state[2], state[4]):
         return None
-    rows = (
-        db.connection().execute(_SINCE, {"learner": learner_id, "since": newest}).all()
-    )
+    rows = db.connection().execute(_SINCE, {"learner": learner_id, "since": newest}).all()
     if not rows or (rows[0].id, rows[0].token) != (newest, token):
         return None
     more = rows[1:]

@@ -26,9 +26,7 @@ _STATE = select(
 _PAGES = (
     select(
         _READING.c.topic,
-        func.aggregate_strings(
-            _READING.c.section + "@" + cast(_READING.c.at, String), " "
-        ),
+        func.aggregate_strings(_READING.c.section + "@" + cast(_READING.c.at, String), " "),
         func.max(_READING.c.at).label("at"),
         func.count(),
         func.sum(_READING.c.at),
@@ -51,9 +49,9 @@ class PageRow:
 Pages = Sequence[PageRow]
 State = tuple[Any, ...]
 _lock = threading.Lock()
-_kept: weakref.WeakKeyDictionary[
-    Engine, collections.OrderedDict[int, tuple[State, Pages]]
-] = weakref.WeakKeyDictionary()
+_kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, tuple[State, Pages]]] = (
+    weakref.WeakKeyDictionary()
+)
 
 
 def pages(db: Session, learner_id: int) -> Pages:

@@ -81,8 +81,7 @@ class Certainty:
 def certainty(counts: Mapping[tuple[int, bool], int]) -> Certainty:
     """The diagram; `counts` are answers by level (1 to 3) and by being right."""
     levels = tuple(
-        _level(n, counts.get((n, True), 0), counts.get((n, False), 0))
-        for n in (1, 2, 3)
+        _level(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
     )
     told = [level for level in levels if level.told]
     return Certainty(
@@ -150,7 +149,6 @@ def _sentences(levels: Sequence[Certain]) -> tuple[str, ...]:
     ]
     if guess.told and guess.look == "above":
         said.append(
-            f"Your guesses were right {guess.words} of the time: you know more "
-            "than you think."
+            f"Your guesses were right {guess.words} of the time: you know more than you think."
         )
     return tuple(said)

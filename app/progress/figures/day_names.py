@@ -21,7 +21,5 @@ def day_names(days: Sequence[dt.date]) -> tuple[Name, ...]:
     mondays = [n for n, day in enumerate(days) if day.weekday() == 0]
     every = math.ceil(_NAME / (7 * slot))
     free = [n for n in mondays if _NAME < n * slot < WIDTH - 1.6 * _NAME]
-    middle = (
-        Name(slot * (n + 0.5), short_date_of(days[n]), "m") for n in free[::every]
-    )
+    middle = (Name(slot * (n + 0.5), short_date_of(days[n]), "m") for n in free[::every])
     return (first, *middle, Name(WIDTH, short_date_of(days[-1]), "e"))

@@ -49,9 +49,7 @@ def last_day(today: dt.date, exam: dt.date | None) -> dt.date:
     return today + dt.timedelta(days=DAYS - 1)
 
 
-def upcoming(
-    due: Mapping[str, int], today: dt.date, exam: dt.date | None = None
-) -> DueDays:
+def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None) -> DueDays:
     """The forecast; `due` counts cards by ISO date, those before today included.
 
     Each card counts once, on the day it comes back next. What is reviewed until then

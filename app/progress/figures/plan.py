@@ -98,9 +98,7 @@ def course_of(outlook: Outlook, pace: str) -> str:
         said.append(f"{when}, {beside}{again}.")
     left = outlook.cards - outlook.begun
     if left > 0:
-        said.append(
-            f"{count_of(left, 'card')} will not be started: there is no time for them."
-        )
+        said.append(f"{count_of(left, 'card')} will not be started: there is no time for them.")
     if outlook.passed:
         of = f"{outlook.passed:,} of the {count_of(outlook.before, 'started card')}"
         why = "new ones gain more in the same minutes" if fresh else "there is no time"

@@ -35,9 +35,7 @@ def calendar(
     if learner and learner.course != request.state.course and learner.course:
         return RedirectResponse(f"../../{learner.course}/calendar/{key}.ics", 307)
     if feed is None or learner is None or learner.course != request.state.course:
-        raise NotFound(
-            "There is no calendar at this address. It may have been renewed."
-        )
+        raise NotFound("There is no calendar at this address. It may have been renewed.")
     desk = Desk(request, library, learner, db, now)
     # Programs ask again and again, and the plan changes only when one of these does.
     known = f"{key} {feed.changes} {desk.day} {library.version}"
@@ -45,14 +43,10 @@ def calendar(
     if tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers={"etag": tag})
     text = _kept(tag, lambda: _text(desk))
-    return Response(
-        text, media_type="text/calendar; charset=utf-8", headers={"etag": tag}
-    )
+    return Response(text, media_type="text/calendar; charset=utf-8", headers={"etag": tag})
 
 
-@cached(
-    LRUCache(_BYTES, getsizeof=len), key=lambda tag, _make: tag, lock=threading.Lock()
-)
+@cached(LRUCache(_BYTES, getsizeof=len), key=lambda tag, _make: tag, lock=threading.Lock())
 def _kept(_tag: str, make: Callable[[], str]) -> str:
     """The calendar of this tag, made where it is not in memory."""
     return make()

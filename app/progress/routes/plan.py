@@ -52,9 +52,7 @@ def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResp
         cards=held.cards,
         study=made.study,
         card_words=card_words,
-        missed=None
-        if learner.is_off(day - _DAY)
-        else _missed_yesterday(snapshot, days),
+        missed=None if learner.is_off(day - _DAY) else _missed_yesterday(snapshot, days),
         feed=f"{public(request)}/calendar/{key}.ics" if key else "",
         **_shown(made.cards, seconds),
     )

@@ -25,9 +25,7 @@ router = APIRouter()
 
 
 @router.get("/progress", dependencies=[Depends(keep_shown)])
-def progress(
-    request: Request, snapshot: CurrentSnapshot, db: DbSession
-) -> HTMLResponse:
+def progress(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
     keep(request, snapshot.until, strangers=True)
     return page(
         request,
@@ -72,11 +70,7 @@ def _due(snapshot: Snapshot, left: Left, db: Session) -> dict[str, int]:
         return {}
     week, last = snapshot.day + WEEK, figures.last_day(snapshot.day, learner.exam_day)
     planned = left.over or left.final
-    due = {
-        day: row.cards
-        for day, row in snapshot.coming.items()
-        if day > today or not planned
-    }
+    due = {day: row.cards for day, row in snapshot.coming.items() if day > today or not planned}
     overdue = sum(cards for day, cards in due.items() if day < today)
     due[today] = max(0, left.returning - overdue)
     if last > week:

@@ -88,9 +88,7 @@ def _first(request: Request, snapshot: Snapshot, shown: dict[str, Any]) -> HTMLR
     """The page of a first visit."""
     minutes, exam = snapshot.learner.minutes_a_day, main_exam(snapshot.library)
     welcome = welcome_of(snapshot.library, exam, minutes, snapshot.learner.key)
-    return page(
-        request, "progress/first.html", welcome=welcome, token=new_token(), **shown
-    )
+    return page(request, "progress/first.html", welcome=welcome, token=new_token(), **shown)
 
 
 def _sat(snapshot: Snapshot, db: Session) -> dt.date | None:

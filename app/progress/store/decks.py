@@ -44,10 +44,7 @@ def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> 
     return Held(
         begun=(
             *(_begun(row) for row in live if row.last_day and row.stability),
-            *(
-                never_graded(row.card, row.note, _ordinal(row.due_day), now, curve)
-                for row in added
-            ),
+            *(never_graded(row.card, row.note, _ordinal(row.due_day), now, curve) for row in added),
         ),
         added=len(added),
         unseen=len(library.cards) - sum(not is_added(row.card) for row in rows),

@@ -28,9 +28,7 @@ class Feed:
 def find_feed(db: Session, key: str) -> Feed | None:
     """The calendar at the address that holds this key; None where there is none."""
     writer = aliased(Learner)
-    changes = select(func.sum(col(writer.changes))).where(
-        col(writer.person) == col(Learner.person)
-    )
+    changes = select(func.sum(col(writer.changes))).where(col(writer.person) == col(Learner.person))
     wanted = (
         select(col(Learner.id), changes.scalar_subquery())
         .join_from(CalendarFeed, Learner, col(Learner.id) == CalendarFeed.learner_id)

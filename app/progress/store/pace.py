@@ -36,13 +36,10 @@ _spent = (
     .subquery()
 )
 # One question: the sums beside each section that was read, or alone.
-_SPENT = select(
-    _spent, _READING.c.topic, _READING.c.section, _READING.c.at
-).select_from(
+_SPENT = select(_spent, _READING.c.topic, _READING.c.section, _READING.c.at).select_from(
     _spent.outerjoin(
         _READING,
-        (_READING.c.learner_id == bindparam("learner"))
-        & (_READING.c.at < bindparam("begun")),
+        (_READING.c.learner_id == bindparam("learner")) & (_READING.c.at < bindparam("begun")),
     )
 )
 
@@ -50,9 +47,7 @@ _SPENT = select(
 _KEPT: OnceADay[Pace] = OnceADay()
 
 
-def pace(
-    db: Session, learner: CurrentLearnerValue, library: Library, day: dt.date
-) -> Pace:
+def pace(db: Session, learner: CurrentLearnerValue, library: Library, day: dt.date) -> Pace:
     """How long this learner takes, as the study day `day` began.
 
     What is usual for one who has no row yet.
@@ -62,9 +57,7 @@ def pace(
     return _KEPT.of(db, learner.id, day, lambda: _asked(db, learner, library, day))
 
 
-def _asked(
-    db: Session, learner: CurrentLearnerValue, library: Library, day: dt.date
-) -> Pace:
+def _asked(db: Session, learner: CurrentLearnerValue, library: Library, day: dt.date) -> Pace:
     values = {
         "learner": learner.id,
         "day": day.isoformat(),

@@ -57,19 +57,14 @@ def keep_first(
 
 
 _PREDICTIONS = select(
-    *(
-        _PREDICTION.c[name]
-        for name in ("exam", "day", "at", "questions", "expected", "low", "high")
-    )
+    *(_PREDICTION.c[name] for name in ("exam", "day", "at", "questions", "expected", "low", "high"))
 ).where(_PREDICTION.c.learner_id == bindparam("learner"))
 
 
 def told(db: Session, learner_id: int) -> tuple[Predicted, ...]:
     """Everything that a learner was told."""
     rows = db.connection().execute(_PREDICTIONS, {"learner": learner_id})
-    return tuple(
-        Predicted(exam, dt.date.fromisoformat(day), *rest) for exam, day, *rest in rows
-    )
+    return tuple(Predicted(exam, dt.date.fromisoformat(day), *rest) for exam, day, *rest in rows)
 
 
 _RESULTS = (
@@ -83,9 +78,7 @@ _RESULTS = (
     )
     .join(ATTEMPT, ATTEMPT.c.sitting_id == _SITTING.c.id, isouter=True)
     .join(REGRADE, NEWEST, isouter=True)
-    .where(
-        _SITTING.c.learner_id == bindparam("learner"), _SITTING.c.closed_at.is_not(None)
-    )
+    .where(_SITTING.c.learner_id == bindparam("learner"), _SITTING.c.closed_at.is_not(None))
     .group_by(_SITTING.c.id)
     .order_by(_SITTING.c.started_at.desc())
     .limit(bindparam("most"))

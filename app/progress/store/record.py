@@ -41,9 +41,7 @@ _answered_notes = select(_sibling.c.note).where(
     _sibling.c.learner_id == bindparam("learner"),
     _sibling.c.last_day == bindparam("day"),
 )
-_waits = _MEMORY.c.state.in_(("learning", "relearning")) & (
-    _MEMORY.c.due_at > bindparam("now")
-)
+_waits = _MEMORY.c.state.in_(("learning", "relearning")) & (_MEMORY.c.due_at > bindparam("now"))
 _COMING = (
     select(
         _MEMORY.c.due_day,
@@ -61,9 +59,7 @@ _COMING = (
     )
     .group_by(_MEMORY.c.due_day)
 )
-_COMING_OF_COURSE = _COMING.where(
-    _MEMORY.c.card.not_in(bindparam("gone", expanding=True))
-)
+_COMING_OF_COURSE = _COMING.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
 
 
 def coming(
@@ -102,9 +98,7 @@ _LATER = (
     )
     .group_by(_MEMORY.c.due_day)
 )
-_LATER_OF_COURSE = _LATER.where(
-    _MEMORY.c.card.not_in(bindparam("gone", expanding=True))
-)
+_LATER_OF_COURSE = _LATER.where(_MEMORY.c.card.not_in(bindparam("gone", expanding=True)))
 
 
 def coming_later(

@@ -72,9 +72,7 @@ class Cloze:
     blanks: tuple[Blank, ...]
 
 
-_OTHERWISE = re.compile(
-    r"\{\{([^{}\n]{1,40})\}\}|\[([^\[\]\n]{1,40})\](?!\()|_{3,}|\.{4,}"
-)
+_OTHERWISE = re.compile(r"\{\{([^{}\n]{1,40})\}\}|\[([^\[\]\n]{1,40})\](?!\()|_{3,}|\.{4,}")
 _LINE = re.compile(r"_{3,}|\.{5,}")
 _TIGHT = re.compile(r"(?<=\w)~(?=\w)")
 
@@ -127,9 +125,7 @@ class ClozeKind(Kind[Cloze]):
                 hint = "Put it into a sentence."
                 written.sheet.report("E55", first_line(token), 1, message, hint)
 
-    def check_words(
-        self, answer: Cloze, stem: Text, line: int, sheet: Manuscript
-    ) -> None:
+    def check_words(self, answer: Cloze, stem: Text, line: int, sheet: Manuscript) -> None:
         """W56: no answer stands elsewhere in the text."""
         del stem
         text = f" {normal(' '.join(p.plain for p in answer.pieces))} "
@@ -155,17 +151,14 @@ class ClozeKind(Kind[Cloze]):
         if any(len(words) > LONGEST for words in typed.values()):
             return Unreadable(f"An answer is longer than {LONGEST} characters.")
         marks = tuple(
-            _gap(number, blank, typed[blank.key])
-            for number, blank in enumerate(answer.blanks, 1)
+            _gap(number, blank, typed[blank.key]) for number, blank in enumerate(answer.blanks, 1)
         )
         good, all_ = sum(mark.good for mark in marks), len(marks)
         return Verdict(
             score=float(good == all_) if partial == "off" else share(good, all_),
             parsed={"blanks": typed},
             marks=marks,
-            said=", ".join(
-                f"“{words}”" if words else "nothing" for words in typed.values()
-            ),
+            said=", ".join(f"“{words}”" if words else "nothing" for words in typed.values()),
             wanted=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
         )
 

@@ -88,8 +88,7 @@ class MatchKind(Kind[Match]):
             if is_full(pairs, "pairs", first_line(table[0]), written.sheet):
                 break
             left, right, reason = (
-                write(row[i], written.scope) if i < len(row) else NO_TEXT
-                for i in range(3)
+                write(row[i], written.scope) if i < len(row) else NO_TEXT for i in range(3)
             )
             name = fresh(item, f"left {normal(left.plain)}", taken)
             answer = key(item, f"right {normal(right.plain)}")
@@ -118,9 +117,7 @@ class MatchKind(Kind[Match]):
         _check_filled(answer, at, sheet)
         _check_lefts(answer, at, written)
         _check_rights(answer, at, written)
-        tables = [
-            t for t in written.draft.body if t.type == "table_open" and not t.level
-        ]
+        tables = [t for t in written.draft.body if t.type == "table_open" and not t.level]
         if len(tables) > 1:
             message = "A second table stands behind the first, and is no part of it."
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
@@ -137,9 +134,7 @@ class MatchKind(Kind[Match]):
         rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
         mixer.shuffle(lefts)
         mixer.shuffle(rights)
-        return dataclasses.replace(
-            answer, shown_left=tuple(lefts), shown_right=tuple(rights)
-        )
+        return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
 
     def shown(self, answer: Match, typed: Typed) -> Sides:
         """Both sides in the order displayed."""
@@ -246,9 +241,7 @@ def _report_no_table(written: Written) -> None:
     for line in range(first + 1, first + written.draft.text.count("\n") + 1):
         if sheet.lines[line - 1].lstrip().startswith("|"):
             message = "These lines are read as text, not as a table."
-            hint = (
-                "Write a line such as |---|---| below the first one, of as many cells."
-            )
+            hint = "Write a line such as |---|---| below the first one, of as many cells."
             sheet.report("E52", line, 1, message, hint)
             return
     sheet.report("E52", written.line, 1, message, hint)

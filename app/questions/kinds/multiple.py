@@ -38,11 +38,7 @@ class Multiple(Choosing):
         super().check(answer, written, exam=exam)
         sheet = written.sheet
         unread = any(p.code == "E24" for p in sheet.problems[sheet.mark :])
-        if (
-            len(answer.options) > 1
-            and all(o.right for o in answer.options)
-            and not unread
-        ):
+        if len(answer.options) > 1 and all(o.right for o in answer.options) and not unread:
             line = written.parts.options[0].line
             hint = "Add an option that is wrong and likely, or take a tick away."
             message = "Every option is marked right."
@@ -67,9 +63,7 @@ class Multiple(Choosing):
         return _boxes(right, len(answer.options) - right, partial)
 
 
-def credit(
-    key: Collection[str], chosen: Collection[str], all_: int, rule: str
-) -> float:
+def credit(key: Collection[str], chosen: Collection[str], all_: int, rule: str) -> float:
     """The score 0..1 for choosing `chosen` where `key` is right, of `all_` options.
 
     - `off` (and nothing): all or nothing

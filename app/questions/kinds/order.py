@@ -246,9 +246,7 @@ def _check_lists(answer: Order, written: Written) -> None:
             hint = "Put it into the numbered list, or take the tick away."
             sheet.report("E21", *option.place(sheet), message, hint)
     items = [t for t in written.parts.block if t.type == "list_item_open"]
-    for item, step in zip(
-        [t for t in items if t.level == 1], answer.steps, strict=False
-    ):
+    for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
         if not step.text.html:
             message, hint = "This step is empty.", "Write it, or delete its number."
             sheet.report("E50", first_line(item), 1, message, hint)
@@ -308,9 +306,7 @@ def _places(answer: Order, raw: Raw) -> dict[str, int] | Unreadable:
         taken = [k for k, place in places.items() if place == int(typed)]
         if taken:
             both = f"“{pieces[taken[0]].text.plain}” and “{item.text.plain}”"
-            return Unreadable(
-                f"{both} both stand at place {typed}.", "Move one of them."
-            )
+            return Unreadable(f"{both} both stand at place {typed}.", "Move one of them.")
         places[key] = int(typed)
     if not places:
         return Unreadable("No step has a place.", "Give each step its place.")
@@ -324,10 +320,7 @@ def _marks(answer: Order, given: list[str]) -> tuple[Mark, ...]:
         _step(s.key, s.text, s.feedback, str(n), place.get(s.key))
         for n, s in enumerate(answer.steps, 1)
     ]
-    foreign = [
-        _step(d.key, d.text, d.feedback, "", place.get(d.key))
-        for d in answer.distractors
-    ]
+    foreign = [_step(d.key, d.text, d.feedback, "", place.get(d.key)) for d in answer.distractors]
     return (*steps, *foreign)
 
 

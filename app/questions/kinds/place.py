@@ -116,9 +116,7 @@ class PlaceKind(Kind[Places]):
         options, sheet = written.parts.options, written.sheet
         first = options[0].line if options else written.draft.line
         check_any_right(options, first, sheet)
-        check_count(
-            len(options), self.least, first, sheet, exam=written.drawn_from(exam)
-        )
+        check_count(len(options), self.least, first, sheet, exam=written.drawn_from(exam))
         check_feedback(options, sheet)
         ticked = [o for o in options if o.ticked]
         if len(ticked) > 1:
@@ -126,9 +124,7 @@ class PlaceKind(Kind[Places]):
             sheet.report("E21", ticked[1].line, 1, message, "Take one tick away.")
         if len(options) > _MOST:
             message = f"The question has {len(options)} regions."
-            sheet.report(
-                "E88", options[_MOST].line, 1, message, f"Use at most {_MOST}."
-            )
+            sheet.report("E88", options[_MOST].line, 1, message, f"Use at most {_MOST}.")
         _check_regions(answer, written)
 
     def options(self, answer: Places) -> tuple[Counted, ...]:

@@ -81,16 +81,13 @@ class ShortKind(Kind[Short]):
 
     def options(self, answer: Short) -> tuple[Counted, ...]:
         """Every word."""
-        return tuple(
-            Counted(o.key, o.answer, o.right, o.credit) for o in answer.options
-        )
+        return tuple(Counted(o.key, o.answer, o.right, o.credit) for o in answer.options)
 
     def filled(self, answer: Short, values: Mapping[str, Value]) -> Short:
         """The words too are templates."""
         made = super().filled(answer, values)
         options = tuple(
-            dataclasses.replace(o, answer=templates.fill(o.answer, values))
-            for o in made.options
+            dataclasses.replace(o, answer=templates.fill(o.answer, values)) for o in made.options
         )
         return dataclasses.replace(made, options=options)
 

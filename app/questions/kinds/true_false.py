@@ -27,9 +27,7 @@ class TrueFalse(Choosing):
         if not any(o.feedback for o in options):
             check_feedback(options, sheet)
 
-    def check_number(
-        self, answer: Choices, stem: str, line: int, sheet: Manuscript
-    ) -> None:
+    def check_number(self, answer: Choices, stem: str, line: int, sheet: Manuscript) -> None:
         """A sentence asks for no number of options."""
 
     def right_words(self, answer: Choices) -> list[str]:

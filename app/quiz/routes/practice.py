@@ -73,9 +73,7 @@ def index(desk: Reader) -> HTMLResponse:
         domains=_by_objective(desk, past, domains),
         weakest=order[0] if order and past else None,
         run=_unfinished(newest),
-        flagged=len(
-            store.flagged(desk.db, desk.learner.id) & desk.library.questions.keys()
-        ),
+        flagged=len(store.flagged(desk.db, desk.learner.id) & desk.library.questions.keys()),
         token=new_token(),
     )
 

@@ -148,9 +148,7 @@ def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
     )
     where = sent.back or f"/quiz/{question.topic}/{question.id}"
     sign = "&" if "?" in where else "?"
-    return reply(
-        desk.request, "quiz/_reported.html", otherwise=f"{where}{sign}reported=1"
-    )
+    return reply(desk.request, "quiz/_reported.html", otherwise=f"{where}{sign}reported=1")
 
 
 def _without_answer(sent: Sent) -> Sent:

@@ -130,9 +130,7 @@ def _placed(desk: Desk, run: Run) -> list[Placed]:
 
 
 @router.get("/runs/{run}/{place}")
-def show(
-    desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor
-) -> HTMLResponse:
+def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTMLResponse:
     """A question of a run: open, or with the verdict of its answer."""
     found = _find(desk, run)
     if not 1 <= place <= len(found.items):
@@ -147,9 +145,7 @@ def show(
     if answered is None:
         asked = put(desk, question, sent)
         return question_page(desk, dataclasses.replace(asked, place=place), frame)
-    outcome = judged(
-        desk, store.find(desk.db, desk.learner.id, answered[0]), frame, sent
-    )
+    outcome = judged(desk, store.find(desk.db, desk.learner.id, answered[0]), frame, sent)
     near = once_more(desk, outcome, sent)
     shown = dataclasses.replace(near, place=place) if near else outcome
     return question_page(desk, shown, frame, reported=sent.form.reported)
@@ -187,7 +183,5 @@ def _missed_of(desk: Desk, wish: Wish) -> tuple[str, ...]:
     run = _find(desk, int(wish.scope))
     hidden = away(desk)
     return tuple(
-        item
-        for item in run.items
-        if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1
+        item for item in run.items if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1
     )

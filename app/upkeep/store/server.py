@@ -57,9 +57,7 @@ def one_moment(engine: Engine) -> Iterator[tuple[Connection, str]]:
         yield connection, str(name)
 
 
-def dump(
-    engine: Engine, target: Path, moment: str, breath: Callable[[], object]
-) -> None:
+def dump(engine: Engine, target: Path, moment: str, breath: Callable[[], object]) -> None:
     """Write the database, as it was at `moment`, in PostgreSQL's custom format."""
     words = [DUMP, "--format=custom", *_OPTIONS, f"--snapshot={moment}"]
     _run(engine, [*words, f"--file={target}"], breath)
@@ -135,9 +133,7 @@ def newest_moment(connection: Connection) -> int | None:
     return max((moment for moment in found if moment is not None), default=None)
 
 
-def _run(
-    engine: Engine, words: list[str], breath: Callable[[], object] = lambda: None
-) -> None:
+def _run(engine: Engine, words: list[str], breath: Callable[[], object] = lambda: None) -> None:
     """Run one of PostgreSQL's programs; what it says is passed on where it fails."""
     with subprocess.Popen(  # noqa: S603 - programs of PostgreSQL, arguments of ours
         words,

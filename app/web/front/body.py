@@ -73,9 +73,7 @@ class Intake:
                 yield _replayed(kept, receive)
 
     @contextlib.asynccontextmanager
-    async def _place(
-        self, client: str, room: int, *, is_large: bool
-    ) -> AsyncIterator[None]:
+    async def _place(self, client: str, room: int, *, is_large: bool) -> AsyncIterator[None]:
         if not is_large:
             yield
             return
@@ -90,9 +88,7 @@ class Intake:
                 raise HTTPException(503, words, told) from None
             yield
 
-    async def _pour(
-        self, receive: Receive, kept: IO[bytes], room: int, *, is_large: bool
-    ) -> None:
+    async def _pour(self, receive: Receive, kept: IO[bytes], room: int, *, is_large: bool) -> None:
         """Write a body down; raises HTTPException 408 where it takes too long."""
         seconds_for = self._patience.seconds_for
         try:

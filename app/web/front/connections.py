@@ -105,9 +105,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._head >= 0:
-            self._timer = self._timer or self._soon(
-                self._limits.head_seconds, self._too_slow
-            )
+            self._timer = self._timer or self._soon(self._limits.head_seconds, self._too_slow)
         for begin in range(0, len(data), _PIECE):
             piece = data[begin : begin + _PIECE]
             if self._head >= 0:
@@ -133,9 +131,7 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         self._head = -1
         self._timer = _stopped(self._timer)
-        size = len(self.url) + sum(
-            len(name) + len(value) for name, value in self.headers
-        )
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > self._limits.head_bytes:
             self._refuse_head()
         elif any(name == b"transfer-encoding" for name, _ in self.headers):

@@ -60,9 +60,7 @@ class CookieNames:
 
         await self._app({**scope, "headers": incoming}, receive, send_renamed)
 
-    def _rename_incoming(
-        self, headers: Headers, *, of_host: bool
-    ) -> tuple[Headers, set[bytes]]:
+    def _rename_incoming(self, headers: Headers, *, of_host: bool) -> tuple[Headers, set[bytes]]:
         """The headers as the rooms read them, and the names of obsolete cookies."""
         line = b";".join(value for name, value in headers if name == b"cookie")
         if not line:

@@ -41,9 +41,7 @@ class FairSlots:
         return self._held[client] < self._of_one_client
 
     @contextlib.asynccontextmanager
-    async def occupy(
-        self, client: str, *, seconds: float | None = None
-    ) -> AsyncIterator[None]:
+    async def occupy(self, client: str, *, seconds: float | None = None) -> AsyncIterator[None]:
         """Wait for a slot, and hold it inside of the block.
 
         Raises TimeoutError when none was free for `seconds`.
@@ -72,9 +70,7 @@ class FairSlots:
         if now - self._halved_at > _HALF_LIFE:
             self._halved_at = now
             self._used = {
-                name: seconds / 2
-                for name, seconds in self._used.items()
-                if seconds > _FORGOTTEN
+                name: seconds / 2 for name, seconds in self._used.items() if seconds > _FORGOTTEN
             }
         self._used[client] = self._used.get(client, 0.0) + now - begun
 
@@ -90,9 +86,7 @@ class FairSlots:
             free = [w for w in self._waiting if held[w.client] < self._of_one_client]
             if not free:
                 return
-            first = min(
-                free, key=lambda w: (held[w.client], self._used.get(w.client, 0.0))
-            )
+            first = min(free, key=lambda w: (held[w.client], self._used.get(w.client, 0.0)))
             self._waiting.remove(first)
             held[first.client] += 1
             if not first.admitted.done():

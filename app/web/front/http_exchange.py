@@ -156,8 +156,7 @@ class Exchange:
         # life, for browsers forget cookies after 400 days.
         line = self.visitor.renewal if self.method == "POST" else self.visitor.cookie
         chosen = any(
-            name == b"set-cookie" and value.startswith(_OURS)
-            for name, value in self._recorded
+            name == b"set-cookie" and value.startswith(_OURS) for name, value in self._recorded
         )
         words = [(b"set-cookie", line)] if line and not chosen else []
         words += self._chosen
@@ -187,9 +186,7 @@ class Exchange:
             words = headers_below(self.root, self._site, words)
         if self._secure:
             words = [_only_over_tls(name, value) for name, value in words]
-        await self._send(
-            {"type": "http.response.start", "status": status, "headers": words}
-        )
+        await self._send({"type": "http.response.start", "status": status, "headers": words})
 
 
 def _only_over_tls(name: bytes, value: bytes) -> tuple[bytes, bytes]:

@@ -108,9 +108,7 @@ class Front:
             *await self._door.static.answer(exchange.path, query, accepted, known)
         )
 
-    async def _page(
-        self, scope: Scope, receive: Receive, exchange: Exchange, name: str
-    ) -> None:
+    async def _page(self, scope: Scope, receive: Receive, exchange: Exchange, name: str) -> None:
         door = self._door
         refusal = door.admission.refusal(exchange)
         cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
@@ -145,9 +143,7 @@ class Front:
     def _count(self, exchange: Exchange, route: str) -> None:
         if self._door.metrics is not None:
             seconds = time.perf_counter() - exchange.begun
-            self._door.metrics.answered(
-                exchange.method, route, exchange.status, seconds
-            )
+            self._door.metrics.answered(exchange.method, route, exchange.status, seconds)
 
     def _importing(self, exchange: Exchange) -> AbstractContextManager[None]:
         metrics = self._door.metrics
@@ -195,9 +191,7 @@ class Front:
         door.rates.admit(work, exchange.client, browser)
         if exchange.writes:
             door.rates.admit("writes", exchange.client, browser)
-        body = door.intake.whole(
-            receive, exchange.headers, door.room(exchange), exchange.client
-        )
+        body = door.intake.whole(receive, exchange.headers, door.room(exchange), exchange.client)
         slots = SLOW.get(work) or ("forms" if exchange.writes else "pages")
         async with body as received, contextlib.AsyncExitStack() as slot:
             occupied = door.slots[slots].occupy(exchange.client, seconds=_LONGEST_WAIT)
@@ -223,9 +217,7 @@ class Front:
             "status": exchange.status,
             "milliseconds": round(seconds * 1000),
         }
-        _log.warning(
-            "request %s: %s %s answered %d after %d ms", *known.values(), extra=known
-        )
+        _log.warning("request %s: %s %s answered %d after %d ms", *known.values(), extra=known)
 
     async def _finish(self, exchange: Exchange, wish: Wish | None, now: Moment) -> None:
         if wish is None or exchange.status != 200 or not exchange.reads:
@@ -237,17 +229,13 @@ class Front:
         is_long = len(exchange.body) >= LONG_PAGE
         quality = BEST_QUALITY if is_shared and is_long else QUALITY
         packed = Packed(exchange.body, quality)
-        kept = KeptPage(
-            packed, exchange.kind, now.version, changes, wish.until, exchange.caching
-        )
+        kept = KeptPage(packed, exchange.kind, now.version, changes, wish.until, exchange.caching)
         if exchange.is_cacheable and (shared or changes is not None):
             self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)
         await exchange.give(kept)
 
 
-async def _enter(
-    stack: contextlib.AsyncExitStack, slot: AbstractAsyncContextManager[None]
-) -> bool:
+async def _enter(stack: contextlib.AsyncExitStack, slot: AbstractAsyncContextManager[None]) -> bool:
     """Whether a slot was free in time."""
     try:
         await stack.enter_async_context(slot)

@@ -19,9 +19,7 @@ class Proxies:
     taken it off or not.
     """
 
-    def __init__(
-        self, app: ASGIApp, trusted: Sequence[Network], root: str | None
-    ) -> None:
+    def __init__(self, app: ASGIApp, trusted: Sequence[Network], root: str | None) -> None:
         self._app = app
         inner: Any = app  # uvicorn and Starlette spell the same protocol differently
         self._believing: Any = ProxyHeadersMiddleware(inner, [str(n) for n in trusted])

@@ -88,9 +88,7 @@ class Rates:
         if browser:
             limits = [(f"{kind}_browser", browser), (kind, client)]
         return [
-            _Key(limit, rate, who)
-            for limit, who in limits
-            for rate in self._kinds.get(limit, ())
+            _Key(limit, rate, who) for limit, who in limits for rate in self._kinds.get(limit, ())
         ]
 
     def _count(self, key: _Key) -> int:

@@ -99,9 +99,7 @@ class AcceleratorChoice:
         advanced=True,
     )
     number_format: str = ask_number_format(_TRAINING, advanced=True)
-    software: str = ask_training_software(
-        _TRAINING, (USUAL, "Usual for the model"), default=USUAL
-    )
+    software: str = ask_training_software(_TRAINING, (USUAL, "Usual for the model"), default=USUAL)
     lost: float = _TRAINING.ask(
         LOST,
         "Time lost",

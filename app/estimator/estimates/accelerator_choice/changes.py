@@ -75,9 +75,7 @@ def _training_tries(asked: AcceleratorChoice) -> tuple[_Try, ...]:
     return (("days", "Time for the training", half, now, days),)
 
 
-def _fuller(
-    asked: AcceleratorChoice, found: Search, best: Candidate
-) -> tuple[_Try, ...]:
+def _fuller(asked: AcceleratorChoice, found: Search, best: Candidate) -> tuple[_Try, ...]:
     """One sequence more than fits on the best."""
     load = found.loads[best.count]
     room = best.gpu.capacity * USABLE - load.fixed

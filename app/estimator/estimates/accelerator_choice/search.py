@@ -112,9 +112,7 @@ def _loads_by_repacking(
     return {wide: _loads(asked, model, gpu) for wide, gpu in examples.items()}
 
 
-def _loads(
-    asked: AcceleratorChoice, model: Architecture, gpu: Accelerator
-) -> dict[int, Load]:
+def _loads(asked: AcceleratorChoice, model: Architecture, gpu: Accelerator) -> dict[int, Load]:
     """What each GPU has to hold, by the number that share the model."""
     memory = InferenceMemory(
         model=asked.model,
@@ -211,9 +209,7 @@ def token_time(
     asked: AcceleratorChoice, model: Architecture, gpu: Accelerator, count: int
 ) -> float | None:
     """Time for one token of every sequence [s]; None where rates are unknown."""
-    serving = Serving(
-        weights=asked.weights, cache=asked.cache, tensor=count, expert_tensor=count
-    )
+    serving = Serving(weights=asked.weights, cache=asked.cache, tensor=count, expert_tensor=count)
     try:
         placed = place(model, gpu, fabric_of(_joined(gpu.id, count)), serving)
     except ValueError:
@@ -231,9 +227,7 @@ def _joined(name: str, count: int) -> Accelerator:
 
 
 @functools.lru_cache(maxsize=2048)
-def _hours_per_token(
-    model: str, gpu: str, number_format: str, software: str
-) -> float | None:
+def _hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
     """GPU-hours for one token of a run that loses nothing [h]; None if unknown."""
     try:
         on = _joined(gpu, _SERVER)

@@ -17,9 +17,7 @@ from app.estimator.shared_inputs import refuse
 from app.estimator.units import format_number, format_value, split_number
 
 # What is planned by other rules than GPUs, and so shown beside the ranking.
-_OTHER_KINDS = frozenset(
-    {"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi", "Trainium"}
-)
+_OTHER_KINDS = frozenset({"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi", "Trainium"})
 
 
 _RARE = {
@@ -56,9 +54,7 @@ def cooling_of(name: str) -> str:
     """
     if is_card(find_accelerator(name)):
         return "air"
-    ways = {
-        s.cooling.split()[0] for s in systems() if s.accelerator == name and s.cooling
-    }
+    ways = {s.cooling.split()[0] for s in systems() if s.accelerator == name and s.cooling}
     return "air" if "air" in ways else "liquid" if ways else ""
 
 

@@ -108,9 +108,7 @@ def _criterion(asked: AcceleratorChoice) -> str:
 _NONE = "No GPU of the catalog does it."
 
 
-def _figures(
-    asked: AcceleratorChoice, found: Search, best: Candidate | None
-) -> tuple[Figure, ...]:
+def _figures(asked: AcceleratorChoice, found: Search, best: Candidate | None) -> tuple[Figure, ...]:
     counts = (
         Figure(_OUT["candidates"], len(found.found)),
         Figure(_OUT["excluded"], len(found.against)),
@@ -189,9 +187,7 @@ def _trained(best: Candidate) -> tuple[Figure, ...]:
     )
 
 
-def _steps(
-    asked: AcceleratorChoice, found: Search, best: Candidate
-) -> tuple[Step, ...]:
+def _steps(asked: AcceleratorChoice, found: Search, best: Candidate) -> tuple[Step, ...]:
     if best.hours is None:
         return _serving_steps(asked, best, found.loads[best.count])
     parameters = term(found.model.parameters)
@@ -236,9 +232,7 @@ def _parts_of(load: Load) -> tuple[float, ...]:
     return (*parts, load.padding) if load.padding else parts
 
 
-def _serving_steps(
-    asked: AcceleratorChoice, best: Candidate, load: Load
-) -> tuple[Step, ...]:
+def _serving_steps(asked: AcceleratorChoice, best: Candidate, load: Load) -> tuple[Step, ...]:
     return (
         _WORKING.line(
             "need",
@@ -261,8 +255,7 @@ def _serving_steps(
         _WORKING.line(
             "token_time",
             "sequences at once ÷ tokens per second of all",
-            f"{term(asked.concurrent)} ÷ "
-            f"{term(asked.concurrent / (best.seconds or 1.0))}",
+            f"{term(asked.concurrent)} ÷ {term(asked.concurrent / (best.seconds or 1.0))}",
             best.seconds or 0.0,
             "pope-2022",
             topic="batching-and-latency",

@@ -7,18 +7,14 @@ from app.estimator.hardware.networks import Fabric, collective_time
 from app.estimator.units import format_number, format_value
 
 
-def changes(
-    asked: Collectives, fabric: Fabric, measured: Measured
-) -> tuple[Change, ...]:
+def changes(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Change, ...]:
     """The size and the number of GPUs from which something else decides."""
     changes = []
     if measured.limit == "latency":
         size = asked.message
         while size < 1e15:
             size *= 2
-            time = collective_time(
-                operation_of(asked), max(2, asked.gpus), size, fabric
-            )
+            time = collective_time(operation_of(asked), max(2, asked.gpus), size, fabric)
             if time >= 3 * measured.floor:
                 break
         changes.append(

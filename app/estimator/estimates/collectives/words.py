@@ -45,9 +45,7 @@ OUTPUTS = (
     Output("bytes_sent", "Bytes sent per GPU", "B", better="less"),
     Output("bytes_across", "Bytes between nodes per GPU", "B", better="less"),
     Output("bus_bandwidth", "Bus bandwidth", "B/s", better="more", modeled=True),
-    Output(
-        "algorithm_bandwidth", "Message over time", "B/s", better="more", modeled=True
-    ),
+    Output("algorithm_bandwidth", "Message over time", "B/s", better="more", modeled=True),
     Output("latency", "Latency floor", "s", better="less", modeled=True),
     Output("link_share", "Share of the link", "%", modeled=True),
     Output("limit", "Limited by"),
@@ -112,9 +110,7 @@ def _verdict(asked: Collectives, gpu: Accelerator, measured: Measured) -> Verdic
     return Verdict("info", leads[measured.limit], text)
 
 
-def _figures(
-    asked: Collectives, fabric: Fabric, measured: Measured
-) -> tuple[Figure, ...]:
+def _figures(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Figure, ...]:
     seconds = measured.seconds
     sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
     bus = sent / seconds if seconds else 0.0
@@ -142,9 +138,7 @@ def _figures(
     )
 
 
-def _link_of(
-    asked: Collectives, fabric: Fabric, measured: Measured, share: float
-) -> str:
+def _link_of(asked: Collectives, fabric: Fabric, measured: Measured, share: float) -> str:
     """Which link a share is of."""
     if asked.gpus == 1:
         return ""
@@ -245,9 +239,7 @@ def _across_step(asked: Collectives, fabric: Fabric) -> Step:
     numbers = _share(operation, groups, size)
     if asked.in_network and operation == "all_reduce":
         formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
-    return _WORKING.line(
-        "bytes_across", formula, numbers, _across(asked, fabric), "ml-engineering"
-    )
+    return _WORKING.line("bytes_across", formula, numbers, _across(asked, fabric), "ml-engineering")
 
 
 def _curve(asked: Collectives, fabric: Fabric) -> Chart:

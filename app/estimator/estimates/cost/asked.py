@@ -53,8 +53,7 @@ class Cost:
         unit="USD",
         minimum=1.0,
         maximum=1e7,
-        help="A server's price over its GPUs. An example of 2024, no offer: write "
-        "yours.",
+        help="A server's price over its GPUs. An example of 2024, no offer: write yours.",
     )
     life: float = _OWNING.ask(
         4 * _YEAR,
@@ -71,8 +70,7 @@ class Cost:
         unit="USD/kWh",
         minimum=0.0,
         maximum=10.0,
-        help="An example of 2024, about what industry paid in the United States; write "
-        "yours.",
+        help="An example of 2024, about what industry paid in the United States; write yours.",
         topic="power-and-cooling",
     )
     staff: float = _OWNING.ask(

@@ -29,9 +29,7 @@ def changes_of(asked: Cost, found: Found) -> tuple[Change, ...]:
     if within(type(asked), "price", price):
         now = f"{format_number(asked.price)} USD"
         flips = f"{rounded(price, up=buys)} USD"
-        changes.append(
-            Change("price", "Price of a GPU in its server", now, flips, becomes)
-        )
+        changes.append(Change("price", "Price of a GPU in its server", now, flips, becomes))
     return tuple(changes)
 
 

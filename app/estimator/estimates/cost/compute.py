@@ -67,9 +67,7 @@ class Found:
         from no use to full use.
         """
         used = hours * share
-        owned, rented = (
-            idle + (full - idle) * share for idle, full in (self.ends, self.rent_ends)
-        )
+        owned, rented = (idle + (full - idle) * share for idle, full in (self.ends, self.rent_ends))
         return owned / used, rented / used
 
 

@@ -140,8 +140,7 @@ def _steps(asked: Cost, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "tokens_owned",
             "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
-            f"{term(found.owned_hour, 'USD/h')} ÷ (3,600 × "
-            f"{term(asked.token_rate)}) × 1,000,000",
+            f"{term(found.owned_hour, 'USD/h')} ÷ (3,600 × {term(asked.token_rate)}) × 1,000,000",
             tokens_cost(asked, found.owned_hour),
             "barroso-2018",
         ),
@@ -209,10 +208,7 @@ def _yearly(asked: Cost, found: Found, sold: float) -> str:
     if not asked.interest:
         return f"({bought} − {resale}) ÷ {years}"
     interest = term(asked.interest)
-    return (
-        f"({bought} − {resale} ÷ {growth}^{years}) × {interest} ÷ "
-        f"(1 − {growth}^(−{years}))"
-    )
+    return f"({bought} − {resale} ÷ {growth}^{years}) × {interest} ÷ (1 − {growth}^(−{years}))"
 
 
 def _rented_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
@@ -221,8 +217,7 @@ def _rented_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     return (
         _WORKING.line(
             "rented_year",
-            f"GPUs × {'all' if every else 'used'} hours × rent × (1 − discount) + data "
-            "moved out",
+            f"GPUs × {'all' if every else 'used'} hours × rent × (1 − discount) + data moved out",
             f"{term(asked.gpus)} × {term(HOURS_PER_YEAR)} h{share} × "
             f"{term(asked.rent, 'USD/h')} × "
             f"{term(1 - asked.discount)} + {term(found.egress, 'USD')}",
@@ -329,9 +324,7 @@ def _notes(asked: Cost, found: Found) -> tuple[str, ...]:
     else:
         notes.append("A reservation is paid whether the GPUs work or not.")
     if found.meets and found.meets > asked.availability:
-        notes.append(
-            "The break-even lies above the availability, so owning never reaches it."
-        )
+        notes.append("The break-even lies above the availability, so owning never reaches it.")
     notes.append(
         "Not counted: the time until machines stand and run, taxes, and a cheaper next "
         "generation, which lowers rents and resale."

@@ -42,8 +42,7 @@ class Fabric:
         "rail",
         "Layout",
         choices=LAYOUTS,
-        help="Rail-optimized: adapter 1 of every node on one leaf, adapter 2 on the "
-        "next.",
+        help="Rail-optimized: adapter 1 of every node on one leaf, adapter 2 on the next.",
         term="rail-optimised",
     )
     oversubscription: float = _COMPUTE_NETWORK.ask(
@@ -113,8 +112,7 @@ class Fabric:
         kind="count",
         minimum=0,
         maximum=100_000,
-        help="Ports of the storage servers; left empty: one for every four of the "
-        "nodes.",
+        help="Ports of the storage servers; left empty: one for every four of the nodes.",
         advanced=True,
     )
     servers: int = _OTHER_NETWORKS.ask(

@@ -268,9 +268,7 @@ def _too_many(way: Wiring, hosts: Hosts) -> Exception:
     )
 
 
-def _sides(
-    asked: Fabric, hosts: Hosts, switch: NetworkPart, switches: int
-) -> tuple[Side, ...]:
+def _sides(asked: Fabric, hosts: Hosts, switch: NetworkPart, switches: int) -> tuple[Side, ...]:
     """Storage, in-band and out-of-band network."""
     of_nodes = hosts.count * asked.storage_links
     extra = asked.storage_ports

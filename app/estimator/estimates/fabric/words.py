@@ -73,8 +73,7 @@ def _verdict(found: Found) -> Verdict:
     return Verdict(
         "tight" if slow else "info",
         f"{lead}, slower than the adapters." if slow else f"{lead}.",
-        f"{join} {size}{units}, {_blocking(found)}, over "
-        f"{format_number(found.cables)} cables.",
+        f"{join} {size}{units}, {_blocking(found)}, over {format_number(found.cables)} cables.",
     )
 
 
@@ -186,8 +185,7 @@ def _tree_steps(asked: Fabric, found: Found) -> list[Step]:
                 "cores",
                 "spines of a pod × cores that each of them joins",
                 _planes(
-                    f"{tree.spines // tree.pods} × "
-                    f"{tree.cores * tree.pods // tree.spines}",
+                    f"{tree.spines // tree.pods} × {tree.cores * tree.pods // tree.spines}",
                     planes,
                 ),
                 tree.cores * planes,
@@ -244,8 +242,7 @@ def _side_steps(found: Found) -> list[Step]:
     return [
         _WORKING.line(
             f"{keys[side.name]}_switches",
-            f"leaf + spine + core switches: {term(side.endpoints)} ports on "
-            f"{side.switch.name}",
+            f"leaf + spine + core switches: {term(side.endpoints)} ports on {side.switch.name}",
             " + ".join(
                 str(count)
                 for count in (side.tree.leaves, side.tree.spines, side.tree.cores)
@@ -335,10 +332,7 @@ _CABLES = (
 )
 
 
-_FULL = (
-    "Counted are full leaves: a cluster that grows to its scalable units needs no new "
-    "switch."
-)
+_FULL = "Counted are full leaves: a cluster that grows to its scalable units needs no new switch."
 
 
 _MANAGERS = (

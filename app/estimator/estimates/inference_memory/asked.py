@@ -37,9 +37,7 @@ class InferenceMemory:
         term="batch-size",
     )
     gpu: str = shared_inputs.ask_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = shared_inputs.ask_tensor_parallel(
-        4, "GPUs that share the model"
-    )
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel(4, "GPUs that share the model")
     attention: str = HARDWARE.ask(
         DIVIDED,
         "Attention",
@@ -111,8 +109,7 @@ class InferenceMemory:
         typed_unit="GB",
         minimum=0.0,
         maximum=1e12,
-        help="CUDA context, libraries and buffers; left empty: 1 GB, 2 GB from two "
-        "GPUs on.",
+        help="CUDA context, libraries and buffers; left empty: 1 GB, 2 GB from two GPUs on.",
         topic="inference-memory",
         advanced=True,
     )

@@ -20,9 +20,7 @@ def changes(asked: InferenceMemory, limits: Limits, fits: bool) -> tuple[Change,
     if limits.concurrent:
         flips = format_number(limits.concurrent + step)
         now = format_number(asked.concurrent)
-        changes.append(
-            Change("concurrent", "Concurrent sequences", now, flips, becomes)
-        )
+        changes.append(Change("concurrent", "Concurrent sequences", now, flips, becomes))
     if limits.gpus and limits.gpus != asked.tensor_parallel:
         now, flips = str(asked.tensor_parallel), str(limits.gpus)
         word = "The fewest that fit." if fits else "Fits."

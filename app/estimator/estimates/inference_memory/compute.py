@@ -106,9 +106,7 @@ STEP_TOKENS = 8192
 _NEWEST = ENGINES["vllm-0.9"]
 
 
-def activation_bytes(
-    model: Architecture, tokens: int, sequences: int, gpus: int
-) -> float:
+def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int) -> float:
     """Peak of temporary tensors in one engine step on one GPU.
 
     T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
@@ -263,9 +261,7 @@ def rates(gpu: Accelerator) -> str:
     return ", ".join(known) if known else "no published rates"
 
 
-def limits_of(
-    model: Architecture, asked: InferenceMemory, gpu: Accelerator, load: Load
-) -> Limits:
+def limits_of(model: Architecture, asked: InferenceMemory, gpu: Accelerator, load: Load) -> Limits:
     """The furthest context, sequences, GPUs and format."""
     gpus = asked.tensor_parallel
     limit = limit_of(asked, gpu, load, gpus)
@@ -346,10 +342,7 @@ def _sizes(
     """
     whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
     counts = range(1, 65) if whole else tensor_parallel_choices(model)
-    loads = (
-        (n, known if n == asked.tensor_parallel else load_of(model, asked, n))
-        for n in counts
-    )
+    loads = ((n, known if n == asked.tensor_parallel else load_of(model, asked, n)) for n in counts)
     return tuple((n, load, limit_of(asked, gpu, load, n)) for n, load in loads)
 
 
@@ -358,9 +351,7 @@ def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[Load], float]) -> int 
     return next((n for n, load, limit in sizes if weigh(load) <= limit), None)
 
 
-def _apart(
-    model: Architecture, asked: InferenceMemory, gpu: Accelerator, fits: bool
-) -> bool:
+def _apart(model: Architecture, asked: InferenceMemory, gpu: Accelerator, fits: bool) -> bool:
     """Whether a load that is too large fits with data-parallel attention.
 
     A latent cache has no heads to divide: every GPU that shares attention keeps all
@@ -377,9 +368,7 @@ def _apart(
 _LIGHTER = ("fp8", "int8", "int4")
 
 
-def _lighter(
-    model: Architecture, asked: InferenceMemory, load: Load, limit: float
-) -> str | None:
+def _lighter(model: Architecture, asked: InferenceMemory, load: Load, limit: float) -> str | None:
     """The widest common format with which a load that is too large fits."""
     if load.total <= limit or load.cache + load.overhead > limit:
         return None  # it fits as it is, or would not without any weights

@@ -68,15 +68,11 @@ def notes(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[str,
             "engine without support for it keeps all."
         )
     if model.max_context and asked.context > model.max_context:
-        found.append(
-            f"The model is configured for {format_number(model.max_context)} tokens."
-        )
+        found.append(f"The model is configured for {format_number(model.max_context)} tokens.")
     return tuple(found)
 
 
-def _about_weights(
-    model: Architecture, asked: InferenceMemory, load: Load
-) -> Iterator[str]:
+def _about_weights(model: Architecture, asked: InferenceMemory, load: Load) -> Iterator[str]:
     """Which weights stay wider, and what repacking adds."""
     form = format_of(model, asked.weights)
     if form.widths is not None:

@@ -306,9 +306,7 @@ def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
     return _WORKING.line("overhead", formula, numbers, load.overhead, "vllm-memory")
 
 
-def _padding_steps(
-    model: Architecture, asked: InferenceMemory, load: Load
-) -> tuple[Step, ...]:
+def _padding_steps(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[Step, ...]:
     """What repacking adds to the experts, where it does."""
     if not load.padding:
         return ()
@@ -328,9 +326,7 @@ def _sum_step(load: Load) -> Step:
     return _WORKING.line("per_gpu", formula, numbers, load.total, "vllm-memory")
 
 
-def _usable_step(
-    asked: InferenceMemory, gpu: Accelerator, load: Load, limit: float
-) -> Step:
+def _usable_step(asked: InferenceMemory, gpu: Accelerator, load: Load, limit: float) -> Step:
     share = term(asked.memory_utilization, "%")
     whole, formula = term(memory_of(asked, gpu), "B"), "memory × usable share"
     numbers = f"{whole} × {share}"
@@ -362,6 +358,4 @@ def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> St
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
     numbers = split(numbers, table.total, load.weights, gpus)
-    return _WORKING.line(
-        "weights", formula, numbers, load.weights, "shape", topic="number-formats"
-    )
+    return _WORKING.line("weights", formula, numbers, load.weights, "shape", topic="number-formats")

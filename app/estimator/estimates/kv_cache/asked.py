@@ -26,8 +26,7 @@ class KvCache:
         "fp32",
         "Recurrent state",
         choices=(("fp32", "FP32"), ("bf16", "BF16")),
-        help="Format of the state that recurrent layers keep; their convolutions are "
-        "in 16 bit.",
+        help="Format of the state that recurrent layers keep; their convolutions are in 16 bit.",
         topic="number-formats",
         advanced=True,
     )

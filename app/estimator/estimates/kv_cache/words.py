@@ -146,14 +146,10 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> Step:
     if indexed > 1e-6 * value:
         formula += " + keys of the indexer in FP8, with scales"
         numbers += f" + {term(indexed, 'B')}"
-    return _WORKING.line(
-        "per_token", formula, numbers, value, source, label="One token"
-    )
+    return _WORKING.line("per_token", formula, numbers, value, source, label="One token")
 
 
-def picture(
-    model: Architecture, asked: KvCache, found: Found, width: float
-) -> StackedBar | Chart:
+def picture(model: Architecture, asked: KvCache, found: Found, width: float) -> StackedBar | Chart:
     """The cache over the context; as a bar where GPUs share it."""
     if asked.tensor_parallel > 1 or model.cache_elements == 0:
         segment = Segment("kv", "KV cache", found.per_gpu)
@@ -177,9 +173,7 @@ def table(model: Architecture, asked: KvCache, width: float) -> Table:
             format_number(context),
             (elements_per_sequence(model, context, 1, width) * width, "B"),
             (
-                elements_per_sequence(model, context, 1, width)
-                * width
-                * asked.sequences,
+                elements_per_sequence(model, context, 1, width) * width * asked.sequences,
                 "B",
             ),
         )
@@ -192,9 +186,7 @@ def notes(model: Architecture, asked: KvCache, found: Found) -> tuple[str, ...]:
     """What is assumed about windows, states and heads."""
     notes = []
     if model.window:
-        notes.append(
-            f"Sliding layers keep at most {format_number(model.window)} tokens."
-        )
+        notes.append(f"Sliding layers keep at most {format_number(model.window)} tokens.")
     if found.state:
         notes.append(
             f"Recurrent layers keep {format_value(found.state, 'B')} per sequence, "
@@ -207,7 +199,5 @@ def notes(model: Architecture, asked: KvCache, found: Found) -> tuple[str, ...]:
             "kept more than once."
         )
     if model.max_context and asked.context > model.max_context:
-        notes.append(
-            f"The model is configured for {format_number(model.max_context)} tokens."
-        )
+        notes.append(f"The model is configured for {format_number(model.max_context)} tokens.")
     return tuple(notes)

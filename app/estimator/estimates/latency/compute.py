@@ -128,9 +128,7 @@ def _verified(asked: Latency, placed: Placed, context: float, alone: float) -> f
     return max(alone, wide.total) + asked.draft_tokens * asked.draft_cost * alone
 
 
-def turning_point(
-    placed: Placed, context: float, start: int, step: InferenceStep
-) -> int | None:
+def turning_point(placed: Placed, context: float, start: int, step: InferenceStep) -> int | None:
     """The batch from which computing takes longer than reading the weights.
 
     For a dense model at once, since computing grows with the tiles of rows; with
@@ -148,9 +146,7 @@ def turning_point(
     return batch if batch <= _MOST_ROWS else None
 
 
-def flipping_point(
-    placed: Placed, context: float, start: int, turn: int | None
-) -> int | None:
+def flipping_point(placed: Placed, context: float, start: int, turn: int | None) -> int | None:
     """The fewest sequences with which reading is no longer the longest part.
 
     None where the cache, which grows with every sequence, is always longer.

@@ -34,9 +34,7 @@ OUTPUTS = (
     Output("total", "Whole answer", "s", better="less", modeled=True),
     Output("prefill_time", "Computing the prompt", "s", better="less", modeled=True),
     Output("decode_time", "One decoding step", "s", better="less", modeled=True),
-    Output(
-        "memory_time", "Reading weights and cache", "s", better="less", modeled=True
-    ),
+    Output("memory_time", "Reading weights and cache", "s", better="less", modeled=True),
     Output("compute_time", "Computing", "s", better="less", modeled=True),
     Output(
         "communication_time",
@@ -124,9 +122,7 @@ def _figures(asked: Latency, placed: Placed, timed: Timed) -> tuple[Figure, ...]
     )
 
 
-def _time(
-    name: str, value: float, kind: str = "decode", *, primary: bool = False
-) -> Figure:
+def _time(name: str, value: float, kind: str = "decode", *, primary: bool = False) -> Figure:
     low, high = around(kind, value)
     return Figure(_OUT[name], value, low, high, primary=primary)
 
@@ -251,9 +247,7 @@ def _intensity(placed: Placed, rows: float, context: float, part: str) -> float:
     """Operations per byte of one step on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
-    scores = sum(
-        number * score_flops(layer.mixer, 2 * context) for layer, number in model.runs
-    )
+    scores = sum(number * score_flops(layer.mixer, 2 * context) for layer, number in model.runs)
     read = weights_per_gpu(placed)
     if part == "Answer":
         each = model.sequence_elements(max(1, round(context)))

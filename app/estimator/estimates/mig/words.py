@@ -32,9 +32,7 @@ _OUT = by_name(OUTPUTS)
 _WORKING = Working(_OUT, "mig")
 
 
-def verdict(
-    card: Card, gpu: Accelerator, wanted: tuple[Profile, ...], starts: object
-) -> Verdict:
+def verdict(card: Card, gpu: Accelerator, wanted: tuple[Profile, ...], starts: object) -> Verdict:
     """Whether the instances fit together, and the slices that they use."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
@@ -62,9 +60,7 @@ def _over(asked: int, what: str, there: int) -> str:
     return f"The instances ask for {asked} {what}, and the GPU has {there}."
 
 
-def figures(
-    card: Card, wanted: tuple[Profile, ...], starts: object
-) -> tuple[Figure, ...]:
+def figures(card: Card, wanted: tuple[Profile, ...], starts: object) -> tuple[Figure, ...]:
     """Slices and memory that the instances take."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
@@ -118,14 +114,10 @@ def bar(card: Card, wanted: tuple[Profile, ...]) -> StackedBar:
     """The memory slices of the instances against those of the GPU."""
     segments = tuple(Segment("other", p.name, p.memory_slices) for p in wanted)
     limit = f"{card.memory_slices} memory slices"
-    return StackedBar(
-        "Memory slices", segments, card.memory_slices, limit, unit="slice"
-    )
+    return StackedBar("Memory slices", segments, card.memory_slices, limit, unit="slice")
 
 
-def table(
-    card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None
-) -> Table:
+def table(card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None) -> Table:
     """The profiles of the GPU, with the slices where those asked for start."""
     rows = []
     for profile in card.profiles:
@@ -164,9 +156,7 @@ def notes(
     )
     notes = [apart, capacity_note(gpu)]
     if not all(p.reported for p in wanted):
-        notes.append(
-            "Where no reading of an instance is published, the size in its name counts."
-        )
+        notes.append("Where no reading of an instance is published, the size in its name counts.")
     idle = card.compute_slices - sum(p.compute_slices for p in wanted)
     if starts is not None and idle and most(card, card.profiles[0], wanted) == 0:
         notes.append(

@@ -144,9 +144,7 @@ def _weights_step(model: Architecture) -> Step:
     every = (model.parameters, model.tower_parameters)
     numbers = f"({' + '.join(term(count) for count in every)}) × 2 B"
     formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(every)
-    return _WORKING.line(
-        "weights", formula, numbers, value, "shape", topic="number-formats"
-    )
+    return _WORKING.line("weights", formula, numbers, value, "shape", topic="number-formats")
 
 
 def parts(model: Architecture) -> Table:

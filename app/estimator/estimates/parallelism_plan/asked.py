@@ -33,9 +33,7 @@ class ParallelismPlan:
         term="batch-size",
         topic="parallelism",
     )
-    tokens: float = shared_inputs.ask_training_tokens(
-        "Tokens of the whole run, for time and cost."
-    )
+    tokens: float = shared_inputs.ask_training_tokens("Tokens of the whole run, for time and cost.")
     number_format: str = shared_inputs.ask_number_format()
     objective: str = RECIPE.ask(
         "time",

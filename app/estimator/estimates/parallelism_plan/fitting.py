@@ -47,9 +47,7 @@ class Fitting:
         states = alone.weights + alone.gradients + alone.optimizer
         return states / self._job.gpus <= self._limit
 
-    def lightest(
-        self, family: Family
-    ) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
+    def lightest(self, family: Family) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
         """Every size that fits, with the least recomputation and its memory [B]."""
         self.steps += 1
         stays = self._stays(family)
@@ -86,9 +84,7 @@ class Fitting:
             self.steps += _STAGE * len(found)
         return found
 
-    def _moves(
-        self, family: Family, size: tuple[int, int], recompute: Recompute
-    ) -> _Stages:
+    def _moves(self, family: Family, size: tuple[int, int], recompute: Recompute) -> _Stages:
         shared = (family.tensor, family.pipeline, family.pieces, family.context)
         key = (*shared, size, recompute)
         found = self._moving.get(key)
@@ -97,8 +93,7 @@ class Fitting:
             micro_batch, batches = size
             tokens = self._job.sequence * micro_batch / family.context
             found = tuple(
-                sum(moves.both(tokens, in_flight(moves.stage, layout, batches)))
-                for moves in each
+                sum(moves.both(tokens, in_flight(moves.stage, layout, batches))) for moves in each
             )
             self._moving[key] = found
             self.steps += _STAGE * len(found)

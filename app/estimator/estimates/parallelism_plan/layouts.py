@@ -48,9 +48,7 @@ class Family:
     zero: int
     sizes: tuple[tuple[int, int], ...]
 
-    def plan(
-        self, job: Job, size: tuple[int, int], recompute: Recompute = "none"
-    ) -> TrainingPlan:
+    def plan(self, job: Job, size: tuple[int, int], recompute: Recompute = "none") -> TrainingPlan:
         """The layout with one of the sizes."""
         return TrainingPlan(
             tensor=self.tensor,
@@ -149,9 +147,7 @@ def _experts(model: Architecture, gpus: int) -> tuple[int, ...]:
     if not model.is_routed:
         return (1,)
     return tuple(
-        2**k
-        for k in range(9)
-        if 2**k <= gpus and model.experts % 2**k == 0 and gpus % 2**k == 0
+        2**k for k in range(9) if 2**k <= gpus and model.experts % 2**k == 0 and gpus % 2**k == 0
     )
 
 
@@ -170,9 +166,7 @@ def _cuts(
     return tuple((variant, tuple(sizes)) for variant, sizes in found.items())
 
 
-def _variants(
-    layers: int, pipeline: int, data: int, batches: int
-) -> tuple[tuple[int, int], ...]:
+def _variants(layers: int, pipeline: int, data: int, batches: int) -> tuple[tuple[int, int], ...]:
     """Pieces per stage, and ZeRO stage: sharded weights only without a pipeline."""
     if pipeline == 1:
         return ((1, 1), (1, 3)) if data > 1 else ((1, 1),)

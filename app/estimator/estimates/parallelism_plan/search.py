@@ -200,9 +200,7 @@ def look(
     return Search(looking.best(), looking.fitting, seen, legal, looking.steps)
 
 
-def fewest(
-    model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric, steps: int
-) -> Fewest:
+def fewest(model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric, steps: int) -> Fewest:
     """The fewest GPUs on which some layout fits, by powers of two up to the job's."""
     limit = gpu.capacity * job.usable
     gpus, done = 1, 0

@@ -78,9 +78,7 @@ _DESIGNS = {
 }
 
 
-def answer(
-    asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found: Found
-) -> Estimate:
+def answer(asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found: Found) -> Estimate:
     """Put the ranking into words, figures, a timeline and its working."""
     first = found.first
     return Estimate(
@@ -111,9 +109,7 @@ def _verdict(asked: ParallelismPlan, gpu: Accelerator, found: Found) -> Verdict:
     text = f"{described(first)} on {count} {gpu.name}: {rate} tokens/s each."
     text += _unseen(found)
     tight = first.memory > 0.95 * limit
-    return Verdict(
-        "tight" if tight else "fits", "Fits tightly." if tight else "Fits.", text
-    )
+    return Verdict("tight" if tight else "fits", "Fits tightly." if tight else "Fits.", text)
 
 
 def _none(where: str, found: Found) -> Verdict:
@@ -281,8 +277,7 @@ def _steps(
 def _tried(found: Found) -> Step:
     return Step(
         "Layouts that fit",
-        "counted: degrees whose product is the GPUs, dividing heads, layers, experts "
-        "and the batch",
+        "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
         term(found.count),
         found.count,
         "",

@@ -30,9 +30,7 @@ def _rack_changes(asked: PowerCooling, found: Found) -> tuple[Change, ...]:
         changes.append(Change("rack_limit", "Power of a rack", now, flips, becomes))
     if found.in_rack and within(type(asked), "rack_limit", found.node):
         flips = f"{rounded(found.node / 1e3 * 0.999, up=False)} kW"
-        changes.append(
-            Change("rack_limit", "Power of a rack", now, flips, "Holds none.")
-        )
+        changes.append(Change("rack_limit", "Power of a rack", now, flips, "Holds none."))
     return tuple(changes)
 
 

@@ -193,8 +193,7 @@ def _steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "nodes_per_rack",
             "least of ⌊rack power ÷ system⌋ and ⌊rack height ÷ system⌋",
-            f"min(⌊{term(asked.rack_limit, 'W')} ÷ {node}⌋, "
-            f"⌊{asked.rack_units} ÷ {found.units}⌋)",
+            f"min(⌊{term(asked.rack_limit, 'W')} ÷ {node}⌋, ⌊{asked.rack_units} ÷ {found.units}⌋)",
             found.in_rack,
             "catalogue",
         ),
@@ -272,8 +271,7 @@ def _cooling_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
             _WORKING.line(
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
-                f"{shown} × {term(found.liquid, '%')} ÷ (997 × 4,180 × "
-                f"{term(asked.liquid_rise)})",
+                f"{shown} × {term(found.liquid, '%')} ÷ (997 × 4,180 × {term(asked.liquid_rise)})",
                 coolant_of(asked, found),
                 "ashrae-datacom",
             )
@@ -340,8 +338,7 @@ def _notes(asked: PowerCooling, found: Found) -> tuple[str, ...]:
     notes = [_HIGHEST]
     if asked.load is None:
         notes.append(
-            "Typical load is taken as 80%; measured servers with eight GPUs lie "
-            "between 60 and 90%."
+            "Typical load is taken as 80%; measured servers with eight GPUs lie between 60 and 90%."
         )
     if found.rack * (1 - found.liquid) > _DENSE:
         notes.append(
@@ -349,8 +346,7 @@ def _notes(asked: PowerCooling, found: Found) -> tuple[str, ...]:
             "of one rack is more than most buildings carry away."
         )
     notes.append(
-        "Network, storage and management stand in racks of their own, which are not "
-        "counted."
+        "Network, storage and management stand in racks of their own, which are not counted."
     )
     if found.liquid:
         notes.append(

@@ -48,9 +48,7 @@ class ServingCapacity:
     )
     cache: str = shared_inputs.ask_cache("fp8")
     gpu: str = shared_inputs.ask_gpu(count_field="tensor_parallel")
-    tensor_parallel: int = shared_inputs.ask_tensor_parallel(
-        4, "GPUs that share the model"
-    )
+    tensor_parallel: int = shared_inputs.ask_tensor_parallel(4, "GPUs that share the model")
     attention_parallel: int = HARDWARE.ask(
         1,
         "Attention data parallel",
@@ -90,12 +88,8 @@ class ServingCapacity:
         help="Copies of the model; left empty: as few as keep the targets.",
         topic="batching-and-latency",
     )
-    prompt_tokens: int = shared_inputs.ask_tokens(
-        1000, "Prompt", "Tokens of a prompt on average."
-    )
-    output_tokens: int = shared_inputs.ask_tokens(
-        300, "Answer", "Tokens of an answer on average."
-    )
+    prompt_tokens: int = shared_inputs.ask_tokens(1000, "Prompt", "Tokens of a prompt on average.")
+    output_tokens: int = shared_inputs.ask_tokens(300, "Answer", "Tokens of an answer on average.")
     concurrent: int = LOAD.ask(
         100,
         "Users at once",

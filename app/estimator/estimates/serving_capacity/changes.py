@@ -63,7 +63,5 @@ def _more_load(
     if not found.met and asked.replicas:
         needed = math.ceil(now / max(1e-9, most) * asked.replicas)
         now_words, then = str(asked.replicas), str(needed)
-        changes.append(
-            Change("replicas", "Replicas", now_words, then, "Meets the targets.")
-        )
+        changes.append(Change("replicas", "Replicas", now_words, then, "Meets the targets."))
     return tuple(changes)

@@ -115,9 +115,7 @@ def _fewest(asked: ServingCapacity, top: Settled | None) -> int | None:
     return count if count <= MOST_REPLICAS else None
 
 
-def settled_at(
-    asked: ServingCapacity, profile: Profile, replicas: int
-) -> Settled | None:
+def settled_at(asked: ServingCapacity, profile: Profile, replicas: int) -> Settled | None:
     """How one of `replicas` settles; None when it cannot keep up."""
     if profile.most < 1:
         return None
@@ -127,9 +125,7 @@ def settled_at(
     return settle(profile, batch) if batch <= profile.most else None
 
 
-def _simulated(
-    asked: ServingCapacity, profile: Profile, settled: Settled | None
-) -> Outcome | None:
+def _simulated(asked: ServingCapacity, profile: Profile, settled: Settled | None) -> Outcome | None:
     if not asked.simulate or settled is None:
         return None
     return simulate(profile, settled.rate, seed=asked.seed)

@@ -16,9 +16,7 @@ def share_of(asked: ServingCapacity) -> float:
     return next(share for name, share in SHARES if name == asked.percentile)
 
 
-def tables_of(
-    asked: ServingCapacity, profile: Profile, found: Capacity
-) -> tuple[Table, ...]:
+def tables_of(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[Table, ...]:
     """A replica by load, and beside a simulation where one was asked for."""
     if not found.memory:
         return ()

@@ -47,9 +47,7 @@ OUTPUTS = (
     Output("tpot_p50", "p50 time per output token", "s", better="less", modeled=True),
     Output("tpot_p95", "p95 time per output token", "s", better="less", modeled=True),
     Output("tpot_p99", "p99 time per output token", "s", better="less", modeled=True),
-    Output(
-        "throughput", "Output tokens per second", "token/s", better="more", modeled=True
-    ),
+    Output("throughput", "Output tokens per second", "token/s", better="more", modeled=True),
     Output(
         "requests_per_second",
         "Requests per second",
@@ -57,9 +55,7 @@ OUTPUTS = (
         better="more",
         modeled=True,
     ),
-    Output(
-        "max_rate", "Most requests per second", "request/s", better="more", modeled=True
-    ),
+    Output("max_rate", "Most requests per second", "request/s", better="more", modeled=True),
     Output(
         "saturated_throughput",
         "Output tokens per second, saturated",
@@ -151,9 +147,7 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
     )
 
 
-def _figures(
-    asked: ServingCapacity, profile: Profile, found: Capacity
-) -> tuple[Figure, ...]:
+def _figures(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[Figure, ...]:
     copies, settled = found.replicas or 0, found.settled
     rate = settled.rate * copies if settled and copies else None
     top = found.top.rate * copies if found.top and copies else None
@@ -185,9 +179,7 @@ def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
     return tuple(figures)
 
 
-def _settled(
-    name: str, value: float | None, pair: tuple[float, float] | None = None
-) -> Figure:
+def _settled(name: str, value: float | None, pair: tuple[float, float] | None = None) -> Figure:
     """A figure that there is only where a load settles."""
     primary = name == "gpus"
     if value is None:
@@ -226,9 +218,7 @@ def _costs(
     return _settled("cost_per_month", month), _rate("cost_per_million_tokens", million)
 
 
-def _steps(
-    asked: ServingCapacity, profile: Profile, found: Capacity
-) -> tuple[Step, ...]:
+def _steps(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[Step, ...]:
     batch = found.settled.batch if found.settled else 1.0
     timed = profile.timed(batch)
     steps = [
@@ -335,9 +325,7 @@ def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step
     )
 
 
-def _pictures(
-    asked: ServingCapacity, profile: Profile, found: Capacity
-) -> tuple[Chart, ...]:
+def _pictures(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[Chart, ...]:
     """Latency against the load of one replica: flat, then the knee."""
     if not found.memory:
         return ()

@@ -28,12 +28,8 @@ _WEIGHTS, _COPY = ("16-bit weights", 2.0), ("32-bit copy", 4.0)
 _MOMENTS = ("first moment", 4.0), ("second moment", 4.0)
 CONTENTS = {
     "adamw": Content("Everything of AdamW, 14 B", (_WEIGHTS, _COPY, *_MOMENTS), "zero"),
-    "adamw-12": Content(
-        "AdamW without the 16-bit copy, 12 B", (_COPY, *_MOMENTS), "zero"
-    ),
-    "muon": Content(
-        "Everything of Muon, 10 B", (_WEIGHTS, _COPY, ("momentum", 4.0)), "muon"
-    ),
+    "adamw-12": Content("AdamW without the 16-bit copy, 12 B", (_COPY, *_MOMENTS), "zero"),
+    "muon": Content("Everything of Muon, 10 B", (_WEIGHTS, _COPY, ("momentum", 4.0)), "muon"),
     "weights": Content("16-bit weights alone, 2 B", (_WEIGHTS,), "zero"),
 }
 
@@ -52,8 +48,7 @@ class Storage:
         unit="token/s",
         minimum=0.001,
         maximum=1e9,
-        help="What one GPU trains on; an H100 at 40% of its peak does about 900 of a "
-        "70B model.",
+        help="What one GPU trains on; an H100 at 40% of its peak does about 900 of a 70B model.",
         group="Job",
         topic="training-memory",
     )

@@ -53,9 +53,7 @@ def _saving_changes(asked: Storage, found: Found, *, good: bool) -> tuple[Change
         rate = rounded(found.needed_write / 1e9, up=not good)
         now = f"{format_number(asked.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
-        changes.append(
-            Change("write_bandwidth", "Write bandwidth", now, flips, becomes)
-        )
+        changes.append(Change("write_bandwidth", "Write bandwidth", now, flips, becomes))
     restart = _restart_change(asked, found, becomes)
     decides = found.losses.restarting * 2 > found.losses.lost
     changes = [*restart, *changes] if decides else [*changes, *restart]

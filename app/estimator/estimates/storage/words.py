@@ -208,9 +208,7 @@ def _steps(asked: Storage, found: Found) -> tuple[Step, ...]:
             losses.young,
             "young-1974",
         ),
-        _WORKING.line(
-            "interval", *_interval_words(asked, found), losses.interval, "daly-2006"
-        ),
+        _WORKING.line("interval", *_interval_words(asked, found), losses.interval, "daly-2006"),
         _WORKING.line(
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
@@ -271,8 +269,7 @@ def _size_steps(asked: Storage, found: Found) -> tuple[Step, ...]:
         _WORKING.line(
             "needed_read",
             read,
-            f"{term(asked.bytes_per_token)} B × "
-            f"{term(asked.gpu_rate)} × {term(asked.gpus)}",
+            f"{term(asked.bytes_per_token)} B × {term(asked.gpu_rate)} × {term(asked.gpus)}",
             found.needed_read,
             "mlperf-storage",
         ),

@@ -104,9 +104,7 @@ def step_of(asked: TrainingMemory) -> Step:
     )
 
 
-def check(
-    model: Architecture, asked: TrainingMemory, layout: Layout, gpu: Accelerator
-) -> None:
+def check(model: Architecture, asked: TrainingMemory, layout: Layout, gpu: Accelerator) -> None:
     """Refuse layouts that cannot be, with what is possible."""
     ranks = layout.tensor * layout.pipeline * layout.context
     if asked.gpus % ranks:
@@ -133,8 +131,7 @@ def _check_pipeline(model: Architecture, layout: Layout) -> None:
         raise refuse(
             field,
             value,
-            f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most "
-            f"{most}.",
+            f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most {most}.",
         )
     if layout.virtual > 1 and layout.pipeline == 1:
         raise refuse(
@@ -149,9 +146,7 @@ def _check_experts(model: Architecture, layout: Layout) -> None:
     if expert == 1:
         return
     if not model.experts:
-        raise refuse(
-            "expert_parallel", expert, f"{model.name} has no experts to divide; use 1."
-        )
+        raise refuse("expert_parallel", expert, f"{model.name} has no experts to divide; use 1.")
     if model.experts % expert:
         raise refuse(
             "expert_parallel",
@@ -172,9 +167,7 @@ def _check_card(asked: TrainingMemory, gpu: Accelerator) -> None:
     if not gpu.capacity:
         raise refuse("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
     if asked.precision.startswith("bf16") and gpu.lacks("bf16"):
-        raise refuse(
-            "precision", asked.precision, f"The {gpu.name} cannot compute in BF16."
-        )
+        raise refuse("precision", asked.precision, f"The {gpu.name} cannot compute in BF16.")
 
 
 def fewest_gpus(layout: Layout, loads: tuple[Load, ...], limit: float) -> int | None:

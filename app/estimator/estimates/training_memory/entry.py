@@ -28,9 +28,7 @@ def estimate(asked: TrainingMemory) -> Estimate:
     check(model, asked, layout, gpu)
     each = recipe(asked.optimizer, asked.precision)
     tuning = tuning_asked(model, asked)
-    loads = stage_loads(
-        model, layout, step_of(asked), each, overhead_of(asked), tuning=tuning
-    )
+    loads = stage_loads(model, layout, step_of(asked), each, overhead_of(asked), tuning=tuning)
     limit = gpu.capacity
     case = Case(
         model=model,

@@ -203,9 +203,7 @@ def _steps(case: Case, load: Load) -> tuple[Step, ...]:
     return (*states, *_moving_steps(case, load))
 
 
-def _state_step(
-    case: Case, figure: str, width: float, value: float, divided: bool
-) -> Step:
+def _state_step(case: Case, figure: str, width: float, value: float, divided: bool) -> Step:
     """Parameters of the fullest stage on this GPU, times bytes, over the shards."""
     if not value and case.tuning.host != "none":
         formula, numbers = "waits on the host", "0 B"
@@ -245,9 +243,7 @@ def _here(case: Case) -> Share:
     return stage_share(case.model, _stage(case), case.layout)
 
 
-def _adapter_numbers(
-    case: Case, figure: str, width: float, *, divided: bool
-) -> tuple[str, str]:
+def _adapter_numbers(case: Case, figure: str, width: float, *, divided: bool) -> tuple[str, str]:
     """Adapters on this GPU, and for weights the frozen parameters as well."""
     here, layout, tuning = _here(case), case.layout, case.tuning
     count = tuning.adapters * _stage(case).layers / case.model.layers / layout.tensor
@@ -280,13 +276,9 @@ def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
     shares = f"{term(load.overhead, 'B')} + {term(load.buffers, 'B')}"
     held = load.overhead + load.buffers
     return (
-        _WORKING.line(
-            "activations", rule, numbers, load.activations, "korthikanti-2022"
-        ),
+        _WORKING.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
         _logits_step(case, load, tokens),
-        _WORKING.line(
-            "overhead", "given + buffers of the framework", shares, held, "fsdp"
-        ),
+        _WORKING.line("overhead", "given + buffers of the framework", shares, held, "fsdp"),
         _WORKING.line(
             "per_gpu",
             "states + activations + logits + overhead + buffers, on the fullest stage",
@@ -307,8 +299,7 @@ def _logits_step(case: Case, load: Load, tokens: float) -> Step:
     each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
     width = term(framework.fused_loss if asked.fused_loss else each)
     numbers = (
-        f"{term(tokens)} × {term(case.model.vocabulary)} × "
-        f"{width} B ÷ {asked.tensor_parallel}"
+        f"{term(tokens)} × {term(case.model.vocabulary)} × {width} B ÷ {asked.tensor_parallel}"
     )
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
     return _WORKING.line("logits", formula, numbers, load.logits, "korthikanti-2022")
@@ -356,8 +347,7 @@ def _notes(case: Case, load: Load) -> tuple[str, ...]:
         )
     if asked.recompute != "full":
         notes.append(
-            "Activations are those of fused kernels; unfused ones keep up to a "
-            "quarter more."
+            "Activations are those of fused kernels; unfused ones keep up to a quarter more."
         )
     if case.tuning.is_partial:
         notes.append(
@@ -366,8 +356,7 @@ def _notes(case: Case, load: Load) -> tuple[str, ...]:
         )
     if case.tuning.host != "none":
         notes.append(
-            f"{format_value(load.host, 'B')} per GPU wait on the host and cross PCIe "
-            "in every step."
+            f"{format_value(load.host, 'B')} per GPU wait on the host and cross PCIe in every step."
         )
     if asked.optimizer == "muon":
         notes.append("Muon's one moment is counted for every parameter.")

@@ -92,8 +92,7 @@ class TrainingTime:
         typed_unit="years",
         minimum=3600.0,
         maximum=1000 * _YEAR,
-        help="Mean time until one GPU's share of the machine stops the job; "
-        "Llama 3 saw 5.8 years.",
+        help="Mean time until one GPU's share of the machine stops the job; Llama 3 saw 5.8 years.",
         advanced=True,
     )
     checkpoint_time: float = _LOSSES.ask(

@@ -138,9 +138,7 @@ def run_of(
     )
 
 
-def lighter(
-    model: Architecture, gpu: Accelerator, asked: TrainingTime
-) -> tuple[str, str] | None:
+def lighter(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> tuple[str, str] | None:
     """The one input, with its value, that makes a plan fit in memory."""
     limit = gpu.capacity
     for field, value in _LIGHTER:

@@ -31,9 +31,7 @@ from app.estimator.working import Working, multiplied, term, terms
 
 OUTPUTS = (
     Output("step_time", "One step", "s", better="less", modeled=True),
-    Output(
-        "tokens_per_second", "Tokens per second", "token/s", better="more", modeled=True
-    ),
+    Output("tokens_per_second", "Tokens per second", "token/s", better="more", modeled=True),
     Output(
         "tokens_per_second_per_gpu",
         "Tokens per second and GPU",
@@ -89,9 +87,7 @@ _MEMORY = (0.9, 1.1)
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
-def answer(
-    asked: TrainingTime, model: Architecture, gpu: Accelerator, run: Run
-) -> Estimate:
+def answer(asked: TrainingTime, model: Architecture, gpu: Accelerator, run: Run) -> Estimate:
     """Put a run into words, figures, the timeline of a step and its working."""
     kind = "training-routed" if model.is_routed else "training"
     return Estimate(
@@ -127,14 +123,10 @@ def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
     if run.seconds > asked.deadline:
         return Verdict("no", "Too late.", text)
     late = run.seconds > 0.9 * asked.deadline
-    return Verdict(
-        "tight" if late else "fits", "Just in time." if late else "In time.", text
-    )
+    return Verdict("tight" if late else "fits", "Just in time." if late else "In time.", text)
 
 
-def _figures(
-    asked: TrainingTime, gpu: Accelerator, run: Run, kind: str
-) -> tuple[Figure, ...]:
+def _figures(asked: TrainingTime, gpu: Accelerator, run: Run, kind: str) -> tuple[Figure, ...]:
     rate = run.plan.tokens / run.step.total
     hours = run.seconds * asked.gpus / 3600
     spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
@@ -253,8 +245,7 @@ def _stage_step(run: Run) -> Step:
     parts = terms((seconds for _, seconds in spent), "s")
     return Step(
         "One micro-batch on a stage",
-        f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ "
-        "micro-batches",
+        f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
         f"({parts}) ÷ {term(plan.micro_batches)}",
         on_a_stage(plan, run.step),
         "s",
@@ -332,9 +323,7 @@ def _timeline(run: Run) -> Timeline:
 def _table(run: Run) -> Table:
     total = run.step.total
     times = ((label, getattr(run.step, name)) for name, label in _PARTS)
-    rows = tuple(
-        (label, (time, "s"), (time / total, "%")) for label, time in times if time > 0
-    )
+    rows = tuple((label, (time, "s"), (time / total, "%")) for label, time in times if time > 0)
     return Table("Parts of one step", ("Part", "Time", "Share"), rows)
 
 

@@ -6,9 +6,7 @@ from app.estimator.models import gguf
 from app.estimator.models.formats import PUBLISHED, PUBLISHED_CHOICES
 from app.estimator.shared_inputs import HARDWARE, MODEL, ask_model, ask_tensor_parallel
 
-_GGUF = tuple(
-    (f"gguf-{name.lower().replace('_', '-')}", f"GGUF {name}") for name in gguf.MIXTURES
-)
+_GGUF = tuple((f"gguf-{name.lower().replace('_', '-')}", f"GGUF {name}") for name in gguf.MIXTURES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -63,9 +63,7 @@ def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]
     return (
         *(_in_format(found, form) if form else (_file_step(count, found),)),
         _WORKING.line("bits_per_parameter", bits, per, found.bits, "shape"),
-        _WORKING.line(
-            "per_gpu", rule, numbers, found.per_gpu, "shape", topic="parallelism"
-        ),
+        _WORKING.line("per_gpu", rule, numbers, found.per_gpu, "shape", topic="parallelism"),
     )
 
 
@@ -139,9 +137,7 @@ def _kept_wider(form: Format) -> str:
     return "embeddings, head, norms and routers × bytes"
 
 
-def _tower_line(
-    found: Found, form: Format
-) -> tuple[tuple[str, str, str, float, str], ...]:
+def _tower_line(found: Found, form: Format) -> tuple[tuple[str, str, str, float, str], ...]:
     """The line of the vision tower, where there is one."""
     if not found.tower:
         return ()
@@ -180,9 +176,7 @@ def table(model: Architecture) -> Table:
         (
             FORMATS[name].label,
             (weight_table(model, name).total, "B"),
-            format_number(
-                8 * weight_table(model, name).total / model.loaded_parameters
-            ),
+            format_number(8 * weight_table(model, name).total / model.loaded_parameters),
         )
         for name in _SHOWN
     )

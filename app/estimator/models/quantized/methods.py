@@ -101,9 +101,7 @@ def _integer(bits: int, group: int, *, zeros: bool, math: str = "bf16") -> Schem
     what = "16-bit scale"
     if zeros:
         what += f" and {bits}-bit zero"
-    return Scheme(
-        f"int{bits}", f"{label}, groups of {group}", width, math, f"{what} per {group}"
-    )
+    return Scheme(f"int{bits}", f"{label}, groups of {group}", width, math, f"{what} per {group}")
 
 
 FP8 = Scheme("fp8", "FP8", 8.0, "fp8")

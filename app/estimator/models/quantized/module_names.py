@@ -27,9 +27,7 @@ def _paths(names: tuple[str, ...]) -> frozenset[str]:
     for name in names:
         parts = name.split(".")
         found.update(
-            ".".join(parts[a:b])
-            for a in range(len(parts))
-            for b in range(a + 1, len(parts) + 1)
+            ".".join(parts[a:b]) for a in range(len(parts)) for b in range(a + 1, len(parts) + 1)
         )
     return frozenset(found)
 
@@ -54,9 +52,7 @@ def names_of_matrix(layer: Layer, matrix: Matrix) -> tuple[str, ...]:
     table = _NAMES.get(part, _NAMES["mlp"])
     words = table.get(matrix.name, [matrix.name])
     return tuple(
-        f"model.{_IN_LAYER}{block}.{word}"
-        for block in _CONTAINERS[part]
-        for word in words
+        f"model.{_IN_LAYER}{block}.{word}" for block in _CONTAINERS[part] for word in words
     )
 
 

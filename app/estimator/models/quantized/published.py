@@ -94,9 +94,7 @@ def _key(matrix: Matrix) -> Key:
     return matrix.part, matrix.name, matrix.inputs * matrix.outputs
 
 
-def _indexed(
-    model: Architecture, how: Quantization
-) -> Iterator[tuple[Layer, str, int]]:
+def _indexed(model: Architecture, how: Quantization) -> Iterator[tuple[Layer, str, int]]:
     """Layers with their index; equal ones at once where lists name no layer."""
     if not any(override.modules.names_layers for override in how.overrides):
         yield from ((layer, "", number) for layer, number in model.runs)
@@ -105,9 +103,7 @@ def _indexed(
     yield from ((layer, "", 1) for layer in model.encoder)
 
 
-def _scheme_of(
-    how: Quantization, layer: Layer, matrix: Matrix, index: str
-) -> Scheme | None:
+def _scheme_of(how: Quantization, layer: Layer, matrix: Matrix, index: str) -> Scheme | None:
     if matrix.part == "router":
         return how.scheme if how.scope == "everything" else None
     names = names_of_matrix(layer, matrix)

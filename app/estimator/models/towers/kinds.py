@@ -257,17 +257,11 @@ KINDS: dict[str, Kind] = {
     "llava": Kind("pixtral", _llava, frozenset({"pixtral"})),
     "mistral3": Kind("pixtral", _mistral3, frozenset({"pixtral"})),
     "qwen2_vl": Kind("qwen2_vl_vision", _qwen2_vl, frozenset({"qwen2_vl_vision"})),
-    "qwen2_5_vl": Kind(
-        "qwen2_5_vl_vision", _qwen25_vl, frozenset({"qwen2_5_vl_vision"})
-    ),
+    "qwen2_5_vl": Kind("qwen2_5_vl_vision", _qwen25_vl, frozenset({"qwen2_5_vl_vision"})),
     "qwen3_vl": _QWEN3_VL,
-    "qwen3_vl_moe": dataclasses.replace(
-        _QWEN3_VL, names=frozenset({"qwen3_vl_moe_vision"})
-    ),
+    "qwen3_vl_moe": dataclasses.replace(_QWEN3_VL, names=frozenset({"qwen3_vl_moe_vision"})),
     "qwen3_5": _QWEN3_5,
-    "qwen3_5_moe": dataclasses.replace(
-        _QWEN3_5, names=frozenset({"qwen3_5_moe_vision"})
-    ),
+    "qwen3_5_moe": dataclasses.replace(_QWEN3_5, names=frozenset({"qwen3_5_moe_vision"})),
     "llama4": Kind("llama4_vision_model", _llama4, frozenset({"llama4_vision_model"})),
     "internvl": Kind("internvl_vision", _internvit, frozenset({"internvl_vision"})),
     "internvl_chat": Kind("intern_vit_6b", _internvit, frozenset({"intern_vit_6b"})),

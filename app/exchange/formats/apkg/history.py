@@ -144,9 +144,7 @@ def _interval(standing: Standing) -> int:
     return -max(1, round((standing.due_at - standing.last_at).total_seconds()))
 
 
-def state_columns(
-    card: Learned, days: tuple[dt.date, dt.date], place: int
-) -> tuple[object, ...]:
+def state_columns(card: Learned, days: tuple[dt.date, dt.date], place: int) -> tuple[object, ...]:
     """The columns of a card from `type` on.
 
     `days` are the one from which the collection counts, and the study day of now;

@@ -76,9 +76,7 @@ CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, k
 """
 
 
-def write_learned(
-    sheets: Iterable[Sheet], calendar: Calendar, package: PackageWriter
-) -> None:
+def write_learned(sheets: Iterable[Sheet], calendar: Calendar, package: PackageWriter) -> None:
     """Put these notes with their cards and logs into a package, and finish it.
 
     Each is written before the next is asked for, so `sheets` may be made as they go.
@@ -103,9 +101,7 @@ def write_learned(
         package.finish(path)
 
 
-def _add_note(
-    db: sqlite3.Connection, sheet: Sheet, calendar: Calendar, taken: set[int]
-) -> int:
+def _add_note(db: sqlite3.Connection, sheet: Sheet, calendar: Calendar, taken: set[int]) -> int:
     """Write a note; returns its number."""
     number = number_of(sheet.name, taken)
     rest = note_columns(sheet.model, sheet.faces, sheet.tags, calendar.moment)
@@ -144,8 +140,7 @@ def _number_logs(db: sqlite3.Connection) -> None:
     Anki takes the number of a row for the moment of the grade and has each only once.
     """
     rows = db.execute(
-        "SELECT at, cid, ease, ivl, last, factor, time, kind FROM logged "
-        "ORDER BY at, card, place"
+        "SELECT at, cid, ease, ivl, last, factor, time, kind FROM logged ORDER BY at, card, place"
     )
     db.executemany("INSERT INTO revlog VALUES (?,?,-1,?,?,?,?,?,?)", _numbered(rows))
 

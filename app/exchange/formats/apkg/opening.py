@@ -33,9 +33,7 @@ _LONGEST = 8_000_000  # bytes of one value; the note types of a collection are o
 _EVERY = 1_000_000  # steps of SQLite's machine between two looks
 _MOST_LOOKS = 2_000
 _READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
-_TABLES = {"col", "notes", "cards", "revlog", "decks", "notetypes", "fields"} | {
-    "templates"
-}
+_TABLES = {"col", "notes", "cards", "revlog", "decks", "notetypes", "fields"} | {"templates"}
 _MAGIC = b"SQLite format 3\0"
 
 
@@ -81,9 +79,7 @@ def media_of(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
     return found
 
 
-def _content(
-    archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, modern: bool
-) -> bytes:
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, modern: bool) -> bytes:
     """A small file of the archive; empty where it is not there or not sound."""
     if entry is None:
         return b""
@@ -130,9 +126,7 @@ def _copy(source: IO[bytes], out: IO[bytes]) -> None:
     while chunk := source.read(_CHUNK):
         left -= len(chunk)
         if left < 0:
-            raise Unusable(
-                f"The collection is larger than {MOST_BYTES // 1_000_000} MB."
-            )
+            raise Unusable(f"The collection is larger than {MOST_BYTES // 1_000_000} MB.")
         out.write(chunk)
 
 
@@ -163,20 +157,15 @@ def _allow(action: int, table: str | None, *_: str | None) -> int:
 
 def _expect_tables(connection: sqlite3.Connection) -> None:
     """Refuse views and virtual tables that stand where a table should."""
-    rows = connection.execute(
-        "SELECT name, type, rootpage, sql FROM sqlite_master"
-    ).fetchmany(1000)
+    rows = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master").fetchmany(1000)
     found = {
         str(name)
         for name, kind, root, sql in rows
         if kind == "table" and root and not str(sql).upper().startswith("CREATE VIRT")
     }
-    wrong = sorted(
-        str(name) for name, kind, *_ in rows if name in _TABLES and name not in found
-    )
+    wrong = sorted(str(name) for name, kind, *_ in rows if name in _TABLES and name not in found)
     missing = sorted({"col", "notes", "cards", "revlog"} - found)
     if wrong or missing:
         raise Unusable(
-            "The collection in the package has no ordinary table"
-            f" “{(wrong or missing)[0]}”."
+            f"The collection in the package has no ordinary table “{(wrong or missing)[0]}”."
         )

@@ -130,9 +130,7 @@ def read_package(file: IO[bytes]) -> Package:
 
 def _notes(db: sqlite3.Connection) -> dict[int, _Note]:
     types = note_types(db)
-    rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(
-        MOST_NOTES + 1
-    )
+    rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(MOST_NOTES + 1)
     if not rows:
         raise Unusable("It holds no notes.")
     if len(rows) > MOST_NOTES:
@@ -154,9 +152,7 @@ def _log(db: sqlite3.Connection) -> tuple[Mapping[int, list[Row]], int]:
     query = "SELECT id, cid, ease, time, type, ivl, factor FROM revlog"
     rows = db.execute(query).fetchmany(_MOST_GRADES + 1)
     if len(rows) > _MOST_GRADES:
-        raise Unusable(
-            f"It holds more than {_MOST_GRADES:,} grades; export fewer decks."
-        )
+        raise Unusable(f"It holds more than {_MOST_GRADES:,} grades; export fewer decks.")
     log: dict[int, list[Row]] = {}
     for number, card, *values in rows:
         if all(isinstance(v, int) for v in (number, card, *values)):

@@ -57,9 +57,7 @@ class Birth:
 
     def settings(self) -> dict[str, Any]:
         """What the configuration of the collection says of its days."""
-        return {"schedVer": 2, "sched2021": True, "rollover": 4} | {
-            "creationOffset": self.west
-        }
+        return {"schedVer": 2, "sched2021": True, "rollover": 4} | {"creationOffset": self.west}
 
 
 def with_sides(count: int) -> int:

@@ -22,13 +22,9 @@ _CLOZE = re.compile(r"\{\{c([\d,]{1,20})::((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
 _EMPTY = re.compile(r"(?:\s|&nbsp;|<br\s*/?>|</?(?:div|p|span)[^<>]*>)*\Z")
 _RULE = re.compile(r"<hr\s+id=[\"']?answer[^<>]*>", re.IGNORECASE)
 _SOUND = re.compile(r"\[(?:sound:|anki:)[^\[\]]*\]")
-_OTHER_MEDIA = re.compile(
-    r"<(?:audio|video|object|embed|source)\b[^<>]*>", re.IGNORECASE
-)
+_OTHER_MEDIA = re.compile(r"<(?:audio|video|object|embed|source)\b[^<>]*>", re.IGNORECASE)
 _PICTURE = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
-_NAMED = re.compile(
-    r"\bsrc\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE
-)
+_NAMED = re.compile(r"\bsrc\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE)
 _MATHJAX = re.compile(
     r"<anki-mathjax(?P<how>[^<>]*)>(?P<tex>(?:(?!</?anki-mathjax).){0,2000}?)"
     r"</anki-mathjax>",
@@ -95,9 +91,7 @@ def _name_in(tag: str) -> str:
     return unquote(unescape(found[1] or found[2] or found[3] or ""))
 
 
-def with_pictures(
-    html: str, addresses: Mapping[str, str]
-) -> tuple[str, int, frozenset[str]]:
+def with_pictures(html: str, addresses: Mapping[str, str]) -> tuple[str, int, frozenset[str]]:
     """HTML whose pictures have our addresses, and what became of its media.
 
     Sounds and pictures without an address are taken out and counted; then come the
@@ -125,9 +119,7 @@ def with_math(html: str) -> str:
     >>> with_math("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
     '\\(a\\) \\[b\\]'
     """
-    html = _MATHJAX.sub(
-        lambda m: _formula(m["tex"], block="block" in m["how"].lower()), html
-    )
+    html = _MATHJAX.sub(lambda m: _formula(m["tex"], block="block" in m["how"].lower()), html)
     return _LATEX.sub(_latex, html)
 
 
@@ -180,11 +172,7 @@ def _filled(
     template: str | None, values: Mapping[str, str], card: tuple[NoteType, int, Side]
 ) -> str:
     """A template with the fields put in; raises _Beyond."""
-    if (
-        template is None
-        or len(template) > LONGEST_FACE
-        or template.count("{{") > _TOKENS
-    ):
+    if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
         raise _Beyond
     out: list[str] = []
     stack: list[tuple[str, bool]] = []
@@ -236,9 +224,7 @@ def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
     raise _Beyond
 
 
-def _value(
-    name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side]
-) -> str:
+def _value(name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side]) -> str:
     *filters, field = (part.strip() for part in name.split(":"))
     if field in _SPECIAL or any(f.startswith("tts") for f in filters):
         return ""

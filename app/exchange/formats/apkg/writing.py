@@ -34,16 +34,10 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> Writing:
         for i in items
         if i.kind != "card"
     )
-    names = {
-        i.topic: "::".join(p for p in ("Headroom", title, i.topic) if p) for i in cards
-    }
+    names = {i.topic: "::".join(p for p in ("Headroom", title, i.topic) if p) for i in cards}
     decks = {name: number_of(f"deck {name}", set()) for name in names.values()}
     folders = {i.topic: decks[names[i.topic]] for i in cards}
-    media = {
-        _file_of(picture): content_of(picture)
-        for card in cards
-        for picture in card.pictures
-    }
+    media = {_file_of(picture): content_of(picture) for card in cards for picture in card.pictures}
     out = io.BytesIO()
     package = PackageWriter(out, modern=False)
     for name, content in media.items():
@@ -66,9 +60,7 @@ def new_collection() -> Iterator[tuple[sqlite3.Connection, Path]]:
             yield connection, path
 
 
-def add_row(
-    connection: sqlite3.Connection, table: str, values: Sequence[object]
-) -> None:
+def add_row(connection: sqlite3.Connection, table: str, values: Sequence[object]) -> None:
     """Write a row of a collection, with all of its columns."""
     marks = ",".join("?" * len(values))
     connection.execute(
@@ -121,9 +113,7 @@ def note_columns(
 ) -> tuple[object, ...]:
     """The columns of a note after its number and GUID; `faces` are HTML."""
     words = html.unescape(re.sub(r"<[^>]*>", "", faces[0]))
-    checksum = int(
-        hashlib.sha1(words.encode(), usedforsecurity=False).hexdigest()[:8], 16
-    )
+    checksum = int(hashlib.sha1(words.encode(), usedforsecurity=False).hexdigest()[:8], 16)
     joined = " ".join(re.sub(r"\s+", "-", t) for t in tags)
     written = f" {joined} " if joined else ""
     return model, moment, -1, written, "\x1f".join(faces), words, checksum, 0, ""

@@ -88,9 +88,7 @@ class _Reader:
             before += "" if judged and at_end else "_____"
             beside, _, below = after.partition("\n")
             if beside.lstrip().startswith("//"):
-                raise NotCarried(
-                    "a comment stands behind its answers: put it on a line of its own"
-                )
+                raise NotCarried("a comment stands behind its answers: put it on a line of its own")
             if below.strip(_BLANKS + _ENDS) and not beside.strip(_BLANKS + _ENDS):
                 self.losses.add(
                     "the words below its answers are taken for a part of it: put an "
@@ -168,9 +166,7 @@ class _Reader:
                 item = any_other(item, feedback, self.losses)
                 continue
             if "*" in word:
-                self.losses.add(
-                    f"the pattern “{word}” is left out: add the words it stands for"
-                )
+                self.losses.add(f"the pattern “{word}” is left out: add the words it stands for")
                 continue
             credit = 0.0 if weight is None else worth(weight, 100)[1]
             options.append(Option(word, full, feedback, credit=credit))
@@ -203,9 +199,7 @@ class _Reader:
             span = _span(unescaped(text), unit, comma=self.comma)
             options.append(Option("", full, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
-        return dataclasses.replace(
-            item, kind="numeric", stem=stem, options=tuple(options)
-        )
+        return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
 
 def _general(inside: str) -> tuple[str, str]:

@@ -53,9 +53,7 @@ def _answers(item: Item, unit: str) -> str:
 
 
 def _words(item: Item) -> str:
-    return "".join(
-        f"\n\t=%{shown(o.weight)}%{_word(o.text)}{_note(o)}" for o in item.options
-    )
+    return "".join(f"\n\t=%{shown(o.weight)}%{_word(o.text)}{_note(o)}" for o in item.options)
 
 
 def _choices(item: Item) -> str:
@@ -91,9 +89,7 @@ def _number(option: Option, unit: str) -> str:
 
 
 def _pairs(item: Item) -> str:
-    return "".join(
-        f"\n\t={_left(p.left)} -> {_escaped(lean(p.right))}" for p in item.pairs
-    )
+    return "".join(f"\n\t={_left(p.left)} -> {_escaped(lean(p.right))}" for p in item.pairs)
 
 
 def _left(markdown: str) -> str:

@@ -33,9 +33,7 @@ def read_gaps(text: str, losses: Losses) -> tuple[str, tuple[Blank, ...]]:
 
 def _blank(kind: str, body: str, losses: Losses) -> Blank:
     if _NUMBER.match(kind):
-        losses.add(
-            "the tolerance of a number in a gap is left out: add what else counts"
-        )
+        losses.add("the tolerance of a number in a gap is left out: add what else counts")
     elif not _TYPED.match(kind) and not _CHOSEN.match(kind):
         raise NotCarried(f"gaps of the type {kind} are not known")
     answers = list(_answers(body, losses))

@@ -160,8 +160,7 @@ def _says(node: ET.Element, name: str) -> bool:
 
 def _choices(node: ET.Element, item: Item, losses: Losses) -> Item:
     given = [
-        Weighted(_text(a, losses), _fraction(a), _note(a, losses))
-        for a in node.findall("answer")
+        Weighted(_text(a, losses), _fraction(a), _note(a, losses)) for a in node.findall("answer")
     ]
     rule = _CREDIT.get(node.get("type", ""), "")
     several = bool(rule) or not _says(node, "single")
@@ -219,9 +218,7 @@ def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
             center, half = (read_number(t, comma=comma) for t in (text, tolerance))
             span = span_around(center, half, unit)
         except NotCarried as error:
-            losses.add(
-                f"an answer is left out: {error}; add it as a number if it is one"
-            )
+            losses.add(f"an answer is left out: {error}; add it as a number if it is one")
             continue
         right, credit = worth(weight, 100)
         options.append(Option("", right, _note(answer, losses), span, credit))
@@ -252,9 +249,7 @@ def _match(node: ET.Element, item: Item, losses: Losses) -> Item:
 
 
 def _order(node: ET.Element, item: Item, losses: Losses) -> Item:
-    steps = tuple(
-        Option(_text(a, losses), True, _note(a, losses)) for a in node.findall("answer")
-    )
+    steps = tuple(Option(_text(a, losses), True, _note(a, losses)) for a in node.findall("answer"))
     fields = ("selectcount", "selecttype", "gradingtype")
     words = [node.findtext(field, "").strip() for field in fields]
     item = dataclasses.replace(item, steps=steps)
@@ -292,9 +287,7 @@ def _chosen_gaps(node: ET.Element, item: Item, losses: Losses) -> Item:
     return _with_gaps(item, text, tuple(blanks), losses)
 
 
-def _with_gaps(
-    item: Item, text: str, blanks: tuple[Blank, ...], losses: Losses
-) -> Item:
+def _with_gaps(item: Item, text: str, blanks: tuple[Blank, ...], losses: Losses) -> Item:
     """The first paragraph is the question when no gap stands in it."""
     if text.count(BLANK) != len(blanks):
         raise NotCarried("a gap stands where none can be, or where nobody sees it")

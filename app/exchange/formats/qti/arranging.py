@@ -92,9 +92,7 @@ def cloze(make: Maker, root: ET.Element, item: Item) -> None:
     explained(make, processing, item)
 
 
-def _expect(
-    make: Maker, root: ET.Element, name: str, blank: Blank, worth: float
-) -> None:
+def _expect(make: Maker, root: ET.Element, name: str, blank: Blank, worth: float) -> None:
     """What fills a gap, each for its share of the points."""
     base = "identifier" if blank.wrong else "string"
     answers = [_CHOICE.format(0)] if blank.wrong else list(blank.answers)

@@ -74,8 +74,7 @@ class _Reader:
         scores = _SCORES | {given(node, "varname").lower() for node in declared}
         self.rules = [_rule(n, scores) for n in within(self.root, "respcondition")]
         self.notes = {
-            given(node, "ident"): self._text(node)
-            for node in within(self.root, "itemfeedback")
+            given(node, "ident"): self._text(node) for node in within(self.root, "itemfeedback")
         }
 
     def item(self, name: str) -> Item:
@@ -212,8 +211,7 @@ class _Reader:
             raise NotCarried("it names no right answer")
         best = max(accepted.values())
         options = tuple(
-            _weighed(Option(word, False), score, best)
-            for word, score in accepted.items()
+            _weighed(Option(word, False), score, best) for word, score in accepted.items()
         )
         told = (given(n, "case").lower() for n in within(self.root, "varequal"))
         case = "yes" in told
@@ -229,9 +227,7 @@ class _Reader:
         if not found:
             raise NotCarried("it names no right number")
         best = max(score for score, _ in found)
-        options = [
-            _weighed(Option("", False, span=span), score, best) for score, span in found
-        ]
+        options = [_weighed(Option("", False, span=span), score, best) for score, span in found]
         return dataclasses.replace(item, kind="numeric", options=tuple(options))
 
     # --- rows and gaps ---
@@ -273,9 +269,7 @@ class _Reader:
         head, _, rest = text.partition("\n\n")
         if not rest or BLANK in head:
             head, rest = from_plain(item.name or "Complete the text."), text
-        return dataclasses.replace(
-            item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks)
-        )
+        return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
 
     def _name(self, response: ET.Element) -> str:
         """What the place of a gap is called in the text."""

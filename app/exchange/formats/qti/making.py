@@ -48,9 +48,7 @@ class Maker:
         self._give(node, attributes)
         return node
 
-    def add(
-        self, parent: ET.Element, name: str, text: str = "", **attributes: str
-    ) -> ET.Element:
+    def add(self, parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
         """A new last child."""
         node = ET.SubElement(parent, self.name(name))
         self._give(node, attributes)
@@ -71,15 +69,11 @@ class Maker:
             last.tail = (last.tail or "") + (found.text or "")
         parent.extend(list(found))
 
-    def remark(
-        self, parent: ET.Element, markdown: str, outcome: str, name: str
-    ) -> None:
+    def remark(self, parent: ET.Element, markdown: str, outcome: str, name: str) -> None:
         """Feedback at a place in the body, shown when `outcome` is `name`."""
         given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
         if _loose(fragment(illustrated(markdown))):
-            self.fill(
-                self.add(parent, "feedback_inline", **given), markdown, block=False
-            )
+            self.fill(self.add(parent, "feedback_inline", **given), markdown, block=False)
             return
         node = self.add(parent, "feedback_block", **given)
         if self.version == "3.0":

@@ -75,9 +75,7 @@ def _element(node: ET.Element, replace: Replace) -> str:
         return ""
     inside = to_fragment(node, replace)
     shown = {k: node.get(k) for k in _SHOWN}
-    marks = "".join(
-        f' {k}="{html.escape(v)}"' for k, v in shown.items() if v is not None
-    )
+    marks = "".join(f' {k}="{html.escape(v)}"' for k, v in shown.items() if v is not None)
     return f"<{name}{marks}>" + ("" if name in _VOID else f"{inside}</{name}>")
 
 
@@ -85,8 +83,6 @@ def _formula(node: ET.Element) -> str:
     """A formula by the TeX it carries with it."""
     for part in within(node, "annotation"):
         if part.get("encoding") == "application/x-tex" and part.text:
-            left, right = (
-                ("\\[", "\\]") if node.get("display") == "block" else ("\\(", "\\)")
-            )
+            left, right = ("\\[", "\\]") if node.get("display") == "block" else ("\\(", "\\)")
             return html.escape(f"{left}{part.text}{right}", quote=False)
     raise NotCarried("its formulas are in MathML without TeX")

@@ -122,9 +122,7 @@ def _album(path: str, beside: Mapping[str, bytes]) -> Album:
     return Album(find)
 
 
-def _reading(
-    found: list[_Found], refused: list[Remark], beside: Mapping[str, bytes]
-) -> Reading:
+def _reading(found: list[_Found], refused: list[Remark], beside: Mapping[str, bytes]) -> Reading:
     items: list[Item] = []
     for path, line, title, read in found:
         losses = Losses(_album(path, beside))
@@ -166,9 +164,7 @@ class _Reader:
             name,
             "single",
             "",
-            hints=tuple(
-                self._text(n) for n in within(body, "rubric-block") if is_hint(n)
-            ),
+            hints=tuple(self._text(n) for n in within(body, "rubric-block") if is_hint(n)),
             explanation=self.notes.get(_EXPLAINED, ""),
             mistake=self.notes.get(_MISTAKEN, ""),
         )
@@ -208,9 +204,7 @@ class _Reader:
         }
         read = known.get(kinds[0])
         if read is None:
-            raise NotCarried(
-                f"its {kinds[0].replace('-', ' ')} has no counterpart here"
-            )
+            raise NotCarried(f"its {kinds[0].replace('-', ' ')} has no counterpart here")
         if len(kinds) > 1:
             raise NotCarried("it asks several questions at once")
         return read
@@ -249,9 +243,7 @@ class _Reader:
         single = given(asked, "max-choices") == "1"
         weights = weigh_choices(self.root, response, single=single)
         choices = [
-            Weighted(
-                self._text(n), weights.get(given(n, "identifier"), 0.0), self._note(n)
-            )
+            Weighted(self._text(n), weights.get(given(n, "identifier"), 0.0), self._note(n))
             for n in within(asked, "simple-choice")
         ]
         if any(not choice.text for choice in choices):
@@ -278,10 +270,7 @@ class _Reader:
 
     def _order(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         asked = found[0]
-        steps = {
-            given(n, "identifier"): self._text(n)
-            for n in within(asked, "simple-choice")
-        }
+        steps = {given(n, "identifier"): self._text(n) for n in within(asked, "simple-choice")}
         notes = self._notes(asked, "simple-choice")
         right = [i for i in self._response(asked).correct if i in steps]
         wrong = [Option(t, False, notes[i]) for i, t in steps.items() if i not in right]
@@ -299,10 +288,7 @@ class _Reader:
         if len(sets) != 2:
             raise NotCarried("it does not match two sets")
         lefts, rights = (
-            {
-                given(n, "identifier"): self._text(n)
-                for n in within(s, "simple-associable-choice")
-            }
+            {given(n, "identifier"): self._text(n) for n in within(s, "simple-associable-choice")}
             for s in sets
         )
         wanted = [pair.split() for pair in self._response(asked).correct]
@@ -328,9 +314,7 @@ class _Reader:
         text = read_html(to_fragment(body, gap), self.losses)
         return _cloze(item, text, tuple(blanks))
 
-    def _standing_alone(
-        self, body: ET.Element, found: list[ET.Element]
-    ) -> ET.Element | None:
+    def _standing_alone(self, body: ET.Element, found: list[ET.Element]) -> ET.Element | None:
         """The only text entry, when nothing else stands in its paragraph."""
         if len(found) != 1 or name_of(found[0]) != "text-entry-interaction":
             return None
@@ -347,9 +331,7 @@ class _Reader:
         if kind == "short":
             stem = self._text(body)
         case = response.case
-        return dataclasses.replace(
-            item, kind=kind, stem=stem, options=options, case=case
-        )
+        return dataclasses.replace(item, kind=kind, stem=stem, options=options, case=case)
 
     def _blank(self, node: ET.Element) -> Blank:
         response = self._response(node)
@@ -358,15 +340,11 @@ class _Reader:
             right = [" ".join(r.split()) for r in response.right]
             if response.base in {"float", "integer"}:
                 right = [w for r in right for w in (r, shown(read_number(r)))]
-                self.losses.add(
-                    "a number in a gap is compared as words: add what else counts"
-                )
+                self.losses.add("a number in a gap is compared as words: add what else counts")
             if response.credits:
                 self.losses.add("a word of a gap that is partly right counts as wrong")
             return Blank(tuple(dict.fromkeys(right)), hint)
-        choices = {
-            given(n, "identifier"): words(n) for n in within(node, "inline-choice")
-        }
+        choices = {given(n, "identifier"): words(n) for n in within(node, "inline-choice")}
         right = [choices[r] for r in response.right if choices.get(r)]
         wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
         return Blank(tuple(right[:1] if wrong else right), "", wrong)

@@ -35,28 +35,21 @@ class Response:
 def responses(root: ET.Element) -> dict[str, Response]:
     """The response declarations of an item by identifier."""
     return {
-        given(node, "identifier"): _response(node)
-        for node in within(root, "response-declaration")
+        given(node, "identifier"): _response(node) for node in within(root, "response-declaration")
     }
 
 
 def _response(node: ET.Element) -> Response:
     declared = first(node, "correct-response")
-    correct = (
-        () if declared is None else tuple(words(v) for v in within(declared, "value"))
-    )
+    correct = () if declared is None else tuple(words(v) for v in within(declared, "value"))
     entries = list(within(node, "map-entry"))
-    worth = tuple(
-        (given(e, "map-key"), read_number(given(e, "mapped-value"))) for e in entries
-    )
+    worth = tuple((given(e, "map-key"), read_number(given(e, "mapped-value"))) for e in entries)
     case = any(given(e, "case-sensitive") == "true" for e in entries)
     base = given(node, "base-type")
     return Response(base, tuple(c for c in correct if c), worth, case)
 
 
-def weigh_choices(
-    root: ET.Element, response: Response, *, single: bool
-) -> dict[str, float]:
+def weigh_choices(root: ET.Element, response: Response, *, single: bool) -> dict[str, float]:
     """What each choice brings or costs, in percent of the mark.
 
     Where a mapping is what counts, its values do; elsewhere the declared answer is all

@@ -12,9 +12,7 @@ HINT = "hint"  # the class of a hint among the notes for tutors
 _FULL = "0.99"  # shares of a mark add up to nearly one
 
 
-def declare(
-    make: Maker, root: ET.Element, values: list[str], **attributes: str
-) -> ET.Element:
+def declare(make: Maker, root: ET.Element, values: list[str], **attributes: str) -> ET.Element:
     """A response declaration with its right values."""
     given = {"identifier": "RESPONSE"} | attributes
     node = make.add(root, "response_declaration", **given)

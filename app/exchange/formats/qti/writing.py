@@ -103,9 +103,7 @@ def _identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
     return found
 
 
-def _packed(
-    files: dict[str, bytes], beside: dict[str, dict[str, bytes]], version: str
-) -> bytes:
+def _packed(files: dict[str, bytes], beside: dict[str, dict[str, bytes]], version: str) -> bytes:
     """The package: its items, and the pictures `beside` each."""
     pictures = {name: c for shown in beside.values() for name, c in shown.items()}
     needed = {name: list(beside[name]) for name in files}

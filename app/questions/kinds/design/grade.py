@@ -44,9 +44,7 @@ def grade_design(answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable
     why = _verdict(answer, plan)
     marks = tuple(
         _mark(f"c{number}", judgment, what, why)
-        for number, (judgment, what) in enumerate(
-            zip(found, described(answer), strict=True)
-        )
+        for number, (judgment, what) in enumerate(zip(found, described(answer), strict=True))
     )
     met = sum(mark.good for mark in marks)
     score = float(met == len(marks)) if partial == "off" else share(met, len(marks))

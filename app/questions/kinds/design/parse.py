@@ -62,9 +62,7 @@ def check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
         _check_condition(text, entry, comment, sheet)
 
 
-def _check_inputs(
-    made: Design, entry: Entry, comment: Comment, sheet: Manuscript
-) -> None:
+def _check_inputs(made: Design, entry: Entry, comment: Comment, sheet: Manuscript) -> None:
     fields = declared(entry.inputs)
     named = [(n, "given") for n in made.given] + [(n, "choose") for n in made.choose]
     for name, where in named:
@@ -81,14 +79,11 @@ def _check_inputs(
         sheet.report("E11", *comment.place("choose"), message, "Name it once.")
 
 
-def _check_condition(
-    text: str, entry: Entry, comment: Comment, sheet: Manuscript
-) -> None:
+def _check_condition(text: str, entry: Entry, comment: Comment, sheet: Manuscript) -> None:
     """Read a condition and try it on outputs of one unit each."""
     place = comment.place("accept")
     sample: dict[str, Value] = {
-        o.name: Quantity(1.0, o.unit) if o.unit else Quantity(1.0, None)
-        for o in entry.outputs
+        o.name: Quantity(1.0, o.unit) if o.unit else Quantity(1.0, None) for o in entry.outputs
     }
     try:
         condition = read_condition(text)

@@ -169,9 +169,7 @@ class _Search:
             verdicts = [judge(c, outputs, {}) for c in self.others]
         except (Unanswerable, BadExpression):
             return _LOST
-        missed = sum(not v.met for v in verdicts) + sum(
-            min(v.excess, 1e6) for v in verdicts
-        )
+        missed = sum(not v.met for v in verdicts) + sum(min(v.excess, 1e6) for v in verdicts)
         self.solved |= not missed
         value = outputs.get(self.output) if self.output else Quantity(0.0, None)
         if not isinstance(value, Quantity):
@@ -202,17 +200,13 @@ def judgments(problem: Problem, plan: Mapping[str, str]) -> list[Judgment]:
     return [_judged(problem, read_condition(t), outputs) for t in problem.accept]
 
 
-def _judged(
-    problem: Problem, condition: Condition, outputs: Mapping[str, Value]
-) -> Judgment:
+def _judged(problem: Problem, condition: Condition, outputs: Mapping[str, Value]) -> Judgment:
     best: dict[str, Quantity] = {}
     for name in condition.bests:
         found = best_value(problem, name)
         reached = outputs.get(name)
         # The learner's plan may be better than any that the planner found.
-        best[name] = found or (
-            reached if isinstance(reached, Quantity) else Quantity(math.inf, "")
-        )
+        best[name] = found or (reached if isinstance(reached, Quantity) else Quantity(math.inf, ""))
     try:
         return judge(condition, outputs, best)
     except BadExpression as error:
@@ -240,9 +234,7 @@ def _beside(options: Options, plan: Mapping[str, str]) -> Options:
     return {n: options[n][max(0, at - 1) : at + 2] for n, at in places.items()}
 
 
-def _between(
-    fields: Mapping[str, Input], best: Mapping[str, str], _: Mapping[str, str]
-) -> Options:
+def _between(fields: Mapping[str, Input], best: Mapping[str, str], _: Mapping[str, str]) -> Options:
     """Counts between the doublings that were tried, around those of the best plan."""
     return {name: _around(fields[name], value) for name, value in best.items()}
 

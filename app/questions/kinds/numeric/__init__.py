@@ -54,9 +54,7 @@ class NumericKind(Kind[Numeric]):
 
     def options(self, answer: Numeric) -> tuple[Counted, ...]:
         """Every option as it is written."""
-        return tuple(
-            Counted(o.key, o.template, o.right, o.credit) for o in answer.options
-        )
+        return tuple(Counted(o.key, o.template, o.right, o.credit) for o in answer.options)
 
     def right_words(self, answer: Numeric) -> list[str]:
         """The right numbers without their tolerance."""
@@ -70,9 +68,7 @@ class NumericKind(Kind[Numeric]):
         """Each option is compared with each."""
         return 0.2 * len(answer.options) ** 2
 
-    def faults(
-        self, answer: Numeric, stem: Text, values: Mapping[str, Value]
-    ) -> list[Fault]:
+    def faults(self, answer: Numeric, stem: Text, values: Mapping[str, Value]) -> list[Fault]:
         """Ranges that clash, and numbers that the stem rounds too much."""
         return numeric_faults(ranged(answer, values)) + display_faults(stem, values)
 

@@ -54,8 +54,7 @@ def faces_of(answer: Numeric) -> Faces:
     ]
     return Faces(
         f"<p>A number in {escape(unit)}.</p>" if unit else "<p>A number.</p>",
-        told([f"<b>{_shown(found)}</b>" for found in right[:1]])
-        + aside("Not right", foreseen),
+        told([f"<b>{_shown(found)}</b>" for found in right[:1]]) + aside("Not right", foreseen),
     )
 
 

@@ -203,9 +203,7 @@ def _between(low: tuple[float, str], high: str) -> Range:
     low_factor = UNITS[bottom_unit][1] if bottom_unit else factor
     first, last = sorted((bottom * low_factor, top * factor))
     if bottom_unit and quantities.kind(bottom_unit) != quantities.kind(unit):
-        message = (
-            f"{bottom:g} {bottom_unit} and {high.strip()} do not measure the same."
-        )
+        message = f"{bottom:g} {bottom_unit} and {high.strip()} do not measure the same."
         raise BadRange("E42", message, "Write both ends in units of one kind.")
     return Range((first + last) / 2, first, last, unit)
 
@@ -219,10 +217,7 @@ def _tolerance(text: str, center: float, unit: str) -> float:
         _check_share(number, center, unit)
         return abs(center) * number / 100
     try:
-        return (
-            quantities.convert(Quantity(number, word or unit), unit).value
-            * (UNITS[unit][1])
-        )
+        return quantities.convert(Quantity(number, word or unit), unit).value * (UNITS[unit][1])
     except UnitMismatch as error:
         hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
         message = f"The tolerance “{text.strip()}” does not fit: {error}."

@@ -71,9 +71,7 @@ def _check_units(answer: Numeric, line: int, sheet: Manuscript) -> None:
         first, as_first = units[0]
         if kind(unit) != kind(as_first):
             place = sheet.find(f"`{option.template}`", line, line + 60)
-            message = (
-                f"“{option.template}” does not measure what “{first.template}” does."
-            )
+            message = f"“{option.template}” does not measure what “{first.template}” does."
             sheet.report("E42", *place, message, "Use units of one kind.")
 
 
