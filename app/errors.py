@@ -1,7 +1,7 @@
 """The refusals that any room may raise and the web turns into an answer."""
 
 
-class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
+class AppError(Exception):
     """What was asked cannot be done; `message` says why, `hint` what to do.
 
     `onward` is the address of a page that leads on, and what the link to it says.
@@ -18,31 +18,31 @@ class Refusal(Exception):  # noqa: N818 - a refusal is an answer, not a fault
         self.onward = onward
 
 
-class NotFound(Refusal):
+class NotFoundError(AppError):
     """There is no such thing, or it belongs to somebody else."""
 
     status = 404
 
 
-class NotAllowed(Refusal):
+class ForbiddenError(AppError):
     """The asker may not do this at all."""
 
     status = 403
 
 
-class Conflict(Refusal):
+class ConflictError(AppError):
     """It was possible once and is not any more."""
 
     status = 409
 
 
-class StorageFullError(Refusal):
+class StorageFullError(AppError):
     """There is no room for more on the server."""
 
     status = 507
 
 
-class QuotaExceededError(Refusal):
+class QuotaExceededError(AppError):
     """So much was asked that the rest has to wait for some seconds."""
 
     status = 429
@@ -52,7 +52,7 @@ class QuotaExceededError(Refusal):
         self.retry_after = retry_after
 
 
-class Problem(Refusal):
+class InvalidInputError(AppError):
     """What was typed cannot be used; `field` names where it was typed."""
 
     status = 422
@@ -62,14 +62,14 @@ class Problem(Refusal):
         self.field = field
 
 
-class BusyError(Refusal):
+class BusyError(AppError):
     """Somebody else is in the way for the moment."""
 
     status = 503
     retry_after = 60
 
 
-class DiskFullError(Refusal):
+class DiskFullError(AppError):
     """There is no room to save anything."""
 
     status = 507

@@ -13,14 +13,14 @@ from starlette.routing import BaseRoute
 from app.api import course_routes as api_course
 from app.api import routes as api
 from app.authoring import routes as bench
-from app.authoring.survey import Surveyor
+from app.authoring.survey import StatisticsCache
 from app.authors import routes as authors
 from app.belongings import routes as belongings
 from app.calculators import routes as calculators
 from app.concepts import routes as concepts
-from app.concepts.finished_pages import Sheets
+from app.concepts.finished_pages import RenderedPageCache
 from app.config import ROOT, Settings
-from app.content.live.courses import ALONE, Courses
+from app.content.live.courses import ALONE, CourseRegistry
 from app.content.live.library import LiveLibrary
 from app.db.data_version import pulse_of
 from app.db.engine import make_engine, put_together, reading_room
@@ -31,7 +31,7 @@ from app.estimator.hardware.prices import price_list
 from app.exams import routes as exams
 from app.exams.overdue import closing
 from app.exchange import routes as exchange
-from app.exchange.importing import Imports
+from app.exchange.importing import ImportRunner
 from app.flashcards import routes as flashcards
 from app.hardware import routes as hardware
 from app.learners import routes as learners
@@ -47,20 +47,20 @@ from app.web import chooser, errors, health, logs, worker
 from app.web.addresses import RouteNames
 from app.web.clock import system_clock
 from app.web.course import with_calculators
-from app.web.front.admission import Admission, Bounds
-from app.web.front.body import Intake, Patience
-from app.web.front.cookie_renaming import CookieNames
+from app.web.front.admission import RequestGuard, RequestLimits
+from app.web.front.body import BodyBuffer, BodyTimeouts
+from app.web.front.cookie_renaming import CookieRenamer
 from app.web.front.fair_slots import FairSlots
-from app.web.front.middleware import Door, Front
-from app.web.front.proxies import Proxies
-from app.web.front.rate_counting import Rates
+from app.web.front.middleware import EdgeConfig, EdgeMiddleware
+from app.web.front.proxies import TrustedProxyMiddleware
+from app.web.front.rate_counting import RateLimiter
 from app.web.lifetime import ending_with_parent
-from app.web.metrics import Metrics, Sources
-from app.web.page_cache import Pages
+from app.web.metrics import Metrics, MetricSources
+from app.web.page_cache import PageCache
 from app.web.probes import Readiness
 from app.web.render import make_templates
-from app.web.static import StaticFiles
-from app.web.visitor import Doorkeeper
+from app.web.static import StaticAssets
+from app.web.visitor import SessionCookies
 
 # The files of the course are looked at twenty times a second at most: nobody saves one
 # and reloads faster, and a look takes a millisecond from all other requests.
@@ -91,38 +91,40 @@ def create_app(
     app.state.library = courses.libraries[courses.first]
     app.state.static, app.state.templates = _looks()
     app.state.doorkeeper = doorkeeper_of(settings)
-    app.state.sheets = {n: Sheets(app.state.templates) for n in courses.libraries}
-    app.state.rates = Rates(settings.rates)
+    app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
+    app.state.rates = RateLimiter(settings.rates)
     app.state.prices = price_list(settings.prices)
-    app.state.pages = Pages(pulse_of(app.state.engine))
+    app.state.pages = PageCache(pulse_of(app.state.engine))
     app.state.metrics = _metrics(app)
     app.state.turn = _turns(app)
     app.state.log_truncation = LogTruncation(app.state.engine)
-    app.state.imports = Imports(app.state.turn, clock)
+    app.state.imports = ImportRunner(app.state.turn, clock)
     app.state.storage, app.state.daily_quota, app.state.downloads = _storage(app)
     app.state.surveyors = {
-        name: Surveyor(app.state.engine, live, clock, name)
+        name: StatisticsCache(app.state.engine, live, clock, name)
         for name, live in courses.libraries.items()
     }
     app.state.readiness = Readiness(app.state.engine, settings.data, courses, app.state.storage)
     errors.install(app)
     app.router.routes.extend(_rooms(authoring=settings.authoring))
-    app.add_middleware(Front, door=_door(app))
-    app.add_middleware(CookieNames, name=settings.cookie, https=settings.https)
+    app.add_middleware(EdgeMiddleware, door=_door(app))
+    app.add_middleware(CookieRenamer, name=settings.cookie, https=settings.https)
     app.add_middleware(
-        Proxies,
+        TrustedProxyMiddleware,
         trusted=settings.trusted,
         root=settings.prefix if settings.url else None,
     )
     return app
 
 
-def courses_of(settings: Settings, library: LiveLibrary | None) -> Courses:
+def courses_of(settings: Settings, library: LiveLibrary | None) -> CourseRegistry:
     """The courses that the settings name, or the one that is there already."""
     if library is not None:
-        return Courses({ALONE: library})
+        return CourseRegistry({ALONE: library})
     cache, kept = settings.data / "cache", settings.data / "last-good"
-    return Courses.under(settings.content, lambda folder: LiveLibrary(folder, cache, _GLANCE, kept))
+    return CourseRegistry.under(
+        settings.content, lambda folder: LiveLibrary(folder, cache, _GLANCE, kept)
+    )
 
 
 def serve_app() -> FastAPI:
@@ -132,9 +134,9 @@ def serve_app() -> FastAPI:
     return create_app(settings)
 
 
-def doorkeeper_of(settings: Settings) -> Doorkeeper:
+def doorkeeper_of(settings: Settings) -> SessionCookies:
     """Who recognizes browsers; commands make codes with it that the server accepts."""
-    return Doorkeeper(Signer(key_of(settings.secret, settings.data / "secret"), salt="learner"))
+    return SessionCookies(Signer(key_of(settings.secret, settings.data / "secret"), salt="learner"))
 
 
 @contextlib.asynccontextmanager
@@ -158,9 +160,9 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
 
 
 @functools.cache
-def _looks() -> tuple[StaticFiles, Environment]:
+def _looks() -> tuple[StaticAssets, Environment]:
     """Static files and templates, which are read once in a process."""
-    static = StaticFiles(ROOT / "static")
+    static = StaticAssets(ROOT / "static")
     return static, make_templates(ROOT / "templates", static)
 
 
@@ -196,20 +198,20 @@ def _rooms(*, authoring: bool) -> tuple[BaseRoute, ...]:
     return tuple(together.routes)
 
 
-def _door(app: FastAPI) -> Door:
+def _door(app: FastAPI) -> EdgeConfig:
     state, settings = app.state, app.state.settings
-    return Door(
+    return EdgeConfig(
         static=state.static,
         courses=state.courses,
         pages=state.pages,
         doorkeeper=state.doorkeeper,
         clock=state.clock,
-        intake=Intake(Patience(settings.request_seconds)),
+        intake=BodyBuffer(BodyTimeouts(settings.request_seconds)),
         slots={name: FairSlots(total, settings.client_requests) for name, total in _SLOTS.items()},
         rates=state.rates,
         routes=RouteNames(app),
         https=settings.https,
-        admission=Admission(Bounds(), settings.host_names, settings.origin),
+        admission=RequestGuard(RequestLimits(), settings.host_names, settings.origin),
         metrics=state.metrics,
         uploads=exchange.UPLOADS,
     )
@@ -232,7 +234,7 @@ def _metrics(app: FastAPI) -> Metrics | None:
     state = app.state
     if not state.settings.metrics_token:
         return None
-    sources = Sources(
+    sources = MetricSources(
         kept_bytes=lambda: state.pages.size,
         content_problems=lambda: state.courses.errors,
     )

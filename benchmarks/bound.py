@@ -29,7 +29,7 @@ from typing import Any
 
 from app.scheduling import card_seconds
 from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS
-from app.scheduling.curve import Curve, Trace
+from app.scheduling.curve import FsrsFormulas, Trace
 from app.scheduling.exam import FIRST_GRADES
 from app.scheduling.exam_plan import day_plan
 from benchmarks.recall import (
@@ -90,7 +90,7 @@ class _Look:
 
     __slots__ = ("points", "seconds", "weights")
 
-    def __init__(self, curve: Curve, days: int) -> None:
+    def __init__(self, curve: FsrsFormulas, days: int) -> None:
         self.seconds: list[float] = []
         self.points: list[Any] = []
         self.weights: list[tuple[float, ...]] = []
@@ -105,7 +105,7 @@ GRID: tuple[Trace, ...] = tuple((s, d) for s in STABILITIES for d in DIFFICULTIE
 _LOGS = tuple(math.log(s) for s in STABILITIES)
 
 
-def looked(curve: Curve, trace: Trace, days: int) -> tuple[float, dict[int, float]]:
+def looked(curve: FsrsFormulas, trace: Trace, days: int) -> tuple[float, dict[int, float]]:
     """What a look costs in seconds, and where on the grid it leads."""
     recall = curve.recall(days, trace[0])
     ways = [(recall * part, curve.known(trace, recall, r)) for r, part in PASSED]
@@ -136,7 +136,7 @@ def _between(values: Sequence[float], value: float) -> tuple[int, float]:
 class Learner:
     """The cards of a learner who really forgets by `curve`, `days` before the exam."""
 
-    def __init__(self, curve: Curve, cards: Sequence[Card], days: int) -> None:
+    def __init__(self, curve: FsrsFormulas, cards: Sequence[Card], days: int) -> None:
         self.cards, self.days = len(cards), days
         self._looks = [_Look(curve, n) for n in range(1, days)]
         # The recall on the exam day, so many days after the last answer.
@@ -199,7 +199,7 @@ class Learner:
                     flow[day][target] += amount * weight
 
 
-def _first(curve: Curve, card: Card, days: int) -> _First:
+def _first(curve: FsrsFormulas, card: Card, days: int) -> _First:
     if card.trace is None:
         traces = [curve.begun(rating) for rating in range(1, len(FIRST_GRADES) + 1)]
         ways = zip(FIRST_GRADES, traces, strict=True)

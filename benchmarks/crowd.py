@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, func, insert, select
 from sqlmodel import SQLModel, col
 
 from app.content.live.library import Library
-from app.db.tables import Attempt, Learner, Memory, Reading, Review, StudyDay
+from app.db.tables import Attempt, CardStateRow, Learner, Review, SectionRead, StudyDay
 from tests.progress.past import Past, answers, readings, remember
 
 Row = dict[str, Any]
@@ -51,10 +51,10 @@ def _past(
     rng = random.Random(seed)
     memories, log = remember(library, past, now, rng)
     given = list(answers(library, past, now, rng))
-    yield Memory, memories
+    yield CardStateRow, memories
     yield Review, log
     yield Attempt, given
-    yield Reading, list(readings(library, past, now))
+    yield SectionRead, list(readings(library, past, now))
     days: dict[str, Row] = {}
     for row in (*log, *given):
         day = row["study_day"]

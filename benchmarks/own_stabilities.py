@@ -16,10 +16,10 @@ import statistics
 import sys
 from collections.abc import Sequence
 
-from app.scheduling import Policy, card_seconds
-from app.scheduling.curve import Curve, curve_of
-from app.scheduling.exam_plan import PlanInputs, day_plan
-from app.scheduling.outlook import Run
+from app.scheduling import SchedulerPolicy, card_seconds
+from app.scheduling.curve import FsrsFormulas, curve_of
+from app.scheduling.exam_plan import CardPlanInputs, day_plan
+from app.scheduling.outlook import DaySimulation
 from benchmarks.recall import (
     LEARNERS,
     PROCESSES,
@@ -56,18 +56,18 @@ def learner(days: int, minutes: int, new: int, number: int, spread: float) -> Kn
     """One learner, three times with the same luck."""
     seed, _ = learner_of(days, minutes, number)
     factor = random.Random(f"first {seed}").lognormvariate(0, spread)
-    usual, true = Policy().parameters, own_parameters(random.Random(seed))
+    usual, true = SchedulerPolicy().parameters, own_parameters(random.Random(seed))
     first = tuple(stability * factor for stability in true[:_FIRST])
 
     def recall(told_from: float) -> float:
         deck = Deck((), new) if new else learner_of(days, minutes, number)[1]
         truth = Truth(seed, deck)
-        truth.curve = Curve(Policy(parameters=first + true[_FIRST:]))
-        told = Curve(Policy(parameters=first + usual[_FIRST:]))
+        truth.curve = FsrsFormulas(SchedulerPolicy(parameters=first + true[_FIRST:]))
+        told = FsrsFormulas(SchedulerPolicy(parameters=first + usual[_FIRST:]))
         cards, unseen, exam, looks = list(deck.begun), deck.unseen, START + days, 0
         for day in range(START, exam):
-            run = Run(cards, unseen, told if looks >= told_from else curve_of(), truth)
-            done = run.day(PlanInputs(day, exam, card_seconds(minutes)), day_plan)
+            run = DaySimulation(cards, unseen, told if looks >= told_from else curve_of(), truth)
+            done = run.day(CardPlanInputs(day, exam, card_seconds(minutes)), day_plan)
             looks += done.due + done.fresh + done.final
             cards, unseen = run.cards, run.unseen
         return truth.recall(exam)

@@ -25,10 +25,10 @@ from pathlib import Path
 
 from app.content.live.library import Library, load
 from app.mastery.course import course_by_objective
-from app.mastery.evidence import First
+from app.mastery.evidence import AnswerHistory
 from app.mastery.guessing import guess_rate
-from app.mastery.readiness import Forecast, forecast
-from app.mastery.standing import Record, TopicCards, standings
+from app.mastery.readiness import ScoreForecast, forecast
+from app.mastery.standing import LearnerEvidence, TopicCards, standings
 
 CONTENT = Path(__file__).resolve().parents[1] / "content"
 LEARNERS = 400
@@ -119,7 +119,7 @@ class Learner:
     def __init__(self, library: Library, bank: "Bank", number: int) -> None:
         self.library, self.bank, self.number = library, bank, number
         self.lot = lot = random.Random(f"{bank.seed} {number}")
-        self.firsts: dict[str, First] = {}
+        self.firsts: dict[str, AnswerHistory] = {}
         self.decks: dict[str, Deck] = {}
         self.abilities = {}
         general = lot.gauss(-1.8, 0.7)
@@ -175,7 +175,7 @@ class Learner:
             rate = guess_rate(question)
             hard = self.bank.items[item]
             right = self.answers(question.objectives, rate, hard, day)
-            self.firsts[item] = First(float(right), the_day(day))
+            self.firsts[item] = AnswerHistory(float(right), the_day(day))
 
     def mock(self, day: int) -> None:
         """Sit a mock of the app: as many new questions of each domain as it asks."""
@@ -225,7 +225,7 @@ class Learner:
                 score += self.answers((number,), self.lot.choice(rates), item, day)
         return score
 
-    def record(self, day: int) -> Record:
+    def record(self, day: int) -> LearnerEvidence:
         """What the app would have kept of all this."""
         cards = {
             slug: TopicCards(
@@ -237,7 +237,7 @@ class Learner:
             for slug, deck in self.decks.items()
             if deck.cards
         }
-        return Record(dict(self.firsts), cards, {})
+        return LearnerEvidence(dict(self.firsts), cards, {})
 
 
 def main() -> int:
@@ -289,7 +289,7 @@ def one_exam(learner: Learner, day: int) -> Said | None:
     exam = next(iter(learner.library.exams.values()))
     domains = standings(learner.library, learner.record(day), the_day(day))
     made = forecast(domains, exam)
-    if not isinstance(made, Forecast):
+    if not isinstance(made, ScoreForecast):
         return None
     score = learner.sit(day)
     chances = tuple(

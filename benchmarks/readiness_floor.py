@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 from app.content.live.library import Library, load
 from app.mastery.course import course_by_objective
-from app.mastery.evidence import First
+from app.mastery.evidence import AnswerHistory
 from app.mastery.guessing import guess_rate
-from app.mastery.readiness import Forecast, forecast
-from app.mastery.standing import Record, standings
+from app.mastery.readiness import ScoreForecast, forecast
+from app.mastery.standing import LearnerEvidence, standings
 from benchmarks.readiness import (
     CONTENT,
     LEARNERS,
@@ -85,11 +85,11 @@ def told(learner: Learner) -> Iterator[Told]:
     for day in studied(learner):
         record = learner.record(day)
         made = forecast(standings(library, record, the_day(day)), exam)
-        if not isinstance(made, Forecast):
+        if not isinstance(made, ScoreForecast):
             continue
         anew = standings(library, answered_anew(learner, record, day), the_day(day))
         today = forecast(anew, exam, made.answers)
-        if not isinstance(today, Forecast):
+        if not isinstance(today, ScoreForecast):
             continue
         yield Told(
             learner=learner.number,
@@ -104,14 +104,14 @@ def told(learner: Learner) -> Iterator[Told]:
         )
 
 
-def answered_anew(learner: Learner, record: Record, day: int) -> Record:
+def answered_anew(learner: Learner, record: LearnerEvidence, day: int) -> LearnerEvidence:
     """The same questions answered on `day`, with what the learner knows then."""
     lot, firsts = learner.lot, {}
     learner.lot = random.Random(f"{learner.bank.seed} {learner.number} {day} anew")
     for item in record.firsts:
         question = learner.library.questions[item]
         asked = (question.objectives, guess_rate(question), learner.bank.items[item])
-        firsts[item] = First(float(learner.answers(*asked, day)), the_day(day))
+        firsts[item] = AnswerHistory(float(learner.answers(*asked, day)), the_day(day))
     learner.lot = lot
     return dataclasses.replace(record, firsts=firsts)
 

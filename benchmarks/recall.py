@@ -22,13 +22,13 @@ import statistics
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.scheduling import Policy, card_seconds
+from app.scheduling import SchedulerPolicy, card_seconds
 from app.scheduling.card_pace import NEW_SECONDS
-from app.scheduling.curve import Curve, Trace, curve_of
-from app.scheduling.exam import FIRST_GRADES, Begun, worth
-from app.scheduling.exam_plan import DayPlan, PlanInputs, day_plan, plain_day
-from app.scheduling.habits import Habits
-from app.scheduling.outlook import Rule, Run
+from app.scheduling.curve import FsrsFormulas, Trace, curve_of
+from app.scheduling.exam import FIRST_GRADES, StartedCard, worth
+from app.scheduling.exam_plan import CardDayPlan, CardPlanInputs, day_plan, plain_day
+from app.scheduling.habits import StudyHabits
+from app.scheduling.outlook import DaySimulation, Rule
 
 LEARNERS, QUICK = 80, 4
 DAYS, MINUTES = (14, 30, 60), (10, 20, 40)
@@ -52,7 +52,7 @@ PASSED = ((2, 0.15), (3, 0.70), (4, 0.15))
 class Deck:
     """What a learner begins with: cards begun as the scheduler sees them, and new."""
 
-    begun: tuple[Begun, ...]
+    begun: tuple[StartedCard, ...]
     unseen: int
 
 
@@ -62,7 +62,7 @@ class Truth:
     def __init__(self, seed: str, deck: Deck) -> None:
         dice = random.Random(seed)
         self._seed = seed
-        self.curve = Curve(Policy(parameters=own_parameters(dice)))
+        self.curve = FsrsFormulas(SchedulerPolicy(parameters=own_parameters(dice)))
         self._ease = [dice.lognormvariate(0, 0.3) for _ in range(len(deck.begun) + deck.unseen)]
         self._cards: dict[int, tuple[Trace, int]] = {
             place: ((card.stability * self._ease[place], card.difficulty), card.last)
@@ -120,7 +120,7 @@ def _drawn(luck: float, grades: Iterable[tuple[int, float]]) -> int:
 def own_parameters(dice: random.Random) -> tuple[float, ...]:
     return tuple(
         value * dice.lognormvariate(0, 0.125 if place in _EXPONENTS else 0.25)
-        for place, value in enumerate(Policy().parameters)
+        for place, value in enumerate(SchedulerPolicy().parameters)
     )
 
 
@@ -134,11 +134,13 @@ def deck_of(seed: str) -> Deck:
         last = START - dice.randint(1, 40)
         due = last + curve_of().interval(stability)
         difficulty = dice.uniform(1, 9)
-        begun.append(Begun(f"c{number:03}", stability, difficulty, last, due))
+        begun.append(StartedCard(f"c{number:03}", stability, difficulty, last, due))
     return Deck(tuple(begun), count - old)
 
 
-def filled_day(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
+def filled_day(
+    begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, curve: FsrsFormulas
+) -> CardDayPlan:
     """Plain intervals; what is left of the minutes goes to the most faded."""
     plan = plain_day(begun, unseen, asked, curve)
     taken = {card.card for card in plan.looks}
@@ -148,22 +150,26 @@ def filled_day(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Cu
     return dataclasses.replace(plan, looks=(*plan.looks, *more))
 
 
-def all_minutes(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
+def all_minutes(
+    begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, curve: FsrsFormulas
+) -> CardDayPlan:
     """The plan for a learner who wants no minute unused."""
-    return day_plan(begun, unseen, dataclasses.replace(asked, habits=Habits(fill=True)), curve)
+    return day_plan(begun, unseen, dataclasses.replace(asked, habits=StudyHabits(fill=True)), curve)
 
 
-def crammed_day(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
+def crammed_day(
+    begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, curve: FsrsFormulas
+) -> CardDayPlan:
     """New cards first, then every card, the most faded first."""
     fresh = min(unseen, int(asked.seconds // NEW_SECONDS))
     rest = sorted(begun, key=lambda c: (-(asked.day - c.last) / c.stability, c.card))
     time = asked.seconds - fresh * NEW_SECONDS
-    return DayPlan(_while_time(rest, asked, curve, time), fresh)
+    return CardDayPlan(_while_time(rest, asked, curve, time), fresh)
 
 
 def _while_time(
-    cards: Sequence[Begun], asked: PlanInputs, curve: Curve, seconds: float
-) -> tuple[Begun, ...]:
+    cards: Sequence[StartedCard], asked: CardPlanInputs, curve: FsrsFormulas, seconds: float
+) -> tuple[StartedCard, ...]:
     taken = []
     for card in cards:
         seconds -= worth(card, asked.day, asked.day, curve).seconds
@@ -189,13 +195,14 @@ def study(seed: str, deck: Deck, days: int, seconds: float, rule: Rule, skip: in
 
 def followed(
     seed: str, deck: Deck, days: int, seconds: float, rule: Rule, skip: int = 0
-) -> tuple[Run, Truth, float]:
+) -> tuple[DaySimulation, Truth, float]:
     """What the scheduler believes in the end, what is true, and the seconds spent."""
     truth = Truth(seed, deck)
-    run = Run(deck.begun, deck.unseen, curve_of(), truth)
+    run = DaySimulation(deck.begun, deck.unseen, curve_of(), truth)
     exam = START + days
     spent = sum(
-        run.day(PlanInputs(day, exam, seconds), rule).seconds for day in range(START + skip, exam)
+        run.day(CardPlanInputs(day, exam, seconds), rule).seconds
+        for day in range(START + skip, exam)
     )
     return run, truth, spent
 

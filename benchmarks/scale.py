@@ -38,7 +38,7 @@ from app.authors.commands import new_link
 from app.content.live.library import Library, LiveLibrary
 from app.db.engine import make_engine, put_together
 from app.db.migrate import upgrade
-from app.questions.choosing import Choices
+from app.questions.choosing import ChoiceAnswer
 from benchmarks import crowd
 from benchmarks.load import UNLIMITED
 from benchmarks.visitor import SECRET, Request, Visitor, visitor
@@ -313,7 +313,7 @@ def _wishes(key: str, library: Library) -> Iterator[Request]:
     asked = [
         (f"/quiz/{q.topic}/{q.id}", q.answer.options[0].key)
         for q in library.questions.values()
-        if q.type == "single" and isinstance(q.answer, Choices) and q.use != "exam"
+        if q.type == "single" and isinstance(q.answer, ChoiceAnswer) and q.use != "exam"
     ]
     for number in itertools.count():
         token = f"{key[-6:]}-{time.time_ns()}-{number}"

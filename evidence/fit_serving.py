@@ -23,28 +23,28 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from app.estimator import catalogue
-from app.estimator.estimates.serving_capacity.asked import ServingCapacity
+from app.estimator.estimates.serving_capacity.asked import ServingCapacityInputs
 from app.estimator.estimates.serving_capacity.compute import serving_of
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
-from app.estimator.hardware.networks import Fabric, fabric_of
+from app.estimator.hardware.networks import Interconnect, fabric_of
 from app.estimator.inputs import read
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.serving.engine import Software, Steps, software, steps
-from app.estimator.serving.load import Requests, prompt_cost
+from app.estimator.serving.engine import EngineConstants, InferenceEngine, software, steps
+from app.estimator.serving.load import RequestShape, prompt_cost
 from app.estimator.serving.profile import (
-    Timed,
+    BatchTiming,
     Traffic,
     first_token,
     pace,
     profile_of,
     rounds,
 )
-from app.estimator.serving.step import Placed, decode_time, place
+from app.estimator.serving.step import PlacedModel, decode_time, place
 from evidence import DATA
-from evidence.accuracy.cases import Case, CaseFile, read_cases
-from evidence.accuracy.held_out import GROUPS, HeldOut, summed
-from evidence.accuracy.question import Question
+from evidence.accuracy.cases import CaseFile, ReferenceCase, read_cases
+from evidence.accuracy.held_out import GROUPS, HeldOutErrors, summed
+from evidence.accuracy.question import CalculatorQuery
 from evidence.accuracy.report import groups_of, translate
 
 CASES = DATA / "cases-serving.json"
@@ -78,31 +78,31 @@ class Measured:
     expected: float
     fitted: bool
     groups: tuple[str, str, str]
-    asked: ServingCapacity
+    asked: ServingCapacityInputs
     model: Architecture
     gpu: Accelerator
-    fabric: Fabric
+    fabric: Interconnect
     rounds: tuple[tuple[float, float], ...]  # how many, and requests in the replica
 
     @property
-    def requests(self) -> Requests:
+    def requests(self) -> RequestShape:
         """Tokens of prompt and answer."""
-        return Requests(self.asked.prompt_tokens, self.asked.output_tokens)
+        return RequestShape(self.asked.prompt_tokens, self.asked.output_tokens)
 
 
-def measured(case: Case, file: CaseFile) -> Measured:
+def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     """A case with everything that constants do not change."""
     question = translate(case, file)
-    if not isinstance(question, Question):
+    if not isinstance(question, CalculatorQuery):
         raise TypeError(f"{case.id} is not asked of a calculator")
-    asked = read(ServingCapacity, question.typed)
+    asked = read(ServingCapacityInputs, question.typed)
     gpu, model = find_accelerator(asked.gpu), find_model(asked.model)
     # Llama 3.1 and 3.3 are one model here: what counts is the shape.
     shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
     batches = [(1.0, float(asked.concurrent))]
     if case.kind == "offline_throughput":
-        traffic = Traffic(Requests(asked.prompt_tokens, asked.output_tokens))
+        traffic = Traffic(RequestShape(asked.prompt_tokens, asked.output_tokens))
         placed = place(model, gpu, fabric, serving_of(asked))
         full = max(1.0, profile_of(placed, traffic, asked.memory_utilization).full)
         run = (asked.run_requests or full) / (asked.replicas or 1)
@@ -120,7 +120,7 @@ def measured(case: Case, file: CaseFile) -> Measured:
     )
 
 
-def fitted_with(engine: str, constants: Constants) -> tuple[Software, Steps]:
+def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, EngineConstants]:
     """The overheads that constants stand for."""
     of = {name: constants[f"{engine}.{name}"] for name in _EACH[engine]}
     everywhere = {name: constants[f"all.{name}"] for name in _COMMON}
@@ -135,7 +135,7 @@ def fitted_with(engine: str, constants: Constants) -> tuple[Software, Steps]:
     return own, dataclasses.replace(steps(), routed=routed, **everywhere)
 
 
-def placed_with(row: Measured, constants: Constants) -> Placed:
+def placed_with(row: Measured, constants: Constants) -> PlacedModel:
     """The model of a case on its GPUs, with constants."""
     fitted = fitted_with(row.asked.engine, constants)
     return place(row.model, row.gpu, row.fabric, serving_of(row.asked), fitted)
@@ -157,7 +157,7 @@ def predicted(row: Measured, constants: Constants) -> float:
     return requests * (row.asked.replicas or 1) * answer / seconds
 
 
-def _timed(placed: Placed, requests: Requests, batch: float) -> Timed:
+def _timed(placed: PlacedModel, requests: RequestShape, batch: float) -> BatchTiming:
     """A group of GPUs at one batch, without the curves of a profile."""
     step = recorded = decode_time(placed, batch, requests.mean_context)
     filled = placed.engine.filled(batch)
@@ -165,7 +165,7 @@ def _timed(placed: Placed, requests: Requests, batch: float) -> Timed:
         recorded = decode_time(placed, filled, requests.mean_context)
     cost = prompt_cost(placed, requests, batch, step.total)
     alone = recorded.total - recorded.own + step.own
-    return Timed(step.total, cost, batch, alone, placed.launching)
+    return BatchTiming(step.total, cost, batch, alone, placed.launching)
 
 
 def fit(rows: Sequence[Measured], start: Constants = START) -> Constants:
@@ -259,7 +259,7 @@ def solved(matrix: list[list[float]], right: list[float]) -> list[float]:
     return found
 
 
-def refits(rows: Sequence[Measured], whole: Constants) -> list[HeldOut]:
+def refits(rows: Sequence[Measured], whole: Constants) -> list[HeldOutErrors]:
     """Errors on each group with constants that were fitted without it."""
     trained = [r for r in rows if r.fitted]
     fitted = [_ratio(r, whole) for r in rows]

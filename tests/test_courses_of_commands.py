@@ -11,7 +11,7 @@ import pytest
 from sqlmodel import Session, col, select
 
 from app.cli import main
-from app.content.live.courses import Courses
+from app.content.live.courses import CourseRegistry
 from app.content.live.library import LiveLibrary, load
 from app.db.engine import make_engine
 from app.db.tables import Attempt, Learner, Regrade
@@ -233,7 +233,7 @@ def test_a_server_says_which_folder_is_no_course(content: Path, caplog) -> None:
     (content / "draft").mkdir()
     (content / "draft" / "sources.toml").write_text("", encoding="utf-8")
 
-    found = Courses.under(content, LiveLibrary)
+    found = CourseRegistry.under(content, LiveLibrary)
 
     assert set(found.libraries) == {"aid", "sizing"}
     assert "draft: this folder is not served as a course: it has no" in caplog.text

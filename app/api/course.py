@@ -12,7 +12,15 @@ from pydantic import BaseModel, Field
 
 from app.content.identity import slug
 from app.content.live.library import Library
-from app.content.model import Calculator, Card, Embedded, Html, Piece, Section, Topic
+from app.content.model import (
+    CalculatorBlock,
+    Flashcard,
+    HtmlBlock,
+    Piece,
+    QuestionBlock,
+    Section,
+    Topic,
+)
 from app.instruments.links import address
 from app.questions.cards import question_faces
 from app.questions.model import Question
@@ -147,7 +155,7 @@ class CoursesOut(BaseModel):
     courses: list[CourseOut]
 
 
-class _Edition(BaseModel):
+class _CourseEdition(BaseModel):
     """Which content it is."""
 
     version: str
@@ -155,19 +163,19 @@ class _Edition(BaseModel):
     language: str
 
 
-class GlossaryOut(_Edition):
+class GlossaryOut(_CourseEdition):
     """All terms of a course."""
 
     terms: list[TermOut]
 
 
-class CardsOut(_Edition):
+class CardsOut(_CourseEdition):
     """All cards of a course or of one topic."""
 
     cards: list[CardOut]
 
 
-class QuestionsOut(_Edition):
+class QuestionsOut(_CourseEdition):
     """All questions that can be practiced, of a course or of one topic."""
 
     questions: list[QuestionOut]
@@ -269,20 +277,20 @@ def _html(piece: Piece, topic: Topic) -> str:
 
 
 @_html.register
-def _(piece: Html, topic: Topic) -> str:
+def _(piece: HtmlBlock, topic: Topic) -> str:
     del topic
     return piece.html
 
 
 @_html.register
-def _(piece: Calculator, topic: Topic) -> str:
+def _(piece: CalculatorBlock, topic: Topic) -> str:
     del topic
     where = escape(address(piece.estimate, urlencode(piece.inputs)))
     return f'<p><a href="{where}">Calculator: {piece.estimate}</a></p>'
 
 
 @_html.register
-def _(piece: Embedded, topic: Topic) -> str:
+def _(piece: QuestionBlock, topic: Topic) -> str:
     where = f"/quiz/{topic.slug}/{piece.question}"
     return f'<p><a href="{where}">Question: {piece.question}</a></p>'
 
@@ -308,7 +316,7 @@ def cards(library: Library, topic: str) -> CardsOut:
     return CardsOut(**_edition(library), cards=found)
 
 
-def _card(card: Card) -> CardOut:
+def _card(card: Flashcard) -> CardOut:
     return CardOut(
         card=card.id,
         topic=card.topic,

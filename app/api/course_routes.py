@@ -9,11 +9,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel
 
 from app.api import course as told
-from app.content.live.courses import Courses
+from app.content.live.courses import CourseRegistry
 from app.content.live.library import Library
 from app.content.model import Topic
 from app.content.read.prose import prose_of
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.web.course import CurrentLibrary, find_topic
 from app.web.page_cache import keep
 
@@ -21,7 +21,7 @@ router = APIRouter(prefix="/api/v1/courses", include_in_schema=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Course:
+class ServedCourse:
     """A course under its name in addresses, and where its files lie."""
 
     name: str
@@ -29,29 +29,30 @@ class Course:
     folder: Path
 
 
-def all_courses(request: Request, library: CurrentLibrary) -> dict[str, Course]:
+def all_courses(request: Request, library: CurrentLibrary) -> dict[str, ServedCourse]:
     """The courses of the server; one alone is named by its exam."""
-    courses: Courses = request.app.state.courses
+    courses: CourseRegistry = request.app.state.courses
     if not courses.named:
         name, live = told.name_of(library), courses.libraries[courses.first]
-        return {name: Course(name, library, live.folder)}
+        return {name: ServedCourse(name, library, live.folder)}
     return {
-        name: Course(name, live.current(), live.folder) for name, live in courses.libraries.items()
+        name: ServedCourse(name, live.current(), live.folder)
+        for name, live in courses.libraries.items()
     }
 
 
-All = Annotated[dict[str, Course], Depends(all_courses)]
+All = Annotated[dict[str, ServedCourse], Depends(all_courses)]
 
 
-def read_course(course: str, known: All) -> Course:
+def read_course(course: str, known: All) -> ServedCourse:
     """The course of the address; raises NotFound."""
     if course not in known:
         names = ", ".join(known)
-        raise NotFound(f"There is no course “{course}”.", f"There is {names}.")
+        raise NotFoundError(f"There is no course “{course}”.", f"There is {names}.")
     return known[course]
 
 
-Wanted = Annotated[Course, Depends(read_course)]
+Wanted = Annotated[ServedCourse, Depends(read_course)]
 OfTopic = Annotated[str, Query(alias="topic", max_length=told.LONGEST)]
 
 
@@ -103,7 +104,7 @@ def _expect(library: Library, topic: str) -> None:
         find_topic(library, topic)
 
 
-def _written(course: Course, topic: Topic) -> str | None:
+def _written(course: ServedCourse, topic: Topic) -> str | None:
     """The Markdown of a page, as long as it is what the page shows."""
     path = topic.place.path
     if path in course.library.outdated:

@@ -9,7 +9,7 @@ from pydantic.json_schema import models_json_schema
 
 from app.api import course
 from app.api.schemas import Answer, Problems, inputs_model
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 
 _REF = "#/components/schemas/{model}"
 CATALOGUES = {
@@ -30,7 +30,7 @@ _TOLD = tuple(shape for _, _, shape in _COURSE)
 _OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
 
 
-def openapi(entries: Sequence[Entry], version: str) -> dict[str, Any]:
+def openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
     """Everything under /api/v1 as an OpenAPI 3.1 document."""
     models = {entry.name: inputs_model(entry) for entry in entries}
     shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_TOLD]
@@ -94,7 +94,7 @@ def _of_course(path: str, summary: str, shape: type[BaseModel]) -> dict[str, Any
     return {"summary": summary, "parameters": parameters, "responses": answers}
 
 
-def _asked_by_address(entry: Entry, schema: dict[str, Any]) -> dict[str, Any]:
+def _asked_by_address(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any]:
     parameters = [
         {
             "name": name,
@@ -113,7 +113,7 @@ def _asked_by_address(entry: Entry, schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _asked_by_body(entry: Entry, model: str) -> dict[str, Any]:
+def _asked_by_body(entry: EstimateSpec, model: str) -> dict[str, Any]:
     body = {"application/json": {"schema": {"$ref": _REF.format(model=model)}}}
     return {
         "summary": entry.summary,
@@ -135,5 +135,5 @@ def _with_schema(words: str, model: str) -> dict[str, Any]:
     return {"description": words, "content": {"application/json": {"schema": schema}}}
 
 
-def _underscored(entry: Entry) -> str:
+def _underscored(entry: EstimateSpec) -> str:
     return entry.name.replace("-", "_")

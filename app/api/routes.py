@@ -14,10 +14,10 @@ from app.api.schemas import described
 from app.calculators.concurrency import paced
 from app.calculators.exports import answer
 from app.calculators.forms import typed_in
-from app.errors import NotFound, Problem
+from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
 from app.estimator.inputs import read
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.learners.current import CurrentLearner
 from app.web.addresses import public
 from app.web.page_cache import keep
@@ -31,9 +31,9 @@ async def _sent(request: Request) -> dict[str, Any]:
     try:
         sent = json.loads(await request.body() or b"{}")
     except (ValueError, RecursionError):
-        raise Problem("The body is not JSON.") from None
+        raise InvalidInputError("The body is not JSON.") from None
     if not isinstance(sent, dict):
-        raise Problem('The body is not a JSON object such as {"model": "70B"}.')
+        raise InvalidInputError('The body is not a JSON object such as {"model": "70B"}.')
     return sent
 
 
@@ -82,19 +82,19 @@ def ask_by_body(name: str, sent: Sent) -> Response:
 @router.get("/api/v1/catalogue/{kind}")
 def listing(request: Request, kind: str) -> Response:
     if kind not in CATALOGUES:
-        raise NotFound(f"There is no catalog “{kind}”.", ", ".join(CATALOGUES))
+        raise NotFoundError(f"There is no catalog “{kind}”.", ", ".join(CATALOGUES))
     keep(request, shared=True)
     return _json(catalogue.listing(kind))
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> EstimateSpec:
     entry = registry.find(name)
     if entry is None:
-        raise NotFound(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
+        raise NotFoundError(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
     return entry
 
 
-def _answered(entry: Entry, typed: dict[str, Any]) -> Response:
+def _answered(entry: EstimateSpec, typed: dict[str, Any]) -> Response:
     inputs = read(entry.inputs, typed)
     return _json(answer(entry, inputs, entry.compute(inputs)))
 

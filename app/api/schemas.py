@@ -6,8 +6,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from app.estimator import inputs as given_inputs
-from app.estimator.inputs import Input
-from app.estimator.registry import Entry
+from app.estimator.inputs import InputSpec
+from app.estimator.registry import EstimateSpec
 
 # What a field takes in JSON: base units as a number, or the words of a form.
 _TAKES: dict[str, Any] = {
@@ -106,7 +106,7 @@ class Answer(BaseModel):
     changes: list[ChangeOut] = Field(description="What would turn the verdict.")
 
 
-def inputs_model(entry: Entry) -> type[BaseModel]:
+def inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     """The inputs of an estimate as a model: types, units, ranges, defaults, words."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields: dict[str, Any] = {
@@ -123,7 +123,7 @@ def inputs_model(entry: Entry) -> type[BaseModel]:
     return model
 
 
-def described(entry: Entry) -> dict[str, Any]:
+def described(entry: EstimateSpec) -> dict[str, Any]:
     """An estimate as the list of estimates shows it: inputs with units and ranges."""
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     return {
@@ -151,12 +151,12 @@ def described(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _annotation(declared: Input) -> Any:
+def _annotation(declared: InputSpec) -> Any:
     takes = _TAKES.get(declared.kind, str)
     return takes | None if declared.optional else takes
 
 
-def _field(declared: Input, default: Any) -> Any:
+def _field(declared: InputSpec, default: Any) -> Any:
     told = [declared.help or f"{declared.label}."]
     if declared.kind not in {"model", "gpu", "system", "network", "text"}:
         told.append(f"Takes {given_inputs.allowed(declared)}.")

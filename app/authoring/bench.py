@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from app.authoring.mending import (
-    Mend,
-    Reason,
+    FixReason,
+    ItemToFix,
     card_reasons,
     guess_of,
     letters_of,
@@ -19,8 +19,8 @@ from app.authoring.mending import (
     reported,
 )
 from app.authoring.statistics import (
+    ItemResponse,
     ItemStatistics,
-    Response,
     Standings,
     TestStatistics,
     describe,
@@ -28,9 +28,9 @@ from app.authoring.statistics import (
     discrimination_interval,
     fifths,
 )
-from app.authoring.store import FirstAnswer, Forgotten, Paper, Said
+from app.authoring.store import CardLapses, FirstAttempt, FirstSitting, LearnerReport
 from app.content.live.library import Library
-from app.drawings.option_shares import Curve, curves_of
+from app.drawings.option_shares import OptionCurve, curves_of
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -55,7 +55,7 @@ _EXAMS = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Share:
+class OptionShare:
     """One option in the drawing of a row; `share` is 0..1 of those who answered."""
 
     letter: str
@@ -64,7 +64,7 @@ class Share:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ItemRow:
+class QuestionStatisticsRow:
     """A question with its statistics; those are None before the first answer.
 
     `found` is about the wording of now; `before` counts answers to earlier ones. `why`
@@ -76,7 +76,7 @@ class ItemRow:
     found: ItemStatistics | None
     guess: float | None
     before: int
-    why: tuple[Reason, ...] = ()
+    why: tuple[FixReason, ...] = ()
     reports: int = 0
     mended: int = 0
 
@@ -97,21 +97,21 @@ class ItemRow:
         return self.found.interval if self.found else None
 
     @property
-    def shares(self) -> tuple[Share, ...]:
+    def shares(self) -> tuple[OptionShare, ...]:
         """How the answers spread over the options, where there are enough."""
         if self.found is None or not self.found.enough:
             return ()
         letters = letters_of(self.question)
         taken = {o.key: o.share for o in self.found.options}
         return tuple(
-            Share(letters[o.key], o.right, taken.get(o.key, 0.0))
+            OptionShare(letters[o.key], o.right, taken.get(o.key, 0.0))
             for o in kinds.of(self.question).options(self.question.answer)
             if o.key in letters
         )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ExamRow:
+class ExamStatisticsRow:
     """A mock exam and what its first sittings say of it."""
 
     slug: str
@@ -120,7 +120,7 @@ class ExamRow:
 
 
 def statistics_of(
-    answers: Sequence[FirstAnswer], pause: Callable[[], object]
+    answers: Sequence[FirstAttempt], pause: Callable[[], object]
 ) -> dict[tuple[str, str], ItemStatistics]:
     """The statistics of every wording: (item, revision) to its indices.
 
@@ -133,16 +133,17 @@ def statistics_of(
     return {names[name]: one for name, one in found.items()}
 
 
-def responses_of(answers: Iterable[FirstAnswer]) -> list[Response]:
+def responses_of(answers: Iterable[FirstAttempt]) -> list[ItemResponse]:
     """First answers as statistics take them, each wording a column of its own."""
     return [
-        Response(a.learner, _column(a.item, a.revision), a.score, 1.0, a.chosen) for a in answers
+        ItemResponse(a.learner, _column(a.item, a.revision), a.score, 1.0, a.chosen)
+        for a in answers
     ]
 
 
 def closer_look(
-    question: Question, answers: Iterable[FirstAnswer], earned: Standings
-) -> tuple[tuple[float, float] | None, list[Curve]]:
+    question: Question, answers: Iterable[FirstAttempt], earned: Standings
+) -> tuple[tuple[float, float] | None, list[OptionCurve]]:
     """The interval of the discrimination, and who chooses what.
 
     `answers` are those to the question, `earned` what their learners earned in all.
@@ -163,7 +164,7 @@ def rows_of(
     library: Library,
     found: Mapping[tuple[str, str], ItemStatistics],
     mended: Mapping[str, int],
-) -> list[ItemRow]:
+) -> list[QuestionStatisticsRow]:
     """One row for every question of the course, in authored order."""
     counts: Counter[str] = Counter()
     for (item, _), one in found.items():
@@ -173,14 +174,16 @@ def rows_of(
         now = found.get((question.id, question.revision))
         before = counts[question.id] - (now.count if now else 0)
         late = mended.get(question.id, 0)
-        rows.append(ItemRow(question, now, guess_of(question), before, mended=late))
+        rows.append(QuestionStatisticsRow(question, now, guess_of(question), before, mended=late))
     return [
         dataclasses.replace(row, why=tuple(reasons(row.question, row.found)))
         for row in _weighed(rows)
     ]
 
 
-def with_reports(rows: Iterable[ItemRow], said: Iterable[Said]) -> list[ItemRow]:
+def with_reports(
+    rows: Iterable[QuestionStatisticsRow], said: Iterable[LearnerReport]
+) -> list[QuestionStatisticsRow]:
     """The rows with the open reports about each question counted."""
     reports = Counter(one.item for one in said)
     return [
@@ -189,7 +192,7 @@ def with_reports(rows: Iterable[ItemRow], said: Iterable[Said]) -> list[ItemRow]
     ]
 
 
-def _weighed(rows: Sequence[ItemRow]) -> list[ItemRow]:
+def _weighed(rows: Sequence[QuestionStatisticsRow]) -> list[QuestionStatisticsRow]:
     """Weights as shares of what is shown: items that are gone have none."""
     wholes = {
         name: sum(getattr(r.found, name) or 0.0 for r in rows if r.found)
@@ -210,7 +213,9 @@ def _scaled(found: ItemStatistics, wholes: Mapping[str, float]) -> ItemStatistic
     return dataclasses.replace(found, **changes)
 
 
-def arranged(rows: Iterable[ItemRow], by: str, *, falling: bool) -> list[ItemRow]:
+def arranged(
+    rows: Iterable[QuestionStatisticsRow], by: str, *, falling: bool
+) -> list[QuestionStatisticsRow]:
     """The rows by a column of `SORTS`; those without a value come last."""
     if by == "item":
         return sorted(rows, key=lambda row: row.question.id, reverse=falling)
@@ -220,7 +225,9 @@ def arranged(rows: Iterable[ItemRow], by: str, *, falling: bool) -> list[ItemRow
     return [row for _, row in full] + [row for value, row in known if value is None]
 
 
-def mends_of(library: Library, rows: Iterable[ItemRow], cards: Iterable[Forgotten]) -> list[Mend]:
+def mends_of(
+    library: Library, rows: Iterable[QuestionStatisticsRow], cards: Iterable[CardLapses]
+) -> list[ItemToFix]:
     """Questions and cards to mend, the worst first."""
     found = []
     for row in rows:
@@ -237,8 +244,8 @@ def mends_of(library: Library, rows: Iterable[ItemRow], cards: Iterable[Forgotte
 
 
 def exams_of(
-    library: Library, papers: Sequence[Paper], pause: Callable[[], object]
-) -> list[ExamRow]:
+    library: Library, papers: Sequence[FirstSitting], pause: Callable[[], object]
+) -> list[ExamStatisticsRow]:
     """The test statistics of every mock exam of the course.
 
     Each learner has a paper of other questions, so a column is a place on the paper,
@@ -247,17 +254,17 @@ def exams_of(
     rows = []
     for slug, exam in library.exams.items():
         responses = [
-            Response(number, f"{place:03}", points)
+            ItemResponse(number, f"{place:03}", points)
             for number, paper in enumerate(papers)
             if paper.exam == slug and len(paper.points) == exam.questions
             for place, points in enumerate(paper.points)
         ]
         pause()
-        rows.append(ExamRow(slug, exam.title, describe_test(responses)))
+        rows.append(ExamStatisticsRow(slug, exam.title, describe_test(responses)))
     return rows
 
 
-def as_csv(rows: Iterable[ItemRow]) -> str:
+def as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
     """The table for a spreadsheet: one line for each question, percentages plain."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
@@ -267,7 +274,7 @@ def as_csv(rows: Iterable[ItemRow]) -> str:
     return out.getvalue()
 
 
-def exams_as_csv(exams: Iterable[ExamRow]) -> str:
+def exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
     """The indices of the mock exams for a spreadsheet; none under ten learners."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
@@ -288,7 +295,7 @@ def exams_as_csv(exams: Iterable[ExamRow]) -> str:
     return out.getvalue()
 
 
-def _cells(row: ItemRow) -> list[str]:
+def _cells(row: QuestionStatisticsRow) -> list[str]:
     question, place = row.question, row.question.place
     numbers = [_plain(row.value(name)) for name in COLUMNS]
     low, high = row.interval or (None, None)

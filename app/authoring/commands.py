@@ -12,7 +12,7 @@ from app.authoring import new_files
 from app.authoring.course.coverage import coverage, fresh_papers, heads
 from app.authoring.course.cues import cues
 from app.authoring.course.reviews import reviews_due
-from app.authoring.new_files import Course, Unwilling, read_course
+from app.authoring.new_files import ScaffoldError, ScaffoldTarget, read_course
 from app.authoring.watching import watch
 from app.content.live.courses import name_course
 
@@ -27,7 +27,7 @@ def new_command(words: Sequence[str], folder: Path, name: str = "") -> int:
     try:
         of_course = getattr(given, "begin", None)
         said: str = of_course(read_course(given.dir), given) if of_course else _begun(given)
-    except (Unwilling, OSError) as error:
+    except (ScaffoldError, OSError) as error:
         sys.stderr.write(f"headroom: {error}\n")
         return 2
     sys.stdout.write(f"{said}\n")
@@ -119,7 +119,7 @@ def _add_course(kinds: Any, folder: Path) -> None:
 
 def _begun(given: argparse.Namespace) -> str:
     if (given.dir / "syllabus.toml").exists():
-        raise Unwilling(
+        raise ScaffoldError(
             f"{given.dir} is one course alone; name the folder that shall hold several with --dir."
         )
     today = dt.datetime.now(dt.UTC).date()
@@ -133,7 +133,7 @@ def _begun(given: argparse.Namespace) -> str:
     )
 
 
-def _topic(course: Course, given: argparse.Namespace) -> str:
+def _topic(course: ScaffoldTarget, given: argparse.Namespace) -> str:
     today = dt.datetime.now(dt.UTC).date()
     files = new_files.new_topic(course, given.slug, given.title, given.objective, today)
     names = "\n".join(f"  {file}" for file in files)
@@ -143,12 +143,12 @@ def _topic(course: Course, given: argparse.Namespace) -> str:
     )
 
 
-def _question(course: Course, given: argparse.Namespace) -> str:
+def _question(course: ScaffoldTarget, given: argparse.Namespace) -> str:
     path, line = new_files.new_question(course, given.topic, given.type, given.id)
     return f"Written: {path}:{line}"
 
 
-def _exam(course: Course, given: argparse.Namespace) -> str:
+def _exam(course: ScaffoldTarget, given: argparse.Namespace) -> str:
     title = given.title or f"{course.library.syllabus.exam} mock exam".strip()
     path = new_files.new_exam(course, given.slug, title, given.questions, given.minutes)
     return f"Written: {path}"

@@ -6,7 +6,7 @@ from fastapi import Form, Query
 from pydantic import BaseModel, Field
 
 
-class ListingForm(BaseModel):
+class ProblemFilterForm(BaseModel):
     """Which problems are shown, and which of them is looked at."""
 
     severity: Literal["", "error", "warning"] = ""
@@ -14,7 +14,7 @@ class ListingForm(BaseModel):
     at: str = Field("", max_length=300)
 
 
-class TableForm(BaseModel):
+class StatisticsTableForm(BaseModel):
     """Which questions are shown, in what order (a leading − falls), in what form.
 
     `start` is the number of the first row shown, counted from 0.
@@ -26,21 +26,21 @@ class TableForm(BaseModel):
     format: Literal["html", "csv", "exams-csv"] = "html"
 
 
-class RegradingForm(BaseModel):
+class RegradePreviewForm(BaseModel):
     """Which answers are graded again; `graded` says how many just were."""
 
     reworded: bool = False
     graded: int = Field(0, ge=0, le=2**31)
 
 
-class ConfirmationForm(BaseModel):
+class RegradeConfirmForm(BaseModel):
     """That they are to be graded again, by the wording that the author looked at."""
 
     reworded: bool = False
     revision: str = Field(max_length=64)
 
 
-ListingAsked = Annotated[ListingForm, Query()]
-TableAsked = Annotated[TableForm, Query()]
-RegradingAsked = Annotated[RegradingForm, Query()]
-Confirmed = Annotated[ConfirmationForm, Form()]
+ListingAsked = Annotated[ProblemFilterForm, Query()]
+TableAsked = Annotated[StatisticsTableForm, Query()]
+RegradingAsked = Annotated[RegradePreviewForm, Query()]
+Confirmed = Annotated[RegradeConfirmForm, Form()]

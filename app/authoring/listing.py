@@ -7,13 +7,13 @@ from pathlib import Path
 
 from app.content.live.library import Library
 from app.content.live.shared import file_of
-from app.content.problems import Problem
+from app.content.problems import ContentProblem
 
 _AROUND = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Line:
+class SourceLine:
     """One line of a source file; `hit` where the problem stands."""
 
     number: int
@@ -22,13 +22,13 @@ class Line:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Filter:
+class ProblemFilter:
     """Which problems are wanted: of a severity, of a file; empty means all."""
 
     severity: str = ""
     file: str = ""
 
-    def takes(self, problem: Problem) -> bool:
+    def takes(self, problem: ContentProblem) -> bool:
         """Whether a problem is wanted."""
         return problem.severity.startswith(self.severity) and (
             not self.file or problem.path == self.file
@@ -36,28 +36,28 @@ class Filter:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listing:
+class ProblemList:
     """Problems, worst first, and the one that is looked at (`place` its number)."""
 
-    problems: tuple[Problem, ...]
+    problems: tuple[ContentProblem, ...]
     place: int
     files: tuple[tuple[str, int], ...]
     errors: int
     warnings: int
 
     @property
-    def chosen(self) -> Problem | None:
+    def chosen(self) -> ContentProblem | None:
         """The problem that is looked at; None where there is none."""
         return self.problems[self.place] if self.problems else None
 
 
-def listing(library: Library, wanted: Filter, at: str = "") -> Listing:
+def listing(library: Library, wanted: ProblemFilter, at: str = "") -> ProblemList:
     """The problems of a course that a filter takes; `at` is `name_of` the chosen."""
     every = sorted(library.problems, key=lambda p: (p.severity, p))
     shown = tuple(p for p in every if wanted.takes(p))
     names = [name_of(p) for p in shown]
     errors = sum(p.severity == "error" for p in every)
-    return Listing(
+    return ProblemList(
         shown,
         names.index(at) if at in names else 0,
         tuple(sorted(Counter(p.path for p in every).items())),
@@ -66,7 +66,7 @@ def listing(library: Library, wanted: Filter, at: str = "") -> Listing:
     )
 
 
-def name_of(problem: Problem) -> str:
+def name_of(problem: ContentProblem) -> str:
     """A problem in an address: file, line, column and code."""
     return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
 
@@ -77,7 +77,7 @@ def topic_of(path: str) -> str:
     return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
 
 
-def lines_around(folder: Path, path: str, line: int, around: int = _AROUND) -> list[Line]:
+def lines_around(folder: Path, path: str, line: int, around: int = _AROUND) -> list[SourceLine]:
     """The lines of a file near one of them; none where it cannot be read."""
     try:
         file = file_of(folder, path)
@@ -87,10 +87,10 @@ def lines_around(folder: Path, path: str, line: int, around: int = _AROUND) -> l
     lines = text.splitlines()
     first = max(1, line - around)
     part = lines[first - 1 : line + around]
-    return [Line(n, words, n == line) for n, words in enumerate(part, first)]
+    return [SourceLine(n, words, n == line) for n, words in enumerate(part, first)]
 
 
-def about(problems: Sequence[Problem], topic: str) -> list[Problem]:
+def about(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
     """The problems in the files of one topic, the worst first."""
     here = [p for p in problems if topic_of(p.path) == topic]
     return sorted(here, key=lambda p: (p.severity, p))

@@ -9,15 +9,15 @@ from markdown_it.token import Token
 
 from app.content.identity import slug
 from app.content.markdown.syntax import close_of, plain, tokens
-from app.content.markdown.writer import Scope, write
-from app.content.problems import Problem
-from app.content.source_file import Manuscript
+from app.content.markdown.writer import RenderContext, write
+from app.content.problems import ContentProblem
+from app.content.source_file import SourceFile
 
 PATH = Path(__file__).resolve().parents[2] / "docs" / "authoring.md"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class GuideSection:
     """What stands below one heading of the second level."""
 
     anchor: str
@@ -26,22 +26,22 @@ class Part:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Manual:
+class AuthoringGuide:
     """The document in parts; the first is what stands before all headings."""
 
     title: str
-    parts: tuple[Part, ...]
-    problems: tuple[Problem, ...]
+    parts: tuple[GuideSection, ...]
+    problems: tuple[ContentProblem, ...]
 
 
 @functools.lru_cache(maxsize=1)
-def manual(path: Path = PATH) -> Manual:
+def manual(path: Path = PATH) -> AuthoringGuide:
     """Read the document; raises OSError where it is not installed."""
-    sheet = Manuscript(path.name, path.read_text(encoding="utf-8"))
+    sheet = SourceFile(path.name, path.read_text(encoding="utf-8"))
     title, *chapters = _chapters(tokens(sheet.text))
-    scope = Scope(sheet, page=True)
+    scope = RenderContext(sheet, page=True)
     parts = tuple(_part(chapter, scope) for chapter in chapters)
-    return Manual(plain(title), parts, tuple(sheet.problems))
+    return AuthoringGuide(plain(title), parts, tuple(sheet.problems))
 
 
 def _chapters(found: list[Token]) -> list[list[Token]]:
@@ -53,8 +53,8 @@ def _chapters(found: list[Token]) -> list[list[Token]]:
     return [found[a:b] for a, b in itertools.pairwise(cuts)]
 
 
-def _part(chapter: list[Token], scope: Scope) -> Part:
+def _part(chapter: list[Token], scope: RenderContext) -> GuideSection:
     if chapter[0].type != "heading_open":
-        return Part("", "", write(chapter, scope).html)
+        return GuideSection("", "", write(chapter, scope).html)
     title = plain(chapter[1:2])
-    return Part(slug(title), title, write(chapter, scope).html)
+    return GuideSection(slug(title), title, write(chapter, scope).html)

@@ -9,7 +9,7 @@ from app.authoring.statistics import (
     never_chosen,
     probable_wrong_key,
 )
-from app.content.model import Place
+from app.content.model import SourceLocation
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -21,7 +21,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reason:
+class FixReason:
     """A sign that something is wrong; `weight` 0..100 says how sure and how bad."""
 
     weight: int
@@ -29,13 +29,13 @@ class Reason:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mend:
+class ItemToFix:
     """An item to mend: where it is written, and every reason, the worst first."""
 
     item: str
     kind: str
-    place: Place
-    reasons: tuple[Reason, ...]
+    place: SourceLocation
+    reasons: tuple[FixReason, ...]
 
     @property
     def weight(self) -> int:
@@ -57,50 +57,50 @@ def letters_of(question: Question) -> dict[str, str]:
     return dict(zip(keys, LETTERS, strict=False))
 
 
-def reasons(question: Question, found: ItemStatistics | None) -> list[Reason]:
+def reasons(question: Question, found: ItemStatistics | None) -> list[FixReason]:
     """What the first answers say against a question; nothing under ten of them."""
     if found is None or not found.enough:
         return []
     return [*_about_options(question, found), *_about_marks(question, found)]
 
 
-def order(mends: Iterable[Mend]) -> list[Mend]:
+def order(mends: Iterable[ItemToFix]) -> list[ItemToFix]:
     """The worst first; those without a reason are left out."""
     wanted = [m for m in mends if m.reasons]
     return sorted(wanted, key=lambda m: (-m.weight, m.item))
 
 
-def mend(item: str, kind: str, place: Place, why: Sequence[Reason]) -> Mend:
+def mend(item: str, kind: str, place: SourceLocation, why: Sequence[FixReason]) -> ItemToFix:
     """An item with its reasons in order."""
     ordered = sorted(why, key=lambda reason: -reason.weight)
-    return Mend(item, kind, place, tuple(ordered))
+    return ItemToFix(item, kind, place, tuple(ordered))
 
 
-def reported(count: int) -> Reason:
+def reported(count: int) -> FixReason:
     """Learners who took the time to write are rarely wrong that something is."""
     who = "A learner reports" if count == 1 else f"{count} reports of"
-    return Reason(75, f"{who} a problem.")
+    return FixReason(75, f"{who} a problem.")
 
 
-def mended(count: int) -> Reason:
+def mended(count: int) -> FixReason:
     """Learners go on with a wrong score until somebody decides about it."""
     who = "one answer" if count == 1 else f"{count:,} answers"
-    return Reason(90, f"Its key was mended: {who} would score otherwise by it.")
+    return FixReason(90, f"Its key was mended: {who} would score otherwise by it.")
 
 
-def card_reasons(reviews: int, lapses: int, leeches: int) -> list[Reason]:
+def card_reasons(reviews: int, lapses: int, leeches: int) -> list[FixReason]:
     """What reviews say against a card."""
     found = []
     if leeches:
         who = "One learner" if leeches == 1 else f"{leeches} learners"
-        found.append(Reason(60, f"{who} forgot it eight times: read it against its page."))
+        found.append(FixReason(60, f"{who} forgot it eight times: read it against its page."))
     if reviews >= LEAST and lapses > _FORGETFUL * reviews:
         words = f"Forgotten in {lapses} of {reviews} reviews: part or reword it."
-        found.append(Reason(40, words))
+        found.append(FixReason(40, words))
     return found
 
 
-def _about_options(question: Question, found: ItemStatistics) -> list[Reason]:
+def _about_options(question: Question, found: ItemStatistics) -> list[FixReason]:
     kind = kinds.of(question)
     if not kind.chosen:
         return []
@@ -112,18 +112,18 @@ def _about_options(question: Question, found: ItemStatistics) -> list[Reason]:
     better = probable_wrong_key(found, right)
     if better is not None and better in letters:
         words = f"Probably a wrong key: stronger learners choose {letters[better]}."
-        made.append(Reason(100, words))
+        made.append(FixReason(100, words))
     idle = [letters[key] for key in never_chosen(found, wrong)]
     if idle:
         verb = "draws" if len(idle) == 1 else "draw"
-        made.append(Reason(25, f"{_listed(idle)} {verb} no one."))
+        made.append(FixReason(25, f"{_listed(idle)} {verb} no one."))
     # Several keys have no order among them.
     return made if kind.several else made + _outdone(found, right, letters)
 
 
 def _outdone(
     found: ItemStatistics, right: Sequence[str], letters: Mapping[str, str]
-) -> list[Reason]:
+) -> list[FixReason]:
     """An option chosen more often than the key."""
     counts = {o.key: o.count for o in found.options if o.key in letters}
     keyed = max((counts.get(key, 0) for key in right), default=0)
@@ -131,10 +131,10 @@ def _outdone(
     if not more:
         return []
     verb = "is" if len(more) == 1 else "are"
-    return [Reason(45, f"{_listed(more)} {verb} chosen more often than the key.")]
+    return [FixReason(45, f"{_listed(more)} {verb} chosen more often than the key.")]
 
 
-def _about_marks(question: Question, found: ItemStatistics) -> list[Reason]:
+def _about_marks(question: Question, found: ItemStatistics) -> list[FixReason]:
     made = []
     facility = found.facility
     guess = guess_of(question)
@@ -143,21 +143,21 @@ def _about_marks(question: Question, found: ItemStatistics) -> list[Reason]:
         return made
     if guess is not None and facility <= guess + _NEAR_GUESSING:
         words = f"Facility {facility:.0f}%, guessing alone gives {guess:.0f}%."
-        made.append(Reason(55, words))
+        made.append(FixReason(55, words))
     elif facility == 0:
-        made.append(Reason(55, "Nobody got any of it right."))
+        made.append(FixReason(55, "Nobody got any of it right."))
     if facility >= _TOO_EASY:
-        made.append(Reason(15, f"Facility {facility:.0f}%: tells nobody apart."))
+        made.append(FixReason(15, f"Facility {facility:.0f}%: tells nobody apart."))
     return made
 
 
-def _about_discrimination(index: float | None) -> list[Reason]:
+def _about_discrimination(index: float | None) -> list[FixReason]:
     if index is None or index >= 0:
         return []
     shown = f"Discrimination −{abs(index):.0f}"
     if index < _BACKWARDS:
-        return [Reason(80, f"{shown}: weaker learners do better at it.")]
-    return [Reason(50, f"{shown}: it does not tell strong learners from weak.")]
+        return [FixReason(80, f"{shown}: weaker learners do better at it.")]
+    return [FixReason(50, f"{shown}: it does not tell strong learners from weak.")]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -25,12 +25,12 @@ _MOST_QUESTIONS = 50
 _MINUTES = 1.2  # for each question, unless said otherwise
 
 
-class Unwilling(Exception):  # noqa: N818 - ends the command, with a sentence
+class ScaffoldError(Exception):
     """Nothing was written; the sentence says why and what to do."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Course:
+class ScaffoldTarget:
     """What a starting point must know of the course it goes into."""
 
     folder: Path
@@ -42,7 +42,7 @@ class Course:
         """A source to begin with; raises Unwilling where there is none."""
         for key in self.library.sources:
             return key
-        raise Unwilling(
+        raise ScaffoldError(
             "sources.toml lists no source yet; write one first, for a page without "
             "a source does not pass the check."
         )
@@ -56,22 +56,22 @@ class Course:
         served = {o for t in pages.values() for o in t.objectives}
         for number in [n for n in numbers if n not in served] + numbers:
             return number
-        raise Unwilling("syllabus.toml lists no objective yet; write one first.")
+        raise ScaffoldError("syllabus.toml lists no objective yet; write one first.")
 
 
-def read_course(folder: Path) -> Course:
+def read_course(folder: Path) -> ScaffoldTarget:
     """The course as it is now, with every id ever used; raises Unwilling."""
     if not folder.is_dir():
-        raise Unwilling(f"{folder} is not a folder; name that of the course.")
+        raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
     readings, _ = WatchedFiles(folder, None).read()
-    return Course(folder, build(readings, folder), frozenset(used_ids(readings)))
+    return ScaffoldTarget(folder, build(readings, folder), frozenset(used_ids(readings)))
 
 
 def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path]:
     """Write a syllabus, a bibliography, a glossary and a topic; returns the files."""
     _sound(folder.name, title)
     if folder.exists():
-        raise Unwilling(f"{folder} is there already; choose another name.")
+        raise ScaffoldError(f"{folder} is there already; choose another name.")
     words = {"heading": _quoted(title), "exam": _quoted(exam or title)}
     texts = {
         name: _filled(name, words) for name in ("syllabus.toml", "sources.toml", "glossary.md")
@@ -81,16 +81,18 @@ def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path
     return files + new_topic(read_course(folder), "first-steps", "First steps", "1.1", today)
 
 
-def new_topic(course: Course, slug: str, title: str, objective: str, today: dt.date) -> list[Path]:
+def new_topic(
+    course: ScaffoldTarget, slug: str, title: str, objective: str, today: dt.date
+) -> list[Path]:
     """Write a page, questions to begin with and two cards; returns the files."""
     _sound(slug, title)
     folder = course.folder / "topics" / slug
     if folder.exists():
-        raise Unwilling(f"{folder} is there already; choose another slug.")
+        raise ScaffoldError(f"{folder} is there already; choose another slug.")
     known = {o.number for d in course.library.syllabus.domains for o in d.objectives}
     if objective and objective not in known:
         hint = did_you_mean(objective, known)
-        raise Unwilling(f"“{objective}” is not an objective of syllabus.toml. {hint}")
+        raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
     words = {
         "title": title,
         "objective": objective or course.objective,
@@ -111,12 +113,12 @@ def new_topic(course: Course, slug: str, title: str, objective: str, today: dt.d
     return [_write(folder / name, text) for name, text in files.items()]
 
 
-def new_question(course: Course, slug: str, kind: str, name: str) -> tuple[Path, int]:
+def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tuple[Path, int]:
     """Add a question or card to a topic; returns its file and line."""
     topic = _topic(course, slug)
     _expect_estimates(course, kind)
     if name in course.ids:
-        raise Unwilling(f"The id “{name}” was used before; choose another.")
+        raise ScaffoldError(f"The id “{name}” was used before; choose another.")
     if name:
         _sound(name)
     used = set(course.ids)
@@ -134,7 +136,7 @@ def new_question(course: Course, slug: str, kind: str, name: str) -> tuple[Path,
     return path, start.count("\n") + 1
 
 
-def _topic(course: Course, slug: str) -> Topic:
+def _topic(course: ScaffoldTarget, slug: str) -> Topic:
     """The topic `slug`; raises Unwilling, with what keeps it from being read."""
     topics = course.library.as_authored().topics
     if slug in topics:
@@ -142,27 +144,27 @@ def _topic(course: Course, slug: str) -> Topic:
     for found in course.library.problems:
         if found.severity == "error" and slug in found.path.split("/"):
             why = f"{found.path}:{found.line} {found.message} {found.hint}".strip()
-            raise Unwilling(f"The topic “{slug}” cannot be read: {why}")
+            raise ScaffoldError(f"The topic “{slug}” cannot be read: {why}")
     hint = did_you_mean(slug, set(topics))
     where = course.folder.absolute().name
-    raise Unwilling(f"There is no topic “{slug}” in {where}. {hint}".strip())
+    raise ScaffoldError(f"There is no topic “{slug}” in {where}. {hint}".strip())
 
 
-def _expect_estimates(course: Course, kind: str) -> None:
+def _expect_estimates(course: ScaffoldTarget, kind: str) -> None:
     estimates = kind in kinds.KINDS and kinds.KINDS[kind].estimates
     if estimates and not course.library.syllabus.calculators:
-        raise Unwilling(
+        raise ScaffoldError(
             f"A question of the type “{kind}” needs an estimate, and this course has "
             "none: syllabus.toml says calculators = false."
         )
 
 
-def new_exam(course: Course, slug: str, title: str, questions: int, minutes: int) -> Path:
+def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minutes: int) -> Path:
     """Write a mock exam whose domains follow the syllabus and the bank."""
     _sound(slug, title)
     path = course.folder / "exams" / f"{slug}.toml"
     if path.exists():
-        raise Unwilling(f"{path} is there already; choose another slug.")
+        raise ScaffoldError(f"{path} is there already; choose another slug.")
     counts = _drawn(course.library, questions)
     total = sum(counts.values())
     titles = {d.number: d.title for d in course.library.syllabus.domains}
@@ -190,7 +192,7 @@ def _drawn(library: Library, questions: int) -> dict[str, int]:
     raise _too_few(have, shares(weights, questions or 1), 0)
 
 
-def _too_few(have: Counter[str], wanted: Mapping[str, int], fine: int) -> Unwilling:
+def _too_few(have: Counter[str], wanted: Mapping[str, int], fine: int) -> ScaffoldError:
     """What each domain has of what it needs, and how many would do, if any."""
     lacking = ", ".join(
         f"domain {name} has {have[name]} of {count}"
@@ -199,7 +201,7 @@ def _too_few(have: Counter[str], wanted: Mapping[str, int], fine: int) -> Unwill
     )
     said = f"The course has too few questions for this exam: {lacking or 'no domain'}."
     more = f" --questions {fine} would do." if fine else ""
-    return Unwilling(f"{said} Drafts, designs and deeper ones do not count.{more}")
+    return ScaffoldError(f"{said} Drafts, designs and deeper ones do not count.{more}")
 
 
 def _bank(library: Library) -> Counter[str]:
@@ -208,7 +210,7 @@ def _bank(library: Library) -> Counter[str]:
     return Counter(question.home(domain_of) for question in drawn)
 
 
-def _before(course: Course, topic: Topic, path: Path) -> str:
+def _before(course: ScaffoldTarget, topic: Topic, path: Path) -> str:
     """What stands in the file already; a new one begins with its front matter."""
     if path.exists():
         return path.read_text(encoding="utf-8")
@@ -268,12 +270,12 @@ def _fresh(name: str, used: set[str]) -> str:
 
 def _sound(slug: str, title: str = "x") -> None:
     if not SLUG.match(slug) or len(slug) > LONGEST_ID:
-        raise Unwilling(
+        raise ScaffoldError(
             f"“{slug}” cannot stand in an address; use lower-case letters, digits "
             "and single hyphens: kv-cache."
         )
     if not title.strip() or not title.isprintable() or len(title) > 120:
-        raise Unwilling("A title is one line of at most 120 letters.")
+        raise ScaffoldError("A title is one line of at most 120 letters.")
 
 
 def _quoted(text: str) -> str:

@@ -15,11 +15,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sqlmodel import Session
 
 from app.authoring import store
-from app.authoring.store import Again, Answered
-from app.authors.store import Deed, record
+from app.authoring.store import NewScore, RegradableAttempt
+from app.authors.store import AuditRecord, record
 from app.learners.store import count_change
 from app.questions.model import Question
-from app.questions.regrading import Pair, Refusal, is_key_alone, pair_of
+from app.questions.regrading import RegradeRefusal, VariantPair, is_key_alone, pair_of
 from app.questions.variants import numbers_of
 from app.quiz.store import keep_revision, wording
 
@@ -28,7 +28,7 @@ _AT_ONCE = 200  # answers between two pauses
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reach:
+class RegradeImpact:
     """How far a change goes: answers, whose, how many first ones, mock exams."""
 
     answers: int
@@ -38,16 +38,16 @@ class Reach:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Effect:
+class ScoreChange:
     """Answers whose score changes in the same way."""
 
     before: float
     after: float
-    reach: Reach
+    reach: RegradeImpact
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Regrading:
+class RegradePreview:
     """What would change where the answers to a question are graded by its key of now.
 
     `asked` counts those that another wording graded; `reach` is of the ones whose score
@@ -57,11 +57,11 @@ class Regrading:
 
     question: Question
     asked: int
-    reach: Reach
-    effects: tuple[Effect, ...]
+    reach: RegradeImpact
+    effects: tuple[ScoreChange, ...]
     same: int
-    refused: tuple[tuple[Refusal, int], ...]
-    rows: tuple[Again, ...]
+    refused: tuple[tuple[RegradeRefusal, int], ...]
+    rows: tuple[NewScore, ...]
 
 
 def regrading_of(
@@ -71,7 +71,7 @@ def regrading_of(
     *,
     reworded: bool = False,
     pause: Callable[[], object] = bool,
-) -> Regrading:
+) -> RegradePreview:
     """What the key of `question` would change; nothing is written.
 
     `reworded` lets answers to other words count as answers to these; `pause` is called
@@ -82,7 +82,7 @@ def regrading_of(
         revision: _wording(db, question.id, revision)
         for revision in {answer.revision for answer in answers}
     }
-    marker = _Marker(question, wordings, reworded=reworded)
+    marker = _CachedRegrader(question, wordings, reworded=reworded)
     found = []
     for number, answer in enumerate(answers):
         found.append((answer, marker.mark(answer)))
@@ -97,7 +97,7 @@ def is_mended(db: Session, question: Question, revision: str) -> bool:
     return asked is not None and is_key_alone(asked, question)
 
 
-def confirm(db: Session, course: str, regrading: Regrading, by: int, now: dt.datetime) -> int:
+def confirm(db: Session, course: str, regrading: RegradePreview, by: int, now: dt.datetime) -> int:
     """Write what a regrading says; returns how many answers it graded again.
 
     Others may write before it is confirmed: of two who confirm the same, one
@@ -111,20 +111,22 @@ def confirm(db: Session, course: str, regrading: Regrading, by: int, now: dt.dat
         for learner in sorted(set(learners)):
             count_change(db, learner)
         subject = f"{len(learners)} of {regrading.question.id}"[:120]
-        record(db, Deed(now, by, "answers graded again", subject))
+        record(db, AuditRecord(now, by, "answers graded again", subject))
     return len(learners)
 
 
-def _weigh(question: Question, found: Sequence[tuple[Answered, float | Refusal]]) -> Regrading:
+def _weigh(
+    question: Question, found: Sequence[tuple[RegradableAttempt, float | RegradeRefusal]]
+) -> RegradePreview:
     """The regrading that follows from what each answer would earn."""
     rows = [
-        Again(answer, question.revision, score)
+        NewScore(answer, question.revision, score)
         for answer, score in found
-        if not isinstance(score, Refusal)
+        if not isinstance(score, RegradeRefusal)
     ]
     changed = [row for row in rows if abs(row.score - row.answer.score) > _SAME]
-    refused = collections.Counter(s for _, s in found if isinstance(s, Refusal))
-    return Regrading(
+    refused = collections.Counter(s for _, s in found if isinstance(s, RegradeRefusal))
+    return RegradePreview(
         question=question,
         asked=len(found),
         reach=_reach(changed),
@@ -135,7 +137,7 @@ def _weigh(question: Question, found: Sequence[tuple[Answered, float | Refusal]]
     )
 
 
-class _Marker:
+class _CachedRegrader:
     """Grades answers to a question again, each different one only once.
 
     `wordings` are those that were answered, by revision; None for unreadable ones.
@@ -151,20 +153,20 @@ class _Marker:
         self._question = question
         self._wordings = wordings
         self._reworded = reworded
-        self._pairs: dict[tuple[object, ...], Pair | Refusal] = {}
-        self._marks: dict[tuple[object, ...], float | Refusal] = {}
+        self._pairs: dict[tuple[object, ...], VariantPair | RegradeRefusal] = {}
+        self._marks: dict[tuple[object, ...], float | RegradeRefusal] = {}
 
-    def mark(self, answer: Answered) -> float | Refusal:
+    def mark(self, answer: RegradableAttempt) -> float | RegradeRefusal:
         """What an answer earns by the key of now, or why that cannot be said."""
         asked = self._wordings[answer.revision]
         if asked is None:
-            return Refusal.LOST
+            return RegradeRefusal.LOST
         numbers = (numbers_of(q, answer.seed) for q in (asked, self._question))
         place = (answer.revision, *numbers)
         if place not in self._pairs:
             self._pairs[place] = pair_of(asked, self._question, answer.seed)
         pair, name = self._pairs[place], (*place, answer.raw)
-        if isinstance(pair, Refusal):
+        if isinstance(pair, RegradeRefusal):
             return pair
         if name not in self._marks:
             raw = json.loads(answer.raw)
@@ -172,18 +174,18 @@ class _Marker:
         return self._marks[name]
 
 
-def _effects(changed: Iterable[Again]) -> tuple[Effect, ...]:
+def _effects(changed: Iterable[NewScore]) -> tuple[ScoreChange, ...]:
     """The changes by the scores they lead from and to, the largest gain first."""
-    groups: dict[tuple[float, float], list[Again]] = collections.defaultdict(list)
+    groups: dict[tuple[float, float], list[NewScore]] = collections.defaultdict(list)
     for row in changed:
         groups[round(row.answer.score, 4), round(row.score, 4)].append(row)
-    made = [Effect(*scores, _reach(rows)) for scores, rows in groups.items()]
+    made = [ScoreChange(*scores, _reach(rows)) for scores, rows in groups.items()]
     return tuple(sorted(made, key=lambda e: (e.before - e.after, e.before)))
 
 
-def _reach(rows: Sequence[Again]) -> Reach:
+def _reach(rows: Sequence[NewScore]) -> RegradeImpact:
     answers = [row.answer for row in rows]
-    return Reach(
+    return RegradeImpact(
         answers=len(answers),
         learners=len({answer.learner for answer in answers}),
         firsts=sum(answer.first for answer in answers),

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Variant
-from app.questions.verdict import Raw, Unreadable
+from app.questions.verdict import Raw, UnreadableResponse
 from app.web.words import percent_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class State:
+class SampleResponse:
     """An answer that a learner may give, in words, and what grading says of it.
 
     `result` is right, partly, wrong, near or refused.
@@ -23,9 +23,9 @@ class State:
     said: str
 
 
-def states_of(variant: Variant) -> list[State]:
+def states_of(variant: Variant) -> list[SampleResponse]:
     """The answers worth looking at, each once: the right one, each foreseen, others."""
-    made: list[State] = []
+    made: list[SampleResponse] = []
     seen: set[tuple[tuple[str, tuple[str, ...]], ...]] = set()
     for words, raw in kinds.of(variant).states(variant.answer):
         name = tuple(sorted((k, tuple(v)) for k, v in raw.items()))
@@ -35,14 +35,16 @@ def states_of(variant: Variant) -> list[State]:
     return made
 
 
-def _judged(variant: Variant, words: str, raw: Raw) -> State:
+def _judged(variant: Variant, words: str, raw: Raw) -> SampleResponse:
     verdict = grade(variant, raw)
-    if isinstance(verdict, Unreadable):
-        return State(words, raw, "refused", "refused")
+    if isinstance(verdict, UnreadableResponse):
+        return SampleResponse(words, raw, "refused", "refused")
     if verdict.near:
-        return State(words, raw, "near", "asked again")
+        return SampleResponse(words, raw, "near", "asked again")
     said = {"right": "right", "wrong": "not right"}.get(verdict.result, "")
-    return State(words, raw, verdict.result, said or f"{percent_of(verdict.score)} of the points")
+    return SampleResponse(
+        words, raw, verdict.result, said or f"{percent_of(verdict.score)} of the points"
+    )
 
 
 def typed(raw: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ Standings = Mapping[int, tuple[float, int]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Response:
+class ItemResponse:
     """One learner's first attempt at one item; `mark` is 0..`maximum`.
 
     `options` are the keys of the options chosen, empty for typed answers.
@@ -102,7 +102,7 @@ class TestStatistics:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Column:
+class _ItemMarks:
     """Marks of one item beside the rest of the same learners, in one order.
 
     `rests` has a place for every row, None for learners who answered nothing else.
@@ -115,7 +115,7 @@ class _Column:
 
 
 def describe(
-    responses: Iterable[Response], pause: Callable[[], object] = bool
+    responses: Iterable[ItemResponse], pause: Callable[[], object] = bool
 ) -> dict[str, ItemStatistics]:
     """Give the statistics of every item that was answered.
 
@@ -123,7 +123,7 @@ def describe(
     """
     given = list(responses)
     earned = standings(given)
-    by_item: dict[str, list[Response]] = defaultdict(list)
+    by_item: dict[str, list[ItemResponse]] = defaultdict(list)
     for response in given:
         by_item[response.item].append(response)
     maxima = {item: rows[0].maximum for item, rows in by_item.items()}
@@ -135,7 +135,7 @@ def describe(
     }
 
 
-def standings(responses: Iterable[Response]) -> Standings:
+def standings(responses: Iterable[ItemResponse]) -> Standings:
     """Give what each learner earned, the first mark for each item."""
     return {
         learner: (math.fsum(marks.values()), len(marks))
@@ -143,7 +143,7 @@ def standings(responses: Iterable[Response]) -> Standings:
     }
 
 
-def describe_test(responses: Iterable[Response]) -> TestStatistics:
+def describe_test(responses: Iterable[ItemResponse]) -> TestStatistics:
     """Give the statistics of the set, from learners who answered every item of it."""
     given = list(responses)
     items = sorted({r.item for r in given})
@@ -186,7 +186,7 @@ def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None
 
 
 def discrimination_interval(
-    rows: Sequence[Response], earned: Standings
+    rows: Sequence[ItemResponse], earned: Standings
 ) -> tuple[float, float] | None:
     """Give the 95% bootstrap interval of an item's discrimination, −100..100.
 
@@ -202,13 +202,15 @@ def discrimination_interval(
     found = []
     for _ in range(RESAMPLES):
         marks, others, totals = zip(*chance.choices(pairs, k=len(pairs)), strict=True)
-        index = _discrimination(_Column(marks, others, totals, ()))
+        index = _discrimination(_ItemMarks(marks, others, totals, ()))
         if index is not None:
             found.append(index)
     return tails(sorted(found)) if len(found) > RESAMPLES / 2 else None
 
 
-def fifths(rows: Sequence[Response], earned: Standings) -> tuple[tuple[int, dict[str, float]], ...]:
+def fifths(
+    rows: Sequence[ItemResponse], earned: Standings
+) -> tuple[tuple[int, dict[str, float]], ...]:
     """Give for each fifth of learners, the weakest first, who chose which option.
 
     `rows` are the responses to one item. Learners are ordered by their marks on
@@ -225,7 +227,7 @@ def fifths(rows: Sequence[Response], earned: Standings) -> tuple[tuple[int, dict
     return tuple((len(part), _shares([r for _, r in part])) for part in parts)
 
 
-def _shares(rows: Sequence[Response]) -> dict[str, float]:
+def _shares(rows: Sequence[ItemResponse]) -> dict[str, float]:
     counts = Counter(key for row in rows for key in row.options)
     return {key: count / len(rows) for key, count in counts.items()}
 
@@ -243,7 +245,7 @@ def covariance(xs: Sequence[float], ys: Sequence[float]) -> float:
     return math.fsum(products) / (len(xs) - 1)
 
 
-def _by_learner(responses: Iterable[Response]) -> dict[int, dict[str, float]]:
+def _by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict[str, float]]:
     marks: dict[int, dict[str, float]] = defaultdict(dict)
     for r in responses:
         marks[r.learner].setdefault(r.item, r.mark)
@@ -255,7 +257,7 @@ def _paused(value: Value, pause: Callable[[], object]) -> Value:
     return value
 
 
-def _column(rows: Sequence[Response], earned: Standings) -> _Column:
+def _column(rows: Sequence[ItemResponse], earned: Standings) -> _ItemMarks:
     marks, others, totals = [], [], []
     rests: list[float | None] = []
     for row in rows:
@@ -267,13 +269,13 @@ def _column(rows: Sequence[Response], earned: Standings) -> _Column:
         others.append((total - row.mark) / (answered - 1))
         totals.append(total / answered)
         rests.append(others[-1])
-    return _Column(tuple(marks), tuple(others), tuple(totals), tuple(rests))
+    return _ItemMarks(tuple(marks), tuple(others), tuple(totals), tuple(rests))
 
 
 def _item(
     item: str,
-    rows: Sequence[Response],
-    column: _Column,
+    rows: Sequence[ItemResponse],
+    column: _ItemMarks,
     maxima: Mapping[str, float],
     effective: float | None,
 ) -> ItemStatistics:
@@ -295,7 +297,7 @@ def _item(
     )
 
 
-def _discrimination(column: _Column) -> float | None:
+def _discrimination(column: _ItemMarks) -> float | None:
     if len(column.marks) < 2:
         return None
     spread = covariance(column.marks, column.marks)
@@ -305,7 +307,7 @@ def _discrimination(column: _Column) -> float | None:
     return 100 * covariance(column.marks, column.others) / math.sqrt(spread)
 
 
-def _efficiency(column: _Column) -> float | None:
+def _efficiency(column: _ItemMarks) -> float | None:
     if len(column.marks) < 2:
         return None
     best = covariance(sorted(column.marks), sorted(column.others))
@@ -314,7 +316,7 @@ def _efficiency(column: _Column) -> float | None:
     return 100 * covariance(column.marks, column.others) / best
 
 
-def _effective_weights(columns: Mapping[str, _Column]) -> dict[str, float | None]:
+def _effective_weights(columns: Mapping[str, _ItemMarks]) -> dict[str, float | None]:
     shares: dict[str, float | None] = {}
     for item, column in columns.items():
         if len(column.marks) < 2:
@@ -339,7 +341,7 @@ def _consistency(columns: Sequence[Sequence[float]], sd: float) -> float | None:
     return 100 * p / (p - 1) * (1 - within / sd**2)
 
 
-def _options(rows: Sequence[Response], column: _Column) -> tuple[OptionStatistics, ...]:
+def _options(rows: Sequence[ItemResponse], column: _ItemMarks) -> tuple[OptionStatistics, ...]:
     choosers: dict[str, list[float | None]] = defaultdict(list)
     for row, rest in zip(rows, column.rests, strict=True):
         for key in row.options:

@@ -21,8 +21,8 @@ from sqlmodel import Session
 
 from app.authoring import store
 from app.authoring.bench import (
-    ExamRow,
-    ItemRow,
+    ExamStatisticsRow,
+    QuestionStatisticsRow,
     exams_of,
     responses_of,
     rows_of,
@@ -31,7 +31,7 @@ from app.authoring.bench import (
 from app.authoring.regrading import is_mended, regrading_of
 from app.authoring.sameness import Stands, matter_of_body, stands
 from app.authoring.statistics import ItemStatistics, Standings, standings
-from app.authoring.store import Extent, FirstAnswer, Forgotten
+from app.authoring.store import AttemptLogExtent, CardLapses, FirstAttempt
 from app.content.live.courses import ALONE
 from app.content.live.library import Library, LiveLibrary
 from app.questions.model import Question
@@ -46,7 +46,7 @@ _REST = 4  # times as long as it worked it then rests
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Survey:
+class BankStatistics:
     """The statistics as they stood `at` a moment.
 
     `answers` are the first answers by question, `earned` what each learner earned;
@@ -56,31 +56,31 @@ class Survey:
     """
 
     at: dt.datetime
-    extent: Extent
+    extent: AttemptLogExtent
     sittings: int
     found: Mapping[tuple[str, str], ItemStatistics]
-    answers: Mapping[str, Sequence[FirstAnswer]]
+    answers: Mapping[str, Sequence[FirstAttempt]]
     earned: Standings
-    exams: Sequence[ExamRow]
-    forgotten: Sequence[Forgotten]
+    exams: Sequence[ExamStatisticsRow]
+    forgotten: Sequence[CardLapses]
     version: str
     stands: Stands
     mended: Mapping[str, int]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Rows:
+class _CachedRows:
     """The rows of the table, and what they were made of."""
 
     library: Library
     found: Mapping[tuple[str, str], ItemStatistics]
-    rows: Sequence[ItemRow]
+    rows: Sequence[QuestionStatisticsRow]
 
 
 _NOTHING: Mapping[tuple[str, str], ItemStatistics] = {}
 
 
-class Surveyor:
+class StatisticsCache:
     """Keeps the newest survey of a course in one process."""
 
     def __init__(
@@ -94,19 +94,19 @@ class Surveyor:
         self._course = course
         self._library = library
         self._clock = clock
-        self._log = _Log(engine, course)
-        self._matters = _Matters(engine)
-        self._mended = _Mended(engine, course)
-        self._survey: Survey | None = None
+        self._log = _FirstAttemptLog(engine, course)
+        self._matters = _WordingIndex(engine)
+        self._mended = _ChangedKeys(engine, course)
+        self._survey: BankStatistics | None = None
         self._failure: Exception | None = None
         self._work: asyncio.Task[None] | None = None
         self._ending = threading.Event()
         self._thread = anyio.CapacityLimiter(1)
         self._took = 0.0
         self._ended = 0.0
-        self._rows: _Rows | None = None
+        self._rows: _CachedRows | None = None
 
-    async def newest(self) -> Survey | None:
+    async def newest(self) -> BankStatistics | None:
         """The newest survey; None while the first is still being computed."""
         if self._work is None and self._is_due:
             self._work = asyncio.ensure_future(self._renew())
@@ -116,7 +116,7 @@ class Surveyor:
             raise RuntimeError("no statistics could be computed") from self._failure
         return self._survey
 
-    def rows(self, library: Library) -> Sequence[ItemRow]:
+    def rows(self, library: Library) -> Sequence[QuestionStatisticsRow]:
         """Every question of a course beside the newest statistics, if there are any.
 
         Made once for both: what is said of each question costs more than showing it.
@@ -125,7 +125,7 @@ class Surveyor:
         known = self._rows
         if known is None or known.library is not library or known.found is not found:
             made = rows_of(library, found, self._survey.mended if self._survey else {})
-            self._rows = known = _Rows(library, found, made)
+            self._rows = known = _CachedRows(library, found, made)
         return known.rows
 
     async def close(self) -> None:
@@ -147,7 +147,7 @@ class Surveyor:
                 self._compute, abandon_on_cancel=True, limiter=self._thread
             )
             self._failure = None
-        except _Ended:
+        except _ComputationCanceledError:
             pass  # nobody will look any more
         except Exception as error:  # noqa: BLE001 - told to whoever looks
             _log.exception("the statistics could not be computed")
@@ -157,7 +157,7 @@ class Surveyor:
             self._took = self._ended - begun
             self._work = None
 
-    def _compute(self) -> Survey:
+    def _compute(self) -> BankStatistics:
         last, now = self._survey, self._clock()
         with Session(self._engine) as db:
             extent = store.extent(db, self._course)
@@ -167,14 +167,14 @@ class Surveyor:
         same = last and (extent, sittings) == (last.extent, last.sittings)
         if last and same and library.version == last.version:
             return dataclasses.replace(last, at=now, forgotten=forgotten)
-        pause = _Pause(self._ending)
+        pause = _Throttle(self._ending)
         known = self._matters.read(pause)
         merged = stands(library.as_authored().questions, known)
         answers = [_standing(a, merged) for a in self._log.read(pause)]
         with Session(self._engine) as db:
             papers = store.papers(db, self._course)
         found = statistics_of(answers, pause)
-        return Survey(
+        return BankStatistics(
             at=now,
             extent=extent,
             sittings=sittings,
@@ -189,7 +189,7 @@ class Surveyor:
         )
 
 
-def _standing(answer: FirstAnswer, merged: Stands) -> FirstAnswer:
+def _standing(answer: FirstAttempt, merged: Stands) -> FirstAttempt:
     """An answer under the wording that it counts for."""
     other = merged.get((answer.item, answer.revision), answer.revision)
     if other == answer.revision:
@@ -197,7 +197,7 @@ def _standing(answer: FirstAnswer, merged: Stands) -> FirstAnswer:
     return dataclasses.replace(answer, revision=other)
 
 
-class _Matters:
+class _WordingIndex:
     """What each kept wording asks; none is read twice."""
 
     def __init__(self, engine: Engine) -> None:
@@ -216,7 +216,7 @@ class _Matters:
         return self._known
 
 
-class _Mended:
+class _ChangedKeys:
     """Which keys were mended and do not count yet for the answers given before."""
 
     def __init__(self, engine: Engine, course: str) -> None:
@@ -250,7 +250,7 @@ class _Mended:
         return self._known[names]
 
 
-class _Log:
+class _FirstAttemptLog:
     """All first answers, of which those that were read before are not read again."""
 
     def __init__(self, engine: Engine, course: str) -> None:
@@ -258,7 +258,7 @@ class _Log:
         self._course = course
         self._forget()
 
-    def read(self, pause: Callable[[], object]) -> Sequence[FirstAnswer]:
+    def read(self, pause: Callable[[], object]) -> Sequence[FirstAttempt]:
         """Every first answer there is."""
         if not self._last:
             with Session(self._engine) as db:
@@ -272,9 +272,9 @@ class _Log:
         return self._answers
 
     def _forget(self, regrades: tuple[int, int] = (0, 0)) -> None:
-        self._answers: list[FirstAnswer] = []
+        self._answers: list[FirstAttempt] = []
         self._last = 0
-        self._extent = Extent(regrades=regrades)
+        self._extent = AttemptLogExtent(regrades=regrades)
 
     def _read_on(self, pause: Callable[[], object]) -> None:
         """Read what came behind the last row, a little at a time."""
@@ -293,18 +293,18 @@ class _Log:
             pause()
 
 
-def _by_item(answers: Iterable[FirstAnswer]) -> dict[str, list[FirstAnswer]]:
-    found: dict[str, list[FirstAnswer]] = collections.defaultdict(list)
+def _by_item(answers: Iterable[FirstAttempt]) -> dict[str, list[FirstAttempt]]:
+    found: dict[str, list[FirstAttempt]] = collections.defaultdict(list)
     for answer in answers:
         found[answer.item].append(answer)
     return dict(found)
 
 
-class _Ended(Exception):  # noqa: N818 - the server stops, which is no fault
+class _ComputationCanceledError(Exception):
     """The computation is given up."""
 
 
-class _Pause:
+class _Throttle:
     """Lets requests work between the parts of a long computation.
 
     A thread that computes keeps the interpreter for itself, five milliseconds for
@@ -320,5 +320,5 @@ class _Pause:
         if now - self._begun > _ALONE:
             self._ending.wait(_REST * min(now - self._since, _ALONE))
         if self._ending.is_set():
-            raise _Ended
+            raise _ComputationCanceledError
         self._since = time.monotonic()

@@ -4,18 +4,18 @@ import dataclasses
 from collections.abc import Iterable
 from urllib.parse import quote, urlencode
 
-from app.authoring.course.reviews import Due
+from app.authoring.course.reviews import OverdueReview
 from app.authoring.listing import name_of
-from app.authoring.mending import Mend
+from app.authoring.mending import ItemToFix
 from app.content.live.library import Library
-from app.content.problems import Problem
+from app.content.problems import ContentProblem
 
 # How bad it is: an item that is left out, then a wrong key (100), then the rest.
 _ERROR, _WARNING, _REVIEW = 95, 20, 30
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Task:
+class AuthorTask:
     """One thing to mend: its name and address, why, and who says so."""
 
     weight: int
@@ -25,7 +25,9 @@ class Task:
     known_from: str
 
 
-def tasks_of(problems: Iterable[Problem], mends: Iterable[Mend], due: Iterable[Due]) -> list[Task]:
+def tasks_of(
+    problems: Iterable[ContentProblem], mends: Iterable[ItemToFix], due: Iterable[OverdueReview]
+) -> list[AuthorTask]:
     """Everything to mend in one order, the worst first."""
     found = [_of_problem(p) for p in problems]
     found += [_of_mend(m) for m in mends]
@@ -33,25 +35,25 @@ def tasks_of(problems: Iterable[Problem], mends: Iterable[Mend], due: Iterable[D
     return sorted(found, key=lambda task: (-task.weight, task.name, task.why))
 
 
-def _of_problem(found: Problem) -> Task:
+def _of_problem(found: ContentProblem) -> AuthorTask:
     weight = _ERROR if found.severity == "error" else _WARNING
     address = f"/authoring?{urlencode({'at': name_of(found)})}"
     name = found.item or f"{found.path}:{found.line}"
-    return Task(weight, name, address, f"{found.code} {found.message}", "check")
+    return AuthorTask(weight, name, address, f"{found.code} {found.message}", "check")
 
 
-def _of_mend(mend: Mend) -> Task:
+def _of_mend(mend: ItemToFix) -> AuthorTask:
     path, line = mend.place.path, mend.place.line
     address = f"/authoring/questions/{quote(mend.item)}"
     if mend.kind != "question":
         address = f"/authoring/pages/{path.split('/')[1]}"
     why = " ".join(reason.words for reason in mend.reasons)
-    return Task(mend.reasons[0].weight, mend.item, address, why, f"learners, {path}:{line}")
+    return AuthorTask(mend.reasons[0].weight, mend.item, address, why, f"learners, {path}:{line}")
 
 
-def _of_review(due: Due) -> Task:
+def _of_review(due: OverdueReview) -> AuthorTask:
     address = f"/authoring/pages/{due.topic}" if due.topic else "/authoring/coverage"
-    return Task(_REVIEW, due.name, address, f"It {due.why}.", f"review, {due.path}")
+    return AuthorTask(_REVIEW, due.name, address, f"It {due.why}.", f"review, {due.path}")
 
 
 def unfinished(library: Library) -> list[tuple[str, str, str]]:

@@ -6,14 +6,14 @@ from sqlmodel import Session
 
 from app.content.live.library import Library
 from app.questions import kinds
-from app.questions.asking import Asked, new_token
+from app.questions.asking import OpenQuestion, new_token
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.variants import draw
-from app.questions.verdict import Unreadable, Verdict
-from app.quiz.forms import Sent
-from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
-from app.quiz.store import Given
+from app.questions.verdict import GradeResult, UnreadableResponse
+from app.quiz.forms import Submission
+from app.quiz.outcomes import AnswerFeedback, GradedVariant, NextLinks, outcome_of
+from app.quiz.store import RecordedAttempt
 
 
 def address_of(question: Question) -> str:
@@ -21,13 +21,13 @@ def address_of(question: Question) -> str:
     return f"/authoring/questions/{question.id}"
 
 
-def put(question: Question, sent: Sent) -> Asked:
+def put(question: Question, sent: Submission) -> OpenQuestion:
     """The open question, with what is typed so far and the hints asked for."""
     form, raw = sent.form, sent.raw
     variant = draw(question, form.seed or 0)
     if form.move:
         raw = kinds.of(variant).moved(raw, form.move)
-    return Asked(
+    return OpenQuestion(
         variant=variant,
         token=new_token(),
         context=form.context,
@@ -39,24 +39,28 @@ def put(question: Question, sent: Sent) -> Asked:
     )
 
 
-def judge(db: Session, library: Library, question: Question, sent: Sent) -> Asked | Outcome:
+def judge(
+    db: Session, library: Library, question: Question, sent: Submission
+) -> OpenQuestion | AnswerFeedback:
     """What a learner would see after this answer."""
     asked = put(question, sent)
     verdict = grade(asked.variant, sent.raw)
-    if isinstance(verdict, Unreadable):
+    if isinstance(verdict, UnreadableResponse):
         return dataclasses.replace(asked, refused=verdict.message, hint=verdict.hint)
     if verdict.near:
         return dataclasses.replace(asked, near=verdict.near)
     given = _given(question, asked, sent, verdict)
-    way = Way(asked.back, token=asked.token)
-    outcome = outcome_of(db, library, given, way, Judged(asked.variant, verdict))
+    way = NextLinks(asked.back, token=asked.token)
+    outcome = outcome_of(db, library, given, way, GradedVariant(asked.variant, verdict))
     again = f"{address_of(question)}?seed={asked.variant.seed + 1}"
     bare = asked.context == "page"  # the page adds its own query
     return dataclasses.replace(outcome, again=address_of(question) if bare else again)
 
 
-def _given(question: Question, asked: Asked, sent: Sent, verdict: Verdict) -> Given:
-    return Given(
+def _given(
+    question: Question, asked: OpenQuestion, sent: Submission, verdict: GradeResult
+) -> RecordedAttempt:
+    return RecordedAttempt(
         id=0,
         item=question.id,
         topic=question.topic,

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from app.content.check import write
 from app.content.live.library import build
-from app.content.live.watched_files import Watch, WatchedFiles
-from app.content.problems import Problem
+from app.content.live.watched_files import FileStamps, WatchedFiles
+from app.content.problems import ContentProblem
 
 _PAUSE = 0.2
-Found = tuple[Problem, ...]
+Found = tuple[ContentProblem, ...]
 
 
 def watch(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]:
@@ -55,16 +55,16 @@ def differences(before: Found, now: Found) -> str:
     return "\n".join([*lines, f"{dt.datetime.now().astimezone():%H:%M:%S}  {summary}"])
 
 
-def _look(files: WatchedFiles, folder: Path) -> tuple[Found, Watch]:
+def _look(files: WatchedFiles, folder: Path) -> tuple[Found, FileStamps]:
     # The check speaks of the files as they are; only a server keeps a good version.
     files.good.clear()
     readings, stamps = files.read()
     return tuple(sorted(build(readings, folder).problems)), stamps
 
 
-def _words(problems: Found) -> dict[tuple[str, str, str, int], Problem]:
+def _words(problems: Found) -> dict[tuple[str, str, str, int], ContentProblem]:
     """Problems by all but their line; equal ones are told apart by their order."""
-    found: dict[tuple[str, str, str, int], Problem] = {}
+    found: dict[tuple[str, str, str, int], ContentProblem] = {}
     for problem in problems:
         number = 0
         while (name := (problem.path, problem.code, problem.message, number)) in found:
@@ -73,5 +73,5 @@ def _words(problems: Found) -> dict[tuple[str, str, str, int], Problem]:
     return found
 
 
-def _place(problem: Problem) -> str:
+def _place(problem: ContentProblem) -> str:
     return f"{problem.path}:{problem.line}:{problem.column}"

@@ -8,13 +8,13 @@ from app.authoring.mending import LETTERS, letters_of
 from app.authoring.resampling import change
 from app.authoring.sameness import Stands
 from app.authoring.statistics import ItemStatistics
-from app.authoring.store import FirstAnswer, Wording
+from app.authoring.store import FirstAttempt, SeenWording
 from app.questions import kinds
 from app.questions.model import Question, Variant
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Edition:
+class WordingStatistics:
     """One wording with its statistics.
 
     `step` is (difference, low, high) in points of facility against the wording before
@@ -43,7 +43,7 @@ class OptionRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sample:
+class VariantRow:
     """A variant of a computed question: its numbers, right and foreseen answers."""
 
     seed: int
@@ -54,10 +54,10 @@ class Sample:
 
 def editions(
     question: Question,
-    known: Sequence[Wording],
-    answers: Sequence[FirstAnswer],
+    known: Sequence[SeenWording],
+    answers: Sequence[FirstAttempt],
     found: Mapping[tuple[str, str], ItemStatistics],
-) -> list[Edition]:
+) -> list[WordingStatistics]:
     """The wordings of a question, the oldest first; the one of now is always there.
 
     `answers` are those to the question, in whatever wording.
@@ -70,7 +70,7 @@ def editions(
     for place, revision in enumerate(order):
         before = marks[order[place - 1]] if place else []
         made.append(
-            Edition(
+            WordingStatistics(
                 revision,
                 since.get(revision),
                 revision == question.revision,
@@ -81,9 +81,11 @@ def editions(
     return made
 
 
-def one_of_each(question: Question, known: Iterable[Wording], same: Stands) -> list[Wording]:
+def one_of_each(
+    question: Question, known: Iterable[SeenWording], same: Stands
+) -> list[SeenWording]:
     """The wordings that differ in what they ask, each since its first form."""
-    found: dict[str, Wording] = {}
+    found: dict[str, SeenWording] = {}
     for one in known:
         revision = same.get((question.id, one.revision), one.revision)
         found.setdefault(revision, dataclasses.replace(one, revision=revision))
@@ -119,11 +121,11 @@ def seen_as(variant: Variant) -> dict[str, str]:
     return dict(zip(keys, LETTERS, strict=False)) if kind.chosen else {}
 
 
-def sample(variant: Variant) -> Sample:
+def sample(variant: Variant) -> VariantRow:
     """A variant as a row of the table of all variants."""
     right, wrong = _sides(variant)
     values = tuple((name, _shown(value)) for name, value in variant.values.items())
-    return Sample(variant.seed, values, right, wrong)
+    return VariantRow(variant.seed, values, right, wrong)
 
 
 def _sides(variant: Variant) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -13,9 +13,9 @@ from sqlmodel import Session
 
 from app.authors import store
 from app.authors.links import RENEWAL, STAY
-from app.authors.store import Author
+from app.authors.store import SignedInAuthor
 from app.db.engine import write_beside
-from app.errors import NotAllowed
+from app.errors import ForbiddenError
 from app.web.clock import read_clock
 from app.web.cookies import AUTHOR
 from app.web.render import is_htmx, page
@@ -44,12 +44,12 @@ class AuthorRoute(APIRoute):
         return guarded
 
 
-async def _author(request: Request) -> Author:
-    author: Author = request.state.author
+async def _author(request: Request) -> SignedInAuthor:
+    author: SignedInAuthor = request.state.author
     return author
 
 
-CurrentAuthor = Annotated[Author, Depends(_author)]
+CurrentAuthor = Annotated[SignedInAuthor, Depends(_author)]
 """For routes of the class `AuthorRoute` alone."""
 
 
@@ -69,14 +69,14 @@ def forget(answer: Response) -> None:
     answer.delete_cookie(AUTHOR)
 
 
-async def _read_author(request: Request) -> Author | None:
+async def _read_author(request: Request) -> SignedInAuthor | None:
     token = request.cookies.get(AUTHOR)
     if not token:
         return None
     now = await read_clock(request)
     engine = request.app.state.engine
 
-    def ask() -> Author | None:
+    def ask() -> SignedInAuthor | None:
         with Session(engine) as db:
             return store.find(db, digest_of(token), now)
 
@@ -86,7 +86,7 @@ async def _read_author(request: Request) -> Author | None:
         return await run_in_threadpool(ask)
 
 
-async def _renew(request: Request, author: Author) -> bool:
+async def _renew(request: Request, author: SignedInAuthor) -> bool:
     """Note once a day that the session is in use; a failure to write is no reason."""
     now = await read_clock(request)
     if now - author.last_used < RENEWAL:
@@ -102,7 +102,7 @@ async def _renew(request: Request, author: Author) -> bool:
 
 def _closed(request: Request) -> Response:
     if is_htmx(request):
-        raise NotAllowed(
+        raise ForbiddenError(
             "This is for authors, and this browser is not signed in as one.",
             "Run `headroom author link` where the server runs, and open the link here.",
         )

@@ -24,7 +24,7 @@ _FIND = select(col(AuthorSession.id), col(AuthorSession.last_used)).where(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Author:
+class SignedInAuthor:
     """A browser that was let in; `last_used` is told to within a day."""
 
     id: int
@@ -32,7 +32,7 @@ class Author:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listed:
+class AuthorSessionRow:
     """A session as a list shows it."""
 
     id: int
@@ -42,7 +42,7 @@ class Listed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Deed:
+class AuditRecord:
     """Something that an author did; `session` is 0 for the command line."""
 
     at: dt.datetime
@@ -62,7 +62,7 @@ def add_link(db: Session, digest: str, now: dt.datetime) -> None:
             expires_at=milliseconds(now + LIFE),
         )
     )
-    record(db, Deed(now, COMMAND_LINE, "link made"))
+    record(db, AuditRecord(now, COMMAND_LINE, "link made"))
 
 
 def state_of(db: Session, digest: str, now: dt.datetime) -> State:
@@ -101,15 +101,15 @@ def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> in
     db.add(row)
     db.flush()
     number = row.id or 0
-    record(db, Deed(now, number, "session began", device))
+    record(db, AuditRecord(now, number, "session began", device))
     return number
 
 
-def find(db: Session, digest: str, now: dt.datetime) -> Author | None:
+def find(db: Session, digest: str, now: dt.datetime) -> SignedInAuthor | None:
     """The session of a cookie; None where it was revoked, is over, or never was."""
     values = {"wanted": digest, "since": milliseconds(now - STAY)}
     row = db.connection().execute(_FIND, values).first()
-    return Author(row[0] or 0, moment(row[1])) if row else None
+    return SignedInAuthor(row[0] or 0, moment(row[1])) if row else None
 
 
 def renew(db: Session, number: int, now: dt.datetime) -> None:
@@ -121,7 +121,7 @@ def renew(db: Session, number: int, now: dt.datetime) -> None:
     )
 
 
-def sessions(db: Session, now: dt.datetime) -> list[Listed]:
+def sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow]:
     """The sessions that let a browser in, the first one first."""
     rows = db.execute(
         select(
@@ -134,7 +134,7 @@ def sessions(db: Session, now: dt.datetime) -> list[Listed]:
         .order_by(col(AuthorSession.id))
     )
     return [
-        Listed(number, device, moment(created), moment(used))
+        AuthorSessionRow(number, device, moment(created), moment(used))
         for number, device, created, used in rows
     ]
 
@@ -148,11 +148,11 @@ def revoke(db: Session, wanted: Sequence[int], by: int, now: dt.datetime) -> lis
         .returning(col(AuthorSession.id))
     ).all()
     for number in ended:
-        record(db, Deed(now, by, "session revoked", f"session {number}"))
+        record(db, AuditRecord(now, by, "session revoked", f"session {number}"))
     return [int(number) for number in ended if number is not None]
 
 
-def record(db: Session, deed: Deed) -> None:
+def record(db: Session, deed: AuditRecord) -> None:
     """Write down what an author did: never an answer, a name or a secret."""
     db.add(
         AuditEntry(
@@ -164,7 +164,7 @@ def record(db: Session, deed: Deed) -> None:
     )
 
 
-def deeds(db: Session, most: int) -> list[Deed]:
+def deeds(db: Session, most: int) -> list[AuditRecord]:
     """The newest entries of the audit log, the newest first."""
     rows = db.execute(
         select(
@@ -176,7 +176,7 @@ def deeds(db: Session, most: int) -> list[Deed]:
         .order_by(col(AuditEntry.id).desc())
         .limit(most)
     )
-    return [Deed(moment(at), by, action, subject) for at, by, action, subject in rows]
+    return [AuditRecord(moment(at), by, action, subject) for at, by, action, subject in rows]
 
 
 def _standing(now: dt.datetime) -> tuple[ColumnElement[bool], ...]:

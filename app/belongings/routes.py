@@ -14,10 +14,10 @@ from app.db.engine import DbSession
 from app.db.writer import Turn
 from app.learners.current import (
     CurrentLearner,
-    CurrentLearnerValue,
+    LearnerProfile,
     find_learner_at_once,
 )
-from app.learners.desk import Desk, run_reading
+from app.learners.desk import RequestContext, run_reading
 from app.learners.downloads import Downloads
 from app.learners.store import digests_of
 from app.upkeep.rotation import MONTHS
@@ -69,7 +69,7 @@ async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "
     return response
 
 
-def _refuse(desk: Desk, word: str) -> HTMLResponse:
+def _refuse(desk: RequestContext, word: str) -> HTMLResponse:
     message = f"Type “{WORD}” to go on; “{word.strip()}” erases nothing."
     problems = [{"field": "word", "message": message}]
     return _question(desk.request, desk.learner, desk.db, word, problems)
@@ -87,7 +87,7 @@ def erased(request: Request, learner: CurrentLearner) -> HTMLResponse:
 
 def _question(
     request: Request,
-    learner: CurrentLearnerValue,
+    learner: LearnerProfile,
     db: DbSession,
     typed: str = "",
     problems: list[dict[str, str]] | None = None,

@@ -12,10 +12,10 @@ from sqlmodel import Session, SQLModel, col
 from app.db.erasure import note_erasure
 from app.db.tables import (
     TABLES,
+    CardStateRow,
     DeviceCode,
     Learner,
     LearnerSession,
-    Memory,
     Review,
     Sitting,
 )
@@ -96,7 +96,7 @@ def _counted(table: Table) -> tuple[ColumnElement[bool], ...]:
         undoing = table.alias()
         undone = select(undoing.c.id).where(undoing.c.voids == table.c.id).exists()
         return table.c.rating > 0, ~undone
-    if table.name == Memory.__tablename__:
+    if table.name == CardStateRow.__tablename__:
         return (table.c.state != "new",)
     return ()
 

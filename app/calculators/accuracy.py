@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 
-from app.drawings import Drawing, draw_chart
-from app.drawings.strips import Strip, draw_strips
+from app.drawings import SvgChart, draw_chart
+from app.drawings.strips import ErrorStrip, draw_strips
 from app.estimator import registry
-from app.estimator.estimate import Chart, Line
+from app.estimator.estimate import Chart, ChartLine
 from app.estimator.units import format_number
 from app.instruments.links import address
 from app.instruments.readings import LONGEST_LINK
@@ -28,7 +28,7 @@ _BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Counted:
+class AccuracyRow:
     """One kind as a row of the table; figures are in words, empty where none.
 
     Errors are counted without the cases that a constant was `fitted` on.
@@ -46,7 +46,7 @@ class Counted:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ShownCase:
+class CaseRow:
     """One case in words, with the question that it was.
 
     Either `command` and `address` of a calculator, or the function of a `formula`.
@@ -65,7 +65,7 @@ class ShownCase:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Standing:
+class AccuracySummary:
     """All kinds: the sum in numbers, the picture, the table.
 
     `by_calculator` cases were asked of one; the others are bare formulas.
@@ -77,24 +77,24 @@ class Standing:
     within: int
     fitted: int
     picture: Markup
-    kinds: tuple[Counted, ...]
+    kinds: tuple[AccuracyRow, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class KindStanding:
+class KindAccuracy:
     """One kind: its row, predicted against measured, and every case."""
 
-    row: Counted
-    drawing: Drawing
-    cases: tuple[ShownCase, ...]
+    row: AccuracyRow
+    drawing: SvgChart
+    cases: tuple[CaseRow, ...]
 
 
 @functools.cache
-def standing() -> Standing:
+def standing() -> AccuracySummary:
     """Every kind of the project's own cases."""
     kinds = _kinds().values()
     strips = tuple(_strip(kind) for kind in kinds if kind["expressible"])
-    return Standing(
+    return AccuracySummary(
         cases=sum(kind["cases"] for kind in kinds),
         answered=sum(kind["expressible"] for kind in kinds),
         by_calculator=sum(kind["by_calculator"] for kind in kinds),
@@ -106,12 +106,12 @@ def standing() -> Standing:
 
 
 @functools.lru_cache(maxsize=128)  # strangers ask for kinds that are none
-def standing_of(name: str) -> KindStanding | None:
+def standing_of(name: str) -> KindAccuracy | None:
     """One kind with all of its cases; None for a kind that is none."""
     kind = _kinds().get(name)
     if kind is None:
         return None
-    return KindStanding(
+    return KindAccuracy(
         row=_counted(kind),
         drawing=draw_chart(_chart(kind)),
         cases=tuple(map(_case, kind["results"])),
@@ -124,17 +124,17 @@ def _kinds() -> dict[str, dict[str, Any]]:
     return {row["kind"]: row for row in rows}
 
 
-def _strip(kind: dict[str, Any]) -> Strip:
+def _strip(kind: dict[str, Any]) -> ErrorStrip:
     errors = tuple(
         (case["predicted"] / case["expected"] - 1, "calibration" in case)
         for case in kind["results"]
         if "predicted" in case and case["expected"]
     )
-    return Strip(kind["label"], errors)
+    return ErrorStrip(kind["label"], errors)
 
 
-def _counted(kind: dict[str, Any]) -> Counted:
-    return Counted(
+def _counted(kind: dict[str, Any]) -> AccuracyRow:
+    return AccuracyRow(
         kind=kind["kind"],
         label=kind["label"],
         cases=kind["cases"],
@@ -168,17 +168,17 @@ def _chart(kind: dict[str, Any]) -> Chart:
         y_label="Predicted",
         x_unit=unit,
         y_unit=unit,
-        lines=(Line("no error", level, "dash"), Line("", tuple(answered), "dots")),
+        lines=(ChartLine("no error", level, "dash"), ChartLine("", tuple(answered), "dots")),
         x_log=True,
         y_log=True,
     )
 
 
-def _case(case: dict[str, Any]) -> ShownCase:
+def _case(case: dict[str, Any]) -> CaseRow:
     expected, predicted = case["expected"], case.get("predicted")
     command, figure = case.get("command", ""), case.get("figure", "")
     calculator, link = _question(command, figure) if command else ("", "")
-    return ShownCase(
+    return CaseRow(
         id=case["id"],
         expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
         predicted="" if predicted is None else format_number(predicted, 4),

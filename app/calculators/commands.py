@@ -13,9 +13,9 @@ from app.calculators import exports
 from app.calculators.accuracy import standing
 from app.estimator import inputs as given_inputs
 from app.estimator import registry, sources
-from app.estimator.estimate import Estimate, Figure, Step
-from app.estimator.inputs import BadInputs, Input
-from app.estimator.registry import Entry
+from app.estimator.estimate import Estimate, Figure, FormulaStep
+from app.estimator.inputs import InputSpec, InvalidInputsError
+from app.estimator.registry import EstimateSpec
 from app.estimator.units import NBSP, format_value
 from app.instruments.readings import interval, within
 
@@ -26,7 +26,7 @@ _OWN_CASES = (
 )
 
 
-class _Refusal(Exception):  # noqa: N818 - reads as what it is at the raise
+class _EstimateCommandError(Exception):
     """The command cannot be answered; the sentences say why."""
 
 
@@ -34,7 +34,7 @@ def estimate_command(arguments: Sequence[str]) -> int:
     """Answer `headroom estimate ...`; 0, or 2 with a sentence for each mistake."""
     try:
         sys.stdout.write(_answer(list(arguments)))
-    except (_Refusal, BadInputs) as refusal:
+    except (_EstimateCommandError, InvalidInputsError) as refusal:
         for sentence in _sentences(refusal):
             sys.stderr.write(f"headroom estimate: {sentence}\n")
         return 2
@@ -70,25 +70,25 @@ def _answer(words: list[str]) -> str:
 
 
 def _sentences(refusal: Exception) -> list[str]:
-    if isinstance(refusal, BadInputs):
+    if isinstance(refusal, InvalidInputsError):
         return [f"--{p.field.replace('_', '-')}: {p.message}" for p in refusal.problems]
     return [str(refusal)]
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> EstimateSpec:
     entry = registry.find(name)
     if entry is not None:
         return entry
     names = [e.name for e in registry.entries()]
     near = difflib.get_close_matches(name.replace("_", "-"), names, n=1, cutoff=0.5)
     hint = f"Did you mean “{near[0]}”?" if near else f"Known: {', '.join(names)}."
-    raise _Refusal(f"There is no estimate “{name}”. {hint}")
+    raise _EstimateCommandError(f"There is no estimate “{name}”. {hint}")
 
 
 # --- reading the arguments ---------------------------------------------------------
 
 
-def _typed(entry: Entry, words: list[str]) -> dict[str, str]:
+def _typed(entry: EstimateSpec, words: list[str]) -> dict[str, str]:
     """Read `--field value`, `--field=value` and, for a yes, a bare `--flag`."""
     declared = given_inputs.declared(entry.inputs)
     typed: dict[str, str] = {}
@@ -97,22 +97,22 @@ def _typed(entry: Entry, words: list[str]) -> dict[str, str]:
         option, equals, value = left.pop(0).partition("=")
         name = option.removeprefix("--").replace("-", "_")
         if not option.startswith("--") or name not in declared:
-            raise _Refusal(_unknown(entry, option))
+            raise _EstimateCommandError(_unknown(entry, option))
         if not equals:
             value = _next_value(option, declared[name], left)
         typed[name] = _from_file(value)
     return typed
 
 
-def _next_value(option: str, declared: Input, left: list[str]) -> str:
+def _next_value(option: str, declared: InputSpec, left: list[str]) -> str:
     if left and not left[0].startswith("--"):
         return left.pop(0)
     if declared.kind == "flag":
         return "yes"
-    raise _Refusal(f"{option} wants a value: {_takes(declared)}.")
+    raise _EstimateCommandError(f"{option} wants a value: {_takes(declared)}.")
 
 
-def _unknown(entry: Entry, word: str) -> str:
+def _unknown(entry: EstimateSpec, word: str) -> str:
     names = [f"--{n.replace('_', '-')}" for n in given_inputs.declared(entry.inputs)]
     plain = word.partition("=")[0].replace("_", "-")
     near = difflib.get_close_matches(plain, names, n=1, cutoff=0.4)
@@ -128,13 +128,13 @@ def _from_file(word: str) -> str:
         return Path(word[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
-        raise _Refusal(f"{word[1:]} cannot be read: {reason}.") from None
+        raise _EstimateCommandError(f"{word[1:]} cannot be read: {reason}.") from None
 
 
 # --- writing the answer ------------------------------------------------------------
 
 
-def _list(entries: Sequence[Entry]) -> str:
+def _list(entries: Sequence[EstimateSpec]) -> str:
     wide = max((len(e.name) for e in entries), default=0)
     lines = [f"  {e.name:{wide}}  {e.summary}" for e in entries]
     return "\n".join(
@@ -148,7 +148,7 @@ def _list(entries: Sequence[Entry]) -> str:
     )
 
 
-def _help(entry: Entry) -> str:
+def _help(entry: EstimateSpec) -> str:
     declared = given_inputs.declared(entry.inputs)
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     parts = [
@@ -165,7 +165,7 @@ def _help(entry: Entry) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _help_lines(name: str, declared: Input, default: Any) -> list[str]:
+def _help_lines(name: str, declared: InputSpec, default: Any) -> list[str]:
     shown = "" if default in {None, ""} else given_inputs.word_of(declared, default)
     told = [declared.help or f"{declared.label}.", f"Takes {_takes(declared)}."]
     if shown:
@@ -184,11 +184,11 @@ _NAMES = {
 }
 
 
-def _takes(declared: Input) -> str:
+def _takes(declared: InputSpec) -> str:
     return _NAMES.get(declared.kind) or given_inputs.allowed(declared)
 
 
-def _json_list(entries: Sequence[Entry]) -> str:
+def _json_list(entries: Sequence[EstimateSpec]) -> str:
     return _dump([{"name": e.name, "title": e.title, "summary": e.summary} for e in entries])
 
 
@@ -219,7 +219,7 @@ def _value(figure: Figure) -> str:
     return f"{text}  {figure.note}" if figure.note else text
 
 
-def _working(steps: Sequence[Step]) -> str:
+def _working(steps: Sequence[FormulaStep]) -> str:
     if not steps:
         return ""
     lines = ["The working"]

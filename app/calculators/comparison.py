@@ -11,11 +11,11 @@ from app.calculators.comparison_words import is_better, lead_of
 from app.calculators.sides import Typed
 from app.drawings import draw_bar
 from app.drawings.bars import key_of, reach_of
-from app.drawings.signs import SIGNS, Sign
+from app.drawings.signs import SIGNS, VerdictIcon
 from app.estimator import inputs as given_inputs
 from app.estimator.estimate import Estimate, Figure, StackedBar
-from app.estimator.inputs import BadInputs, InputProblem
-from app.estimator.registry import Entry
+from app.estimator.inputs import InputProblem, InvalidInputsError
+from app.estimator.registry import EstimateSpec
 from app.estimator.units import (
     MINUS,
     NBSP,
@@ -26,7 +26,7 @@ from app.estimator.units import (
     split_number,
     with_unit,
 )
-from app.instruments.forms import Course, Field, fields_of
+from app.instruments.forms import CourseLinks, FormField, fields_of
 from app.instruments.links import address
 
 _BAR = 34
@@ -38,7 +38,7 @@ class InputRow:
 
     name: str
     label: str
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
     differs: bool
     advanced: bool
 
@@ -49,11 +49,11 @@ class InputRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Side:
+class ScenarioColumn:
     """One scenario: its letter, verdict and bar, and its own calculator."""
 
     letter: str
-    sign: Sign
+    sign: VerdictIcon
     lead: str
     text: str
     bar: Markup | None
@@ -61,7 +61,7 @@ class Side:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Value:
+class ScenarioFigure:
     """A figure of one scenario; `against` is its distance from A."""
 
     words: str
@@ -70,11 +70,11 @@ class Value:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Contrast:
+class FigureRow:
     """One figure in all scenarios."""
 
     label: str
-    values: tuple[Value, ...]
+    values: tuple[ScenarioFigure, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class Comparison:
 
     lead: str
     differs: tuple[str, ...]
-    sides: tuple[Side, ...]
+    sides: tuple[ScenarioColumn, ...]
     key: tuple[tuple[str, str], ...]
-    figures: tuple[Contrast, ...]
+    figures: tuple[FigureRow, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Scenario:
     problems: tuple[InputProblem, ...]
 
 
-def answer_all(entry: Entry, sides: Mapping[str, Typed]) -> dict[str, Scenario]:
+def answer_all(entry: EstimateSpec, sides: Mapping[str, Typed]) -> dict[str, Scenario]:
     """Every scenario with its answer or its problems."""
     return {letter: _answered(entry, typed) for letter, typed in sides.items()}
 
@@ -120,7 +120,7 @@ def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
 
 
 def rows_of(
-    entry: Entry, scenarios: Mapping[str, Scenario], course: Course
+    entry: EstimateSpec, scenarios: Mapping[str, Scenario], course: CourseLinks
 ) -> tuple[InputRow, ...]:
     """The inputs of all scenarios, row by row, in the order of the form."""
     columns = {
@@ -138,7 +138,7 @@ def rows_of(
     return tuple(rows)
 
 
-def compare(entry: Entry, scenarios: Mapping[str, Scenario]) -> Comparison | None:
+def compare(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> Comparison | None:
     """The answers side by side; None while a scenario has no answer."""
     estimates = {
         letter: scenario.estimate
@@ -162,16 +162,18 @@ def compare(entry: Entry, scenarios: Mapping[str, Scenario]) -> Comparison | Non
     )
 
 
-def _answered(entry: Entry, typed: Typed) -> Scenario:
+def _answered(entry: EstimateSpec, typed: Typed) -> Scenario:
     inputs = None
     try:
         inputs = given_inputs.read(entry.inputs, typed)
         return Scenario(typed, inputs, entry.compute(inputs), ())
-    except BadInputs as bad:
+    except InvalidInputsError as bad:
         return Scenario(typed, inputs, None, bad.problems)
 
 
-def _fields(entry: Entry, scenario: Scenario, letter: str, course: Course) -> tuple[Field, ...]:
+def _fields(
+    entry: EstimateSpec, scenario: Scenario, letter: str, course: CourseLinks
+) -> tuple[FormField, ...]:
     return fields_of(
         entry,
         scenario.typed,
@@ -194,11 +196,11 @@ def _first_bar(estimate: Estimate) -> StackedBar | None:
 
 
 def _sides(
-    entry: Entry,
+    entry: EstimateSpec,
     scenarios: Mapping[str, Scenario],
     estimates: Mapping[str, Estimate],
     bars: Mapping[str, StackedBar | None],
-) -> tuple[Side, ...]:
+) -> tuple[ScenarioColumn, ...]:
     reach = max((reach_of(b) for b in bars.values() if b), default=0.0)
     last = list(estimates)[-1]
     sides = []
@@ -207,7 +209,7 @@ def _sides(
         drawing = bar and draw_bar(bar, height=_BAR, reach=reach, ticks=letter == last)
         words = given_inputs.write(scenarios[letter].inputs)
         sides.append(
-            Side(
+            ScenarioColumn(
                 letter=letter.upper(),
                 sign=SIGNS[estimate.verdict.status],
                 lead=estimate.verdict.lead,
@@ -223,13 +225,13 @@ def _keys(bars: Mapping[str, StackedBar | None]) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(k for bar in bars.values() if bar for k in key_of(bar)))
 
 
-def _contrasts(estimates: Sequence[Estimate]) -> tuple[Contrast, ...]:
+def _contrasts(estimates: Sequence[Estimate]) -> tuple[FigureRow, ...]:
     found = []
     for figure in estimates[0].figures:
         figures = [_named(e, figure.name) for e in estimates]
         present = [f for f in figures if f is not None]
         if len(present) == len(estimates):
-            found.append(Contrast(figure.label, _values(present)))
+            found.append(FigureRow(figure.label, _values(present)))
     return tuple(found)
 
 
@@ -237,10 +239,10 @@ def _named(estimate: Estimate, name: str) -> Figure | None:
     return next((f for f in estimate.figures if f.name == name), None)
 
 
-def _values(figures: Sequence[Figure]) -> tuple[Value, ...]:
+def _values(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
     first = figures[0]
     return tuple(
-        Value(
+        ScenarioFigure(
             words=f.words,
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),

@@ -27,7 +27,7 @@ _FORGETTING = 0.9
 _room: RunVar[anyio.CapacityLimiter] = RunVar("room of costly estimates")
 
 
-class Pace:
+class EstimateDurations:
     """How long each estimate took lately at most.
 
     Counted is the time of its own thread: on a busy machine the wait for a processor
@@ -75,7 +75,7 @@ def _limiter() -> anyio.CapacityLimiter:
     return limiter
 
 
-PACE = Pace()
+PACE = EstimateDurations()
 """That of this process, for all faces of the estimates."""
 
 

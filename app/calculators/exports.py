@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from app.estimator import inputs as given_inputs
-from app.estimator.estimate import Estimate, Figure, Step, Table
-from app.estimator.registry import Entry
+from app.estimator.estimate import Estimate, Figure, FormulaStep, ResultTable
+from app.estimator.registry import EstimateSpec
 from app.estimator.units import NBSP, format_value
 from app.instruments.readings import interval
 
 
-def answer(entry: Entry, inputs: Any, estimate: Estimate) -> dict[str, Any]:
+def answer(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, Any]:
     """The whole answer in base units, as the API and the command give it."""
     verdict = estimate.verdict
     return {
@@ -42,7 +42,7 @@ def answer(entry: Entry, inputs: Any, estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def inputs_in_force(entry: Entry, inputs: Any) -> dict[str, Any]:
+def inputs_in_force(entry: EstimateSpec, inputs: Any) -> dict[str, Any]:
     """Every input with the value used, in base units, defaults included."""
     return {name: getattr(inputs, name) for name in given_inputs.declared(entry.inputs)}
 
@@ -75,7 +75,7 @@ def csv_of(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
     return "\ufeff" + out.getvalue()
 
 
-def as_markdown(entry: Entry, inputs: Any, estimate: Estimate, link: str = "") -> str:
+def as_markdown(entry: EstimateSpec, inputs: Any, estimate: Estimate, link: str = "") -> str:
     """Verdict, inputs, figures, working and assumptions as Markdown."""
     verdict = estimate.verdict
     parts = [
@@ -119,7 +119,7 @@ def _figure(figure: Figure) -> dict[str, Any]:
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: FormulaStep) -> dict[str, Any]:
     return {
         "label": step.label,
         "formula": step.formula,
@@ -131,7 +131,7 @@ def _step(step: Step) -> dict[str, Any]:
     }
 
 
-def _table(table: Table) -> dict[str, Any]:
+def _table(table: ResultTable) -> dict[str, Any]:
     rows = [[_cell(cell) for cell in row] for row in table.rows]
     return {"label": table.label, "columns": list(table.columns), "rows": rows}
 
@@ -142,7 +142,7 @@ def _cell(cell: str | tuple[float, str]) -> Any:
     return {"value": cell[0], "unit": cell[1]}
 
 
-def _inputs_line(entry: Entry, inputs: Any) -> str:
+def _inputs_line(entry: EstimateSpec, inputs: Any) -> str:
     words = {
         declared.label: given_inputs.word_of(declared, getattr(inputs, name))
         + (f" {declared.typed_unit}" if declared.typed_unit else "")
@@ -169,7 +169,7 @@ def _working(estimate: Estimate) -> str:
     return md_table(("Step", "Formula", "With numbers", "Result"), rows)
 
 
-def _md_estimate_table(table: Table) -> str:
+def _md_estimate_table(table: ResultTable) -> str:
     rows = [tuple(c if isinstance(c, str) else format_value(*c) for c in row) for row in table.rows]
     return f"### {_md(table.label)}\n\n{md_table(table.columns, rows)}"
 

@@ -6,7 +6,7 @@ from urllib.parse import parse_qsl, urlencode
 from fastapi import Request
 from starlette.datastructures import UploadFile
 
-from app.errors import Problem
+from app.errors import InvalidInputError
 
 _MOST_FIELDS = 200
 
@@ -20,7 +20,7 @@ def typed_in(query: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
-        raise Problem(f"There are more than {_MOST_FIELDS} inputs.") from None
+        raise InvalidInputError(f"There are more than {_MOST_FIELDS} inputs.") from None
     return first_filled(pairs)
 
 
@@ -46,7 +46,7 @@ async def _text(name: str, value: UploadFile) -> str:
     try:
         return (await value.read()).decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Problem("The file is not text.", field=name) from None
+        raise InvalidInputError("The file is not text.", field=name) from None
 
 
 def query_of(typed: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from app.calculators.forms import query_of
 from app.estimator.estimates.accelerator_choice.terms import gpus
 from app.estimator.hardware.parts import find_part
 from app.estimator.hardware.prices import Per, Price, PriceList
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.instruments.links import address
 
 # The inputs that take a price of one accelerator, by the way it is paid.
@@ -22,7 +22,7 @@ _COMPUTED_IN = "USD"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Offer:
+class PriceLink:
     """The prices of a part as a link that writes them into the form."""
 
     link: str
@@ -32,7 +32,9 @@ class Offer:
     taken: bool
 
 
-def offers(entry: Entry, typed: Mapping[str, str], prices: PriceList) -> tuple[Offer, ...]:
+def offers(
+    entry: EstimateSpec, typed: Mapping[str, str], prices: PriceList
+) -> tuple[PriceLink, ...]:
     """What the file offers to a calculator, beside all that was typed into it."""
     inputs = {field.name for field in dataclasses.fields(entry.inputs)}
     fields = {name: per for name, per in _FIELDS.items() if name in inputs}
@@ -58,7 +60,9 @@ def _filled(given: Mapping[str, Price], inputs: Collection[str]) -> dict[str, st
     return filled | {name: word for name, word in beside.items() if name in inputs}
 
 
-def _ranked(entry: Entry, typed: Mapping[str, str], usable: list[Price]) -> tuple[Offer, ...]:
+def _ranked(
+    entry: EstimateSpec, typed: Mapping[str, str], usable: list[Price]
+) -> tuple[PriceLink, ...]:
     """All prices of an hour at once, for the calculator that ranks GPUs."""
     ranked = {gpu.id for gpu in gpus()}
     hours = [p for p in usable if p.per == "hour" and p.part in ranked]
@@ -69,10 +73,10 @@ def _ranked(entry: Entry, typed: Mapping[str, str], usable: list[Price]) -> tupl
 
 
 def _offer(
-    entry: Entry, typed: Mapping[str, str], filled: Mapping[str, str], of: list[Price]
-) -> Offer:
+    entry: EstimateSpec, typed: Mapping[str, str], filled: Mapping[str, str], of: list[Price]
+) -> PriceLink:
     names = dict.fromkeys(_name(price.part) for price in of)
-    return Offer(
+    return PriceLink(
         link=address(entry.name, query_of({**typed, **filled})),
         part=", ".join(names),
         words=", ".join(price.words for price in of),

@@ -28,14 +28,14 @@ from app.calculators.sides import (
 from app.content.live.library import Library
 from app.drawings import draw
 from app.drawings.standalone import standalone
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.estimator import registry
-from app.estimator.inputs import BadInputs, InputProblem, read
-from app.estimator.registry import Entry
+from app.estimator.inputs import InputProblem, InvalidInputsError, read
+from app.estimator.registry import EstimateSpec
 from app.instruments.forms import comparison_of, instrument
 from app.instruments.links import address
 from app.instruments.readings import LONGEST_LINK, read_estimate
-from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.learners.current import CurrentLearner, LearnerProfile
 from app.web.addresses import public_address_of
 from app.web.course import CurrentLibrary, course_of, read_library
 from app.web.page_cache import keep
@@ -51,12 +51,12 @@ _KINDS = {
 }
 
 
-def _entry(name: str) -> Entry:
+def _entry(name: str) -> EstimateSpec:
     """The calculator of the address; raises NotFound."""
     entry = registry.find(name)
     if entry is None or entry.name != name:
         onward = "/calculators", "See all calculators"
-        raise NotFound(f"There is no calculator “{name}”.", onward=onward)
+        raise NotFoundError(f"There is no calculator “{name}”.", onward=onward)
     return entry
 
 
@@ -124,7 +124,7 @@ def accuracy_of_all(request: Request, learner: CurrentLearner) -> Response:
 def accuracy_of_kind(request: Request, kind: str, learner: CurrentLearner) -> Response:
     standing = accuracy.standing_of(kind)
     if standing is None:
-        raise NotFound(f"There are no cases of kind “{kind}”.")
+        raise NotFoundError(f"There are no cases of kind “{kind}”.")
     keep(request)
     return page(request, "calculators/accuracy_kind.html", learner=learner, standing=standing)
 
@@ -175,7 +175,7 @@ def take_picture_along(request: Request, name: str, typed: Typed) -> Response:
     entry = _entry(name)
     pictures = entry.compute(read(entry.inputs, typed)).pictures
     if not pictures:
-        raise NotFound("This calculator draws no picture.")
+        raise NotFoundError("This calculator draws no picture.")
     files = request.app.state.static.files
     sheets = [files[f"css/{f}.css"].body.decode() for f in ("tokens", "instruments")]
     return _file(name, "svg", standalone(draw(pictures[0]), *sheets))
@@ -264,7 +264,7 @@ def take_sides_along(
     scenarios = comparison.answer_all(entry, scenarios_in(typed))
     compared = comparison.compare(entry, scenarios)
     if compared is None:
-        raise BadInputs(comparison.problems_of(scenarios))
+        raise InvalidInputsError(comparison.problems_of(scenarios))
     if kind == "csv":
         body = side_exports.sides_as_csv(scenarios)
     elif kind == "json":
@@ -284,7 +284,9 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _side_links(entry: Entry, scenarios: Mapping[str, comparison.Scenario]) -> dict[str, str]:
+def _side_links(
+    entry: EstimateSpec, scenarios: Mapping[str, comparison.Scenario]
+) -> dict[str, str]:
     """The addresses around a comparison: itself, swapped, with a third, one alone."""
     sides = {letter: comparison.words_of(s) for letter, s in scenarios.items()}
     third = without_third(sides) if "c" in sides else with_third(sides)
@@ -302,9 +304,9 @@ def _side_links(entry: Entry, scenarios: Mapping[str, comparison.Scenario]) -> d
 
 def _whole(
     request: Request,
-    entry: Entry,
+    entry: EstimateSpec,
     typed: Mapping[str, str],
-    learner: CurrentLearnerValue,
+    learner: LearnerProfile,
     library: Library,
 ) -> Response:
     """The page of one calculator; 422 with every word kept when an input is wrong."""
@@ -328,7 +330,7 @@ def _whole(
 
 def _fragment(
     request: Request,
-    entry: Entry,
+    entry: EstimateSpec,
     typed: Mapping[str, str],
     library: Library,
     *,
@@ -338,7 +340,7 @@ def _fragment(
     try:
         inputs = read(entry.inputs, typed)
         estimate = entry.compute(inputs)
-    except BadInputs as bad:
+    except InvalidInputsError as bad:
         return _refused(request, bad.problems)
     shown = read_estimate(entry, inputs, estimate, topics=library.topics)
     compare = comparison_of(entry, inputs, estimate, shown.query)

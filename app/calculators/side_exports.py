@@ -4,12 +4,12 @@ from typing import Any
 
 from app.calculators.comparison import Comparison, Scenario
 from app.calculators.exports import answer, csv_of, md_table, plain
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 
 Scenarios = dict[str, Scenario]
 
 
-def sides_as_json(entry: Entry, scenarios: Scenarios) -> dict[str, Any]:
+def sides_as_json(entry: EstimateSpec, scenarios: Scenarios) -> dict[str, Any]:
     """Every scenario as a whole answer in base units, by its letter."""
     return {
         letter: answer(entry, s.inputs, s.estimate)
@@ -28,7 +28,7 @@ def sides_as_csv(scenarios: Scenarios) -> str:
     return csv_of(("name", "label", "unit", *scenarios), rows)
 
 
-def sides_as_markdown(entry: Entry, compared: Comparison, link: str) -> str:
+def sides_as_markdown(entry: EstimateSpec, compared: Comparison, link: str) -> str:
     """The comparison as Markdown: the sentence, what differs, the figures."""
     letters = [side.letter for side in compared.sides]
     against = [f"{letter} against A" for letter in letters[1:]]

@@ -9,14 +9,14 @@ from app.content.live.library import Library
 from app.estimator import catalogue, registry
 from app.estimator.estimate import Figure
 from app.estimator.inputs import declared
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.estimator.units import PLURALS, format_value
-from app.instruments.forms import Course, catalogued
+from app.instruments.forms import CourseLinks, catalogued
 from app.instruments.links import address
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listed:
+class CalculatorListItem:
     """A calculator in the list, with its answer for the inputs it starts with."""
 
     number: int
@@ -29,7 +29,7 @@ class Listed:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Start:
+class ExampleQuestion:
     """A question people come with: the estimate that answers it, and its inputs."""
 
     question: str
@@ -43,24 +43,24 @@ class Start:
         return address(self.estimate, urlencode(self.typed))
 
 
-STARTS = tuple(Start(**row) for row in catalogue.words("starting_points.toml")["start"])
+STARTS = tuple(ExampleQuestion(**row) for row in catalogue.words("starting_points.toml")["start"])
 
 
-def in_groups() -> dict[str, list[Entry]]:
+def in_groups() -> dict[str, list[EstimateSpec]]:
     """All estimates by group, groups and estimates in the order of the registry."""
-    found: dict[str, list[Entry]] = {}
+    found: dict[str, list[EstimateSpec]] = {}
     for entry in registry.entries():
         found.setdefault(entry.group, []).append(entry)
     return found
 
 
-def number_of(entry: Entry) -> tuple[int, int]:
+def number_of(entry: EstimateSpec) -> tuple[int, int]:
     """The place of a calculator in the list, and how many there are."""
     listed = [e.name for group in in_groups().values() for e in group]
     return listed.index(entry.name) + 1, len(listed)
 
 
-def groups() -> dict[str, list[Listed]]:
+def groups() -> dict[str, list[CalculatorListItem]]:
     """The list of calculators with an answer for each."""
     return {
         title: [_listed(entry, number_of(entry)[0]) for entry in entries]
@@ -68,13 +68,13 @@ def groups() -> dict[str, list[Listed]]:
     }
 
 
-def explained(entry: Entry, course: Course) -> dict[str, str]:
+def explained(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
     """The pages that teach this calculator and its inputs: slug and title."""
     slugs = [entry.topic, *(i.topic for i in declared(entry.inputs).values())]
     return {s: course.topics[s] for s in slugs if s in course.topics}
 
 
-def asked(entry: Entry, library: Library) -> dict[str, str]:
+def asked(entry: EstimateSpec, library: Library) -> dict[str, str]:
     """Where the course asks about what this calculator answers: address and words."""
     topic = library.topics.get(entry.topic)
     if topic is None or not topic.questions:
@@ -83,11 +83,11 @@ def asked(entry: Entry, library: Library) -> dict[str, str]:
 
 
 @functools.cache
-def _listed(entry: Entry, number: int) -> Listed:
+def _listed(entry: EstimateSpec, number: int) -> CalculatorListItem:
     figures = entry.compute(entry.inputs()).figures
     measured = [f for f in figures if _is_number(f)]
     first = next((f for f in measured if f.primary), measured[0] if measured else None)
-    return Listed(
+    return CalculatorListItem(
         number=number,
         name=entry.name,
         title=entry.title,
@@ -115,7 +115,7 @@ def _short(figure: Figure) -> str:
     return format_value(figure.value, figure.unit)
 
 
-def _example(entry: Entry) -> str:
+def _example(entry: EstimateSpec) -> str:
     """The catalog names among the inputs that a calculator starts with."""
     inputs = entry.inputs()
     words = []

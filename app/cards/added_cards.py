@@ -6,9 +6,9 @@ import nh3
 
 from app.cards.names import OWN, is_picture, question_card, term_card
 from app.content.markdown.math import in_html
-from app.content.model import Card, Place, Term, Text
+from app.content.model import Flashcard, GlossaryTerm, RichText, SourceLocation
 from app.questions.cards import question_faces
-from app.questions.faces import Faces
+from app.questions.faces import CardFaces
 from app.questions.model import Question
 from app.questions.variants import draw
 
@@ -27,18 +27,18 @@ _TAGS |= {"msubsup", "msqrt", "mroot", "mover", "munder", "munderover", "mtable"
 _TAGS |= {"mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"}
 
 
-def card_of_question(question: Question, seed: int) -> Card:
+def card_of_question(question: Question, seed: int) -> Flashcard:
     """A question as a card: the stem with its options, then what is right and why.
 
     The numbers and the order are those of `seed`; the wording is that of now.
     """
     variant = draw(question, seed)
     faces = question_faces(variant, _gap)
-    return Card(
+    return Flashcard(
         id=question_card(question.id),
         topic=question.topic,
-        front=Text(faces.front, variant.stem.plain),
-        back=Text(faces.back, variant.explanation.plain),
+        front=RichText(faces.front, variant.stem.plain),
+        back=RichText(faces.back, variant.explanation.plain),
         objectives=question.objectives,
         place=question.place,
         revision=question.revision,
@@ -47,12 +47,12 @@ def card_of_question(question: Question, seed: int) -> Card:
     )
 
 
-def card_of_term(term: Term, topic: str) -> Card:
+def card_of_term(term: GlossaryTerm, topic: str) -> Flashcard:
     """A term of the glossary as a card: its name, then its meaning."""
-    return Card(
+    return Flashcard(
         id=term_card(term.anchor),
         topic=topic,
-        front=Text(escape(term.name), term.name),
+        front=RichText(escape(term.name), term.name),
         back=term.meaning,
         objectives=(),
         place=term.place,
@@ -60,19 +60,19 @@ def card_of_term(term: Term, topic: str) -> Card:
     )
 
 
-def card_of_own(card: str, faces: Faces) -> Card:
+def card_of_own(card: str, faces: CardFaces) -> Flashcard:
     """A card that a learner brought along; its HTML is cleaned once more here.
 
     A side that was kept before there was a limit is cut there.
     """
     front, back = (cleaned(_cut(face)) for face in faces)
-    return Card(
+    return Flashcard(
         id=card,
         topic="",
-        front=Text(in_html(front), _plain(front)),
-        back=Text(in_html(back), _plain(back)),
+        front=RichText(in_html(front), _plain(front)),
+        back=RichText(in_html(back), _plain(back)),
         objectives=(),
-        place=Place(OWN, 0),
+        place=SourceLocation(OWN, 0),
         revision="",
     )
 

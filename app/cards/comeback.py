@@ -11,7 +11,7 @@ from app.web.words import day_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Comeback:
+class MissedQuestionCard:
     """A question among the learner's cards; `due` is a study day, `day` today's.
 
     `declined` says that it was left out, `aside` that its card was put aside.
@@ -37,11 +37,11 @@ class Comeback:
         return "tomorrow" if days == 1 else f"on {day_of(self.due)}"
 
 
-def comeback_of(db: Session, learner_id: int, item: str, day: dt.date) -> Comeback | None:
+def comeback_of(db: Session, learner_id: int, item: str, day: dt.date) -> MissedQuestionCard | None:
     """Whether a question comes back to a learner; None where it was never missed."""
     card = question_card(item)
     added = added_cards(db, learner_id, [card]).get(card)
     if added is None:
         return None
     aside = added.aside and not added.declined
-    return Comeback(card, added.due or day, day, added.declined, aside)
+    return MissedQuestionCard(card, added.due or day, day, added.declined, aside)

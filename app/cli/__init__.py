@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from app.cli.loading import load
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 
 # Commands whose options are known to their rooms: what each is for, and who runs it.
 _ROOMS = {
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _run(_ROOMS[words[0]][1], rest)
         given = _parser().parse_args(words)
         return _run(given.action, given)
-    except Stop as stop:
+    except CommandError as stop:
         print(f"headroom: {stop}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:  # who says stop knows why; a shell expects 128 + SIGINT

@@ -11,14 +11,14 @@ from pathlib import Path
 
 from app.cli.course import course_folder
 from app.cli.settings import read_settings
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 from app.content.check import check, write
 from app.content.codes import RULES, explain
 from app.content.fixing import as_diff, changes, fix_folder, note_on
 from app.content.identity import did_you_mean
 from app.content.live.courses import folders, passed_over
 from app.content.live.shared import SHARED
-from app.content.problems import LOG, Problem, problem
+from app.content.problems import LOG, ContentProblem, problem
 
 
 def check_content(given: argparse.Namespace) -> int:
@@ -26,9 +26,9 @@ def check_content(given: argparse.Namespace) -> int:
     if given.explain:
         return _explained(given.explain.upper())
     if given.dry_run and not given.fix:
-        raise Stop("--dry-run shows what --fix would write; say --fix as well.")
+        raise CommandError("--dry-run shows what --fix would write; say --fix as well.")
     if given.accept and not given.fix:
-        raise Stop("--accept says what --fix may enter; say --fix as well.")
+        raise CommandError("--accept says what --fix may enter; say --fix as well.")
     with _failures(shown=given.verbose):
         return _checked(given)
 
@@ -46,7 +46,7 @@ def _failures(*, shown: bool) -> Iterator[None]:
 
 def _checked(given: argparse.Namespace) -> int:
     courses = folders(folder_of(given))
-    problems: list[Problem] = []
+    problems: list[ContentProblem] = []
     for name, folder in courses.items():
         if given.fix:
             _fix(folder, given)
@@ -65,7 +65,7 @@ def _checked(given: argparse.Namespace) -> int:
     return int(any(p.severity == "error" for p in problems))
 
 
-def _passed_over(content: Path) -> list[Problem]:
+def _passed_over(content: Path) -> list[ContentProblem]:
     """E00: a folder beside the courses, or in place of one, that is none."""
     hints = "Write its syllabus.toml.", "Use lower-case letters, digits and hyphens."
     return [
@@ -79,7 +79,7 @@ def _passed_over(content: Path) -> list[Problem]:
     ]
 
 
-def _within(course: str, found: Problem) -> Problem:
+def _within(course: str, found: ContentProblem) -> ContentProblem:
     """A problem with its path as seen from the folder that was named."""
     shared = found.path.startswith(f"{SHARED}/")
     if shared == bool(course):  # as it is named there already
@@ -88,7 +88,7 @@ def _within(course: str, found: Problem) -> Problem:
     return dataclasses.replace(found, path=f"{above}/{found.path}")
 
 
-def _told(course: str, found: list[Problem]) -> str:
+def _told(course: str, found: list[ContentProblem]) -> str:
     """The problems of one course of several below its name."""
     words = write(found)
     gap = "\n" if found else " "
@@ -112,7 +112,7 @@ def _fix(folder: Path, given: argparse.Namespace) -> None:
 def _explained(code: str) -> int:
     if code not in RULES:
         hint = did_you_mean(code, RULES) or "They stand behind the place: E04, W87."
-        raise Stop(f"{code} is not a code of the check. {hint}")
+        raise CommandError(f"{code} is not a code of the check. {hint}")
     print(explain(code))
     return 0
 
@@ -120,8 +120,8 @@ def _explained(code: str) -> int:
 def folder_of(given: argparse.Namespace) -> Path:
     """The folder that was named, or that of the settings."""
     if given.folder and given.course:
-        raise Stop("name a folder or a course, not both.")
+        raise CommandError("name a folder or a course, not both.")
     folder: Path = given.folder or course_folder(read_settings(), given.course)
     if not folder.is_dir():
-        raise Stop(f"{folder} is not a folder; name the folder that holds the course.")
+        raise CommandError(f"{folder} is not a folder; name the folder that holds the course.")
     return folder

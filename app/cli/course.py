@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.cli.settings import read_settings
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 from app.config import Settings
 from app.content.live.courses import ALONE, folders
 
@@ -16,13 +16,13 @@ def course_folder(settings: Settings, name: str) -> Path:
     courses = folders(settings.content)
     if ALONE in courses:
         if name:
-            raise Stop(f"{settings.content} is one course alone; leave {_OPTION} out.")
+            raise CommandError(f"{settings.content} is one course alone; leave {_OPTION} out.")
         return courses[ALONE]
     if not name and len(courses) == 1:
         return next(iter(courses.values()))
     if name not in courses:
         meant = f"there is no course “{name}”" if name else "there are several courses"
-        raise Stop(f"{meant}; name one with {_OPTION}: {', '.join(courses)}.")
+        raise CommandError(f"{meant}; name one with {_OPTION}: {', '.join(courses)}.")
     return courses[name]
 
 
@@ -36,7 +36,7 @@ def taken_out(words: Sequence[str]) -> tuple[list[str], str]:
         if not equals:
             value = rest[place + 1] if place + 1 < len(rest) else ""
         if not value:
-            raise Stop(f"{_OPTION} needs the name of a course.")
+            raise CommandError(f"{_OPTION} needs the name of a course.")
         name = value
         del rest[place : place + (1 if equals else 2)]
         break

@@ -4,7 +4,7 @@ import argparse
 import http.client
 
 from app.cli.settings import read_settings
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 
 
 def health(_given: argparse.Namespace) -> int:
@@ -17,6 +17,6 @@ def health(_given: argparse.Namespace) -> int:
         answer = connection.getresponse()
         words = answer.read().decode(errors="replace")
     except OSError as error:
-        raise Stop(f"no answer on {host}:{settings.port} ({error}).") from None
+        raise CommandError(f"no answer on {host}:{settings.port} ({error}).") from None
     print(words, end="")
     return int(answer.status != http.HTTPStatus.OK)

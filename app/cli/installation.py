@@ -11,14 +11,14 @@ from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import ArgumentError
 
 from app.cli.settings import read_settings
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 from app.config import Settings
 from app.db.database_url import shown
 from app.db.engine import make_engine
 from app.db.erasure import vacuum_alone
 from app.db.schema_state import is_current, sqlite_file
 from app.upkeep.files import ASIDE, give_to_owner, make_private_folder
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.preparing import prepare
 from app.web.addresses import own_address
 
@@ -37,7 +37,7 @@ def database(settings: Settings) -> Iterator[Engine]:
         try:
             # To open a file of SQLite that is not there would make one.
             if (file and not file.is_file()) or not is_current(engine):
-                raise Stop(
+                raise CommandError(
                     "the database is not there yet or has an older shape; start the "
                     "server once, or run `headroom db upgrade`."
                 )
@@ -82,7 +82,7 @@ def make_folder(folder: Path) -> None:
         probe.touch()
         probe.unlink(missing_ok=True)  # another process that starts may be first
     except OSError as error:
-        raise Stop(
+        raise CommandError(
             f"the data folder {folder} cannot be written ({error.strerror}); "
             "set HEADROOM_DATA to a folder that can."
         ) from None
@@ -96,8 +96,8 @@ def ready(settings: Settings) -> Iterator[None]:
         with keeping_owner(settings), installation.in_use():
             prepare(installation, dt.datetime.now(dt.UTC))
             yield
-    except Unusable as error:
-        raise Stop(str(error)) from None
+    except InstallationError as error:
+        raise CommandError(str(error)) from None
 
 
 def look_after_database(given: argparse.Namespace) -> int:
@@ -117,12 +117,12 @@ def _vacuum(settings: Settings) -> int:
     """Rewrite the database, so that nothing erased is left in unused space of it."""
     with database(settings) as engine:
         if engine.dialect.name != "sqlite":
-            raise Stop("PostgreSQL removes what was erased by itself (autovacuum).")
+            raise CommandError("PostgreSQL removes what was erased by itself (autovacuum).")
         path = sqlite_file(engine)
     try:
         vacuum_alone(path)
     except sqlite3.OperationalError as error:
-        raise Stop(
+        raise CommandError(
             f"the database {path} cannot be rewritten ({error}): stop every server "
             "that uses it, and see that its disk has room."
         ) from None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from app.authors.commands import author_command
 from app.cli.installation import address_of, database
 from app.cli.settings import read_settings
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 from app.content.live.courses import folders
 from app.learners.commands import learners_command
 from app.main import doorkeeper_of
@@ -16,7 +16,7 @@ def author(words: Sequence[str]) -> int:
     """Print a link onto the bench, list or revoke sessions, show the log."""
     settings = read_settings()
     if not settings.authoring:
-        raise Stop("the author's bench is switched off by HEADROOM_AUTHORING.")
+        raise CommandError("the author's bench is switched off by HEADROOM_AUTHORING.")
     with database(settings) as engine:
         return author_command(words, engine, address_of(settings), system_clock())
 

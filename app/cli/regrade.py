@@ -10,18 +10,18 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlmodel import Session
 
-from app.authoring.regrading import Reach, Regrading, confirm, regrading_of
+from app.authoring.regrading import RegradeImpact, RegradePreview, confirm, regrading_of
 from app.authors.commands import table
 from app.authors.store import COMMAND_LINE
 from app.cli.course import course_folder, taken_out
 from app.cli.installation import database
 from app.cli.settings import read_settings
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 from app.content.live.courses import folders
 from app.content.live.library import load
 from app.db.writer import WRITING
 from app.questions.model import Question
-from app.questions.regrading import Refusal
+from app.questions.regrading import RegradeRefusal
 from app.web.clock import system_clock
 
 _HEADS = ("SCORE", "ANSWERS", "LEARNERS", "FIRST ANSWERS", "MOCK EXAMS")
@@ -71,21 +71,21 @@ def _question(courses: Mapping[str, Path], course: str, item: str) -> Question:
     if found is not None:
         return found
     if item in library.as_authored().questions:
-        raise Stop(f"the question “{item}” is not live; only a live key can count.")
+        raise CommandError(f"the question “{item}” is not live; only a live key can count.")
     where = f"the course “{course}”" if course else str(courses[course])
     others = [n for n in courses if n != course and item in load(courses[n]).questions]
     if others:
-        raise Stop(
+        raise CommandError(
             f"there is no question “{item}” in {where}; there is one in "
             f"{', '.join(others)}: name it with --course."
         )
-    raise Stop(
+    raise CommandError(
         f"there is no question “{item}” in {where}; `headroom check` names what is "
         "left out of the course."
     )
 
 
-def _write(engine: Engine, course: str, regrading: Regrading) -> int:
+def _write(engine: Engine, course: str, regrading: RegradePreview) -> int:
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
         written = confirm(db, course, regrading, COMMAND_LINE, system_clock())
@@ -93,7 +93,7 @@ def _write(engine: Engine, course: str, regrading: Regrading) -> int:
     return written
 
 
-def _lines(regrading: Regrading, written: int, *, wanted: bool) -> list[str]:
+def _lines(regrading: RegradePreview, written: int, *, wanted: bool) -> list[str]:
     place = regrading.question.place
     lines = [f"{regrading.question.id}, {place.path}:{place.line}"]
     given = _count(regrading.asked, "answer")
@@ -109,13 +109,13 @@ def _lines(regrading: Regrading, written: int, *, wanted: bool) -> list[str]:
         lines.append(f"{_count(regrading.same, 'answer')} would keep the score.")
     lines += [
         f"{_count(count, 'answer')} cannot be graded again: {why}"
-        f"{'; see --reworded' if why is Refusal.WORDS else ''}."
+        f"{'; see --reworded' if why is RegradeRefusal.WORDS else ''}."
         for why, count in regrading.refused
     ]
     return [*lines, _outcome(regrading, written, wanted=wanted)]
 
 
-def _outcome(regrading: Regrading, written: int, *, wanted: bool) -> str:
+def _outcome(regrading: RegradePreview, written: int, *, wanted: bool) -> str:
     if not regrading.rows:
         return "No score changes, so there is nothing to write."
     if wanted:
@@ -127,7 +127,7 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
-def _cells(reach: Reach) -> tuple[str, ...]:
+def _cells(reach: RegradeImpact) -> tuple[str, ...]:
     return tuple(f"{number}" for number in dataclasses.astuple(reach))
 
 
@@ -135,7 +135,7 @@ def _score(score: float) -> str:
     return f"{score:.2f}".rstrip("0").rstrip(".")
 
 
-def _as_json(regrading: Regrading, written: int) -> dict[str, Any]:
+def _as_json(regrading: RegradePreview, written: int) -> dict[str, Any]:
     return {
         "question": regrading.question.id,
         "revision": regrading.question.revision,

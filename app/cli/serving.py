@@ -13,9 +13,9 @@ from sqlmodel import Session
 from app.authors.commands import new_link, words_of_link
 from app.cli.installation import address_of, database, make_folder, ready
 from app.cli.settings import read_settings
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 from app.config import Settings
-from app.content.live.courses import ALONE, Courses
+from app.content.live.courses import ALONE, CourseRegistry
 from app.content.live.library import Library
 from app.estimator.hardware.prices import PriceList
 from app.learners.store import in_course
@@ -23,7 +23,7 @@ from app.main import create_app
 from app.upkeep.files import use_temporary_folder
 from app.web import logs
 from app.web.clock import system_clock
-from app.web.front.connections import Limits, guarded, room_for
+from app.web.front.connections import ConnectionLimits, guarded, room_for
 from app.web.metrics import begin_shared
 from app.web.words import NBSP, count_of
 
@@ -35,7 +35,7 @@ def serve(_given: argparse.Namespace) -> int:
     settings = read_settings()
     make_folder(settings.data)
     if not settings.content.is_dir():
-        raise Stop(
+        raise CommandError(
             f"the content folder {settings.content} is missing; "
             "set HEADROOM_CONTENT to the folder that holds syllabus.toml, or a folder "
             "for each course."
@@ -58,14 +58,14 @@ def _claim_port(settings: Settings) -> None:
         try:
             probe.bind((settings.host, settings.port))
         except OSError as error:
-            raise Stop(
+            raise CommandError(
                 f"cannot listen on {settings.host}:{settings.port} "
                 f"({error.strerror}); set HEADROOM_PORT to a free port, "
                 f"e.g. HEADROOM_PORT={settings.port + 1}."
             ) from None
 
 
-def _announce(settings: Settings, courses: Courses) -> None:
+def _announce(settings: Settings, courses: CourseRegistry) -> None:
     for name, live in courses.libraries.items():
         _announce_course(name, live.current(), live.folder)
     if courses.named:
@@ -133,7 +133,7 @@ def _run(settings: Settings, app: FastAPI) -> None:
         workers=settings.workers,
         loop="asyncio",  # uvloop lets new clients wait behind rendered pages
         http=guarded(
-            Limits(
+            ConnectionLimits(
                 connections=room_for(settings.connections),
                 of_one_client=settings.client_connections,
                 proxies=settings.trusted,

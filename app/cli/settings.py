@@ -4,7 +4,7 @@ import argparse
 
 from pydantic import ValidationError
 
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 from app.config import Settings, rows, unknown
 from app.db.database_url import shown
 
@@ -12,13 +12,15 @@ from app.db.database_url import shown
 def read_settings() -> Settings:
     """Read them from the environment; Stop names the first that cannot be used."""
     for sentence in unknown():
-        raise Stop(sentence)
+        raise CommandError(sentence)
     try:
         return Settings()
     except ValidationError as error:
         first = error.errors()[0]
         name = f"HEADROOM_{str(first['loc'][0]).upper()}"
-        raise Stop(f"{name} is “{first['input']}”, which cannot be used: {first['msg']}.") from None
+        raise CommandError(
+            f"{name} is “{first['input']}”, which cannot be used: {first['msg']}."
+        ) from None
 
 
 def list_settings(_given: argparse.Namespace) -> int:

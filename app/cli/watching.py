@@ -4,7 +4,7 @@ import argparse
 
 from app.authoring.commands import watch_command
 from app.cli.checking import folder_of
-from app.cli.stop import Stop
+from app.cli.stop import CommandError
 from app.content.live.courses import ALONE, folders
 
 
@@ -12,8 +12,8 @@ def watch(given: argparse.Namespace) -> int:
     """Print the problems until somebody says stop."""
     folder = folder_of(given)
     if given.fix or given.explain or given.format != "text":
-        raise Stop("--watch prints text and writes nothing; leave the others out.")
+        raise CommandError("--watch prints text and writes nothing; leave the others out.")
     courses = folders(folder)
     if ALONE not in courses:
-        raise Stop(f"--watch looks at one course; name one of {', '.join(courses)}.")
+        raise CommandError(f"--watch looks at one course; name one of {', '.join(courses)}.")
     return watch_command(folder)

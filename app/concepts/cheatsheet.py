@@ -8,7 +8,7 @@ from typing import TypeVar
 from markupsafe import Markup
 
 from app.content.live.library import Library
-from app.content.model import Domain, Html, Topic
+from app.content.model import Domain, HtmlBlock, Topic
 
 LETTERS = 6_200
 """So many letters fit on one printed page, in three columns."""
@@ -34,7 +34,7 @@ _SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Entry:
+class CheatSheetPage:
     """A page in short; the texts are HTML, without links and sources."""
 
     slug: str
@@ -55,7 +55,7 @@ class CheatSheet:
     """
 
     domain: Domain
-    entries: tuple[Entry, ...]
+    entries: tuple[CheatSheetPage, ...]
     own: tuple[str, ...] = ()
     elsewhere: tuple[tuple[Domain, str], ...] = ()
 
@@ -125,9 +125,9 @@ def _home(domains: Iterable[Domain], topic: Topic) -> str:
     return best
 
 
-def _entry(topic: Topic) -> Entry:
+def _entry(topic: Topic) -> CheatSheetPage:
     html = _html(topic)
-    return Entry(
+    return CheatSheetPage(
         slug=topic.slug,
         title=topic.title,
         objectives=", ".join(topic.objectives),
@@ -155,7 +155,7 @@ def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
     return [(name, words) for name, words in said if words][:_TERMS]
 
 
-def _cut(entries: Sequence[Entry], left: int) -> tuple[list[Entry], int]:
+def _cut(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[CheatSheetPage], int]:
     """Entries with as many sentences on what is tested as fit, one of each in turn."""
     texts = [" ".join(map(_words, entry.tested)) for entry in entries]
     said = [_SENTENCE.findall(text) for text in texts]
@@ -185,7 +185,7 @@ def _length(thing: object) -> int:
     return sum(map(len, thing)) if isinstance(thing, tuple) else len(str(thing))
 
 
-def _size(entry: Entry) -> int:
+def _size(entry: CheatSheetPage) -> int:
     texts = (*entry.hooks, *entry.tested, *entry.errors)
     words = sum(len(_words(text)) for text in texts) + sum(map(_length, entry.terms))
     return _HEAD + len(entry.title) + words
@@ -193,7 +193,7 @@ def _size(entry: Entry) -> int:
 
 def _html(topic: Topic) -> str:
     pieces = (piece for section in topic.sections for piece in section.pieces)
-    return "".join(piece.html for piece in pieces if isinstance(piece, Html))
+    return "".join(piece.html for piece in pieces if isinstance(piece, HtmlBlock))
 
 
 def _plain(html: str) -> Markup:

@@ -10,18 +10,18 @@ from markupsafe import Markup
 
 from app.content.live.library import Library
 from app.content.markdown.alerts import HOOK_LABEL
-from app.content.model import Calculator, Embedded, Piece, Section, Topic
+from app.content.model import CalculatorBlock, Piece, QuestionBlock, Section, Topic
 from app.estimator import registry
 from app.instruments.forms import instrument
 from app.web.course import course_of
 from app.web.render import marks
 
-Part = Markup | Embedded
+Part = Markup | QuestionBlock
 _TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SheetSection:
+class RenderedSection:
     """A section with finished parts; its questions wait for the learner's marks."""
 
     anchor: str
@@ -32,12 +32,12 @@ class SheetSection:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sheet:
+class RenderedPage:
     """One page, finished but for what the learner did on it."""
 
     topic: Topic
     head: Markup
-    sections: tuple[SheetSection, ...]
+    sections: tuple[RenderedSection, ...]
     foot: Markup
     calculators: int
 
@@ -45,29 +45,29 @@ class Sheet:
     def asked(self) -> tuple[str, ...]:
         """The ids of the questions asked in the text."""
         parts = (part for section in self.sections for part in section.parts)
-        return tuple(p.question for p in parts if isinstance(p, Embedded))
+        return tuple(p.question for p in parts if isinstance(p, QuestionBlock))
 
     @property
-    def named(self) -> tuple[SheetSection, ...]:
+    def named(self) -> tuple[RenderedSection, ...]:
         """The sections that have a heading."""
         return tuple(s for s in self.sections if s.anchor)
 
 
-class Sheets:
+class RenderedPageCache:
     """The sheets of the newest course state, each made when first asked for."""
 
     def __init__(self, templates: Environment) -> None:
         self._templates = templates
         self._version = ""
-        self._made: dict[str, Sheet] = {}
+        self._made: dict[str, RenderedPage] = {}
 
-    def find(self, library: Library, topic: Topic) -> Sheet | None:
+    def find(self, library: Library, topic: Topic) -> RenderedPage | None:
         """The sheet of a topic of this state of the course, if it is made already."""
         if library.version != self._version:
             return None
         return self._made.get(topic.slug)
 
-    def of(self, library: Library, topic: Topic) -> Sheet:
+    def of(self, library: Library, topic: Topic) -> RenderedPage:
         """The sheet of a topic of this state of the course."""
         if library.version != self._version:
             self._made = {}
@@ -78,8 +78,8 @@ class Sheets:
             sheet = made[topic.slug] = self._make(library, topic)
         return sheet
 
-    def _make(self, library: Library, topic: Topic) -> Sheet:
-        return Sheet(
+    def _make(self, library: Library, topic: Topic) -> RenderedPage:
+        return RenderedPage(
             topic=topic,
             head=self._render(library, "concepts/_head.html", **_head(library, topic)),
             sections=tuple(
@@ -88,14 +88,14 @@ class Sheets:
             ),
             foot=self._render(library, "concepts/_foot.html", **_foot(library, topic)),
             calculators=sum(
-                isinstance(piece, Calculator)
+                isinstance(piece, CalculatorBlock)
                 for section in topic.sections
                 for piece in section.pieces
             ),
         )
 
-    def _section(self, library: Library, section: Section, index: int) -> SheetSection:
-        return SheetSection(
+    def _section(self, library: Library, section: Section, index: int) -> RenderedSection:
+        return RenderedSection(
             anchor=section.anchor,
             title=section.title,
             number=section.number,
@@ -109,9 +109,9 @@ class Sheets:
         )
 
     def _piece(self, library: Library, piece: Piece, name: str) -> Part:
-        if isinstance(piece, Embedded):
+        if isinstance(piece, QuestionBlock):
             return piece
-        if not isinstance(piece, Calculator):
+        if not isinstance(piece, CalculatorBlock):
             english = marks(library.syllabus.language)["english"]
             ours = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, ours)

@@ -7,7 +7,7 @@ from app.content.model import Domain, Objective, Topic
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Goal:
+class OutlineObjective:
     """An objective and the pages that serve it, in reading order.
 
     Each page stands at one objective, the first that it names; at others it is `also`.
@@ -19,22 +19,22 @@ class Goal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Chapter:
+class OutlineDomain:
     """A domain and its objectives."""
 
     domain: Domain
-    goals: tuple[Goal, ...]
+    goals: tuple[OutlineObjective, ...]
 
 
-def outline(library: Library) -> tuple[Chapter, ...]:
+def outline(library: Library) -> tuple[OutlineDomain, ...]:
     """Every objective of the syllabus with its pages."""
     ordered = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
     ordered += [t for s, t in library.topics.items() if t not in ordered]
     return tuple(
-        Chapter(
+        OutlineDomain(
             domain,
             tuple(
-                Goal(
+                OutlineObjective(
                     o,
                     tuple(t for t in ordered if o.number in t.objectives[:1]),
                     tuple(t for t in ordered if o.number in t.objectives[1:]),

@@ -11,17 +11,17 @@ from app.cards.names import TERM, origin
 from app.cards.store import studied
 from app.concepts import store
 from app.concepts.cheatsheet import cheat_sheet, topics_of
-from app.concepts.finished_pages import Sheet, Sheets
+from app.concepts.finished_pages import RenderedPage, RenderedPageCache
 from app.concepts.outline import outline
 from app.concepts.terms import entries
 from app.content.live.library import Library
 from app.content.live.pictures import PICTURES
-from app.errors import NotFound, Problem
+from app.errors import InvalidInputError, NotFoundError
 from app.learners.current import CurrentLearner
 from app.learners.desk import Reader, Writer
 from app.mastery.bank import answered_by_topic
 from app.mastery.store import first_answers
-from app.questions.asking import Asked, ask
+from app.questions.asking import OpenQuestion, ask
 from app.web.course import CurrentLibrary, find_topic
 from app.web.page_cache import keep
 from app.web.render import page, reply
@@ -31,12 +31,12 @@ router = APIRouter(include_in_schema=False)
 _PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
 
 
-async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> Sheet:
+async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> RenderedPage:
     """The page of the address; raises NotFound.
 
     `async`: to find one that is made costs less than a thread.
     """
-    sheets: Sheets = request.app.state.sheets[request.state.course]
+    sheets: RenderedPageCache = request.app.state.sheets[request.state.course]
     found = find_topic(library, topic)
     sheet = sheets.find(library, found)
     if sheet is None:
@@ -63,7 +63,7 @@ def course(desk: Reader) -> HTMLResponse:
 
 
 @router.get("/concepts/{topic}")
-def show(sheet: Annotated[Sheet, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
+def show(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
     keep(desk.request)  # its questions hold tokens, so strangers cannot share it
     past = store.seeds(desk.db, desk.learner.id, sheet.asked)
     return desk.page(
@@ -78,14 +78,14 @@ def show(sheet: Annotated[Sheet, Depends(read_sheet)], desk: Reader) -> HTMLResp
 
 @router.post("/concepts/{topic}/readings")
 def add_reading(
-    sheet: Annotated[Sheet, Depends(read_sheet)],
+    sheet: Annotated[RenderedPage, Depends(read_sheet)],
     desk: Writer,
     section: Annotated[str, Form()] = "",
 ) -> Response:
     slug = sheet.topic.slug
     anchors = [s.anchor for s in sheet.named] or [""]
     if section and section not in anchors:
-        raise Problem(f"This page has no section “{section}”.", "section")
+        raise InvalidInputError(f"This page has no section “{section}”.", "section")
     passed = [section] if section else anchors
     store.record_reading(desk.db, desk.learner.id, slug, passed, desk.now)
     desk.db.flush()
@@ -108,7 +108,7 @@ def picture(request: Request, topic: str, name: str, library: CurrentLibrary) ->
     file = next((f for f in beside if f.relative_to(folder).as_posix() == name), folder)
     is_own = file.resolve() == file  # no link to another file
     if not is_own or file.suffix not in PICTURES or not file.is_file():
-        raise NotFound("There is no picture of this name beside the page.")
+        raise NotFoundError("There is no picture of this name beside the page.")
     return FileResponse(file, headers={"content-security-policy": _PICTURE_POLICY})
 
 
@@ -127,7 +127,7 @@ def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
     domains = desk.library.syllabus.domains
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
-        raise NotFound(f"There is no domain “{number}” in this course.")
+        raise NotFoundError(f"There is no domain “{number}” in this course.")
     slugs = [topic.slug for topic in topics_of(desk.library, domain)]
     notes = store.own_lines(desk.db, desk.learner.id, slugs)
     return desk.page(
@@ -173,8 +173,8 @@ def sources(
 
 
 def _asked(
-    library: Library, sheet: Sheet, key: str, past: Mapping[str, Sequence[int]]
-) -> dict[str, Asked]:
+    library: Library, sheet: RenderedPage, key: str, past: Mapping[str, Sequence[int]]
+) -> dict[str, OpenQuestion]:
     """The questions of the page, each put to this learner."""
     return {
         item: ask(
@@ -189,7 +189,9 @@ def _asked(
     }
 
 
-def _marks(sheet: Sheet, read: frozenset[str], past: Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def _marks(
+    sheet: RenderedPage, read: frozenset[str], past: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
     """What the list of sections shows of the reader."""
     return {
         "sheet": sheet,
@@ -200,7 +202,7 @@ def _marks(sheet: Sheet, read: frozenset[str], past: Mapping[str, Sequence[int]]
     }
 
 
-def _minutes(sheet: Sheet, read: frozenset[str]) -> int:
+def _minutes(sheet: RenderedPage, read: frozenset[str]) -> int:
     """Minutes of the page that lie behind the reader, rounded."""
     opening = sum(s.minutes for s in sheet.sections if not s.anchor)
     behind = sum(s.minutes for s in sheet.sections if s.anchor and s.anchor in read)

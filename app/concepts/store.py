@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from sqlalchemy import func, select
 from sqlmodel import Session, col
 
-from app.db.tables import Attempt, Note, QuestionFlag, Reading
+from app.db.tables import Attempt, Note, QuestionFlag, SectionRead
 from app.web.clock import milliseconds
 
 
 def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
     """The anchors of the sections of one page that this learner has read."""
     rows = db.execute(
-        select(col(Reading.section)).where(
-            col(Reading.learner_id) == learner_id, col(Reading.topic) == topic
+        select(col(SectionRead.section)).where(
+            col(SectionRead.learner_id) == learner_id, col(SectionRead.topic) == topic
         )
     )
     return frozenset(section for (section,) in rows)
@@ -24,9 +24,9 @@ def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
 def read_by_topic(db: Session, learner_id: int) -> dict[str, int]:
     """How many sections of each page this learner has read."""
     rows = db.execute(
-        select(col(Reading.topic), func.count())
-        .where(col(Reading.learner_id) == learner_id)
-        .group_by(col(Reading.topic))
+        select(col(SectionRead.topic), func.count())
+        .where(col(SectionRead.learner_id) == learner_id)
+        .group_by(col(SectionRead.topic))
     )
     return {row[0]: row[1] for row in rows}
 
@@ -56,14 +56,14 @@ def flagged(db: Session, learner_id: int, items: Sequence[str]) -> frozenset[str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Noted:
+class SectionNote:
     """What a learner wrote beside a section, and whether they marked it."""
 
     words: str
     marked: bool
 
 
-def notes_beside(db: Session, learner_id: int, topic: str) -> dict[str, Noted]:
+def notes_beside(db: Session, learner_id: int, topic: str) -> dict[str, SectionNote]:
     """The notes of a page by the anchors of its sections."""
     if not learner_id:
         return {}
@@ -72,7 +72,7 @@ def notes_beside(db: Session, learner_id: int, topic: str) -> dict[str, Noted]:
             col(Note.learner_id) == learner_id, col(Note.topic) == topic
         )
     )
-    return {section: Noted(words, marked) for section, words, marked in rows}
+    return {section: SectionNote(words, marked) for section, words, marked in rows}
 
 
 def own_lines(db: Session, learner_id: int, topics: Sequence[str]) -> list[str]:
@@ -93,7 +93,7 @@ def record_reading(
     """Note sections as read; a section that was read before keeps its time."""
     known = sections_read(db, learner_id, topic)
     db.add_all(
-        Reading(learner_id=learner_id, topic=topic, section=section, at=milliseconds(now))
+        SectionRead(learner_id=learner_id, topic=topic, section=section, at=milliseconds(now))
         for section in sections
         if section not in known
     )

@@ -9,7 +9,7 @@ from app.content.fixing import fix_folder
 from app.content.git_index import is_tracked
 from app.content.live.library import problems_of
 from app.content.live.watched_files import WatchedFiles, without_collection
-from app.content.problems import Problem, problem
+from app.content.problems import ContentProblem, problem
 from app.content.rules.id_evidence import LOCK
 
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
@@ -20,7 +20,7 @@ def check(
     fix: bool = False,
     cache: Path | None = None,
     today: dt.date | None = None,
-) -> list[Problem]:
+) -> list[ContentProblem]:
     """Every problem of the course under `folder`, sorted by place.
 
     With `fix`, missing ids, stale figures and ids.lock are written first; what is
@@ -35,7 +35,7 @@ def check(
         return sorted(found)
 
 
-def _lost(lock: Path) -> Iterator[Problem]:
+def _lost(lock: Path) -> Iterator[ContentProblem]:
     """E79: the list of ids is gone, and the repository says that there was one."""
     if not lock.is_file() and is_tracked(lock):
         message = "ids.lock is gone, which guards the ids of the course."
@@ -43,7 +43,7 @@ def _lost(lock: Path) -> Iterator[Problem]:
         yield problem((LOCK, 1, 1), "E79", message, hint)
 
 
-def write(problems: Sequence[Problem], form: str = "text") -> str:
+def write(problems: Sequence[ContentProblem], form: str = "text") -> str:
     """The problems as `text`, as `json` or as commands of `github`."""
     if form == "json":
         rows = [{name: getattr(p, name) for name in _FIELDS} for p in problems]
@@ -53,13 +53,13 @@ def write(problems: Sequence[Problem], form: str = "text") -> str:
     return "\n".join([*map(_sentence, problems), _summary(problems)])
 
 
-def _sentence(problem: Problem) -> str:
+def _sentence(problem: ContentProblem) -> str:
     place = f"{problem.path}:{problem.line}:{problem.column}"
     line = f"{place} {problem.code} {problem.message}"
     return f"{line}\n    {problem.hint}" if problem.hint else line
 
 
-def _summary(problems: Sequence[Problem]) -> str:
+def _summary(problems: Sequence[ContentProblem]) -> str:
     if not problems:
         return "No problems."
     errors = sum(p.severity == "error" for p in problems)
@@ -70,7 +70,7 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}{'' if number == 1 else 's'}"
 
 
-def _annotation(problem: Problem) -> str:
+def _annotation(problem: ContentProblem) -> str:
     """A line that a code host shows beside the change."""
     fields = f"file={_property(problem.path)},line={problem.line},col={problem.column}"
     text = f"{problem.message} {problem.hint}".strip()

@@ -10,7 +10,7 @@ _WIDTH = 80
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rule:
+class ProblemCode:
     """What one code means, what mends it whatever the case, and what brings it."""
 
     meaning: str
@@ -18,8 +18,8 @@ class Rule:
     example: str
 
 
-RULES: dict[str, Rule] = {
-    code: Rule(**row) for code, row in tomllib.loads(_TABLE.read_text("utf-8")).items()
+RULES: dict[str, ProblemCode] = {
+    code: ProblemCode(**row) for code, row in tomllib.loads(_TABLE.read_text("utf-8")).items()
 }
 
 

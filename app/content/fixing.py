@@ -13,15 +13,15 @@ from app.content.live.cache import replace_file
 from app.content.live.library import problems_of
 from app.content.live.shared import file_of
 from app.content.live.watched_files import WatchedFiles
-from app.content.parsed import Fact, LockEntry, ParsedFile, used_ids
-from app.content.problems import Problem
+from app.content.parsed import ItemFingerprint, LockEntry, ParsedFile, used_ids
+from app.content.problems import ContentProblem
 from app.content.read import parse
 from app.content.read.lock import write_lock
-from app.content.rules.bank import Bank, locked_keys, owners_of
+from app.content.rules.bank import ParsedCourse, locked_keys, owners_of
 from app.content.rules.id_evidence import LOCK, Claim
 from app.content.rules.id_owners import Owners
 from app.content.rules.reviews import is_unreviewed, reviewed_of
-from app.content.source_file import Edit
+from app.content.source_file import TextEdit
 
 _LONGEST = 48
 _LINE_END = re.compile(r"(\r\n|\r|\n)")
@@ -29,7 +29,7 @@ _MARK = "\ufeff"  # that a file may begin with, and that no column counts
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """What `--fix` makes of a file; `before` is None where there was none."""
 
     path: str
@@ -37,7 +37,7 @@ class Change:
     after: str
 
 
-def fix_folder(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[Change]:
+def fix_folder(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[FileChange]:
     """Write what needs no judgment; raises OSError where a file cannot be written."""
     made = changes(folder, today, accepted)
     for change in made:
@@ -45,13 +45,13 @@ def fix_folder(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> 
     return made
 
 
-def changes(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[Change]:
+def changes(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[FileChange]:
     """What `fix_folder` would write: missing ids, stale figures, then ids.lock.
 
     `accepted` are ids whose items are the same as before, whatever they say now.
     """
     readings, _ = WatchedFiles(folder, None).read()
-    ids = _id_edits(owners_of(Bank(readings, today), accepted), used_ids(readings))
+    ids = _id_edits(owners_of(ParsedCourse(readings, today), accepted), used_ids(readings))
     made = []
     for path, reading in readings.items():
         edits = [*reading.edits, *ids.get(path, ())]
@@ -62,7 +62,7 @@ def changes(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> lis
     return [c for c in (*made, lock) if c.before != c.after]
 
 
-def as_diff(made: Iterable[Change]) -> str:
+def as_diff(made: Iterable[FileChange]) -> str:
     """The changes as a unified diff, which `patch` and every editor read."""
     found: list[str] = []
     for change in made:
@@ -77,7 +77,7 @@ def as_diff(made: Iterable[Change]) -> str:
     return "\n".join(found)
 
 
-def note_on(made: Iterable[Change], *, written: bool) -> str:
+def note_on(made: Iterable[FileChange], *, written: bool) -> str:
     """What follows from a new ids.lock, which knows nothing of an earlier one.
 
     `written` is whether it is there now, and not only would be.
@@ -95,15 +95,15 @@ def note_on(made: Iterable[Change], *, written: bool) -> str:
     )
 
 
-def _id_edits(owners: Owners, used: set[str]) -> dict[str, list[Edit]]:
+def _id_edits(owners: Owners, used: set[str]) -> dict[str, list[TextEdit]]:
     """New ids by file: for items that have none, and for copies."""
-    edits: dict[str, list[Edit]] = defaultdict(list)
+    edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified:
         edits[path].append(item.edit(_new(_heading_slug(item.title), used)))
     for copy in owners.copies:
         line, column = copy.fact.id_at
         old = copy.fact.id
-        edits[copy.path].append(Edit(line, column, old, _new(old, used)))
+        edits[copy.path].append(TextEdit(line, column, old, _new(old, used)))
     return edits
 
 
@@ -123,7 +123,7 @@ def _new(name: str, ids: set[str]) -> str:
     return found
 
 
-def _edited(folder: Path, path: str, edits: Iterable[Edit]) -> Change:
+def _edited(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChange:
     """Make the edits from the last to the first, keeping the file's line ends."""
     raw = file_of(folder, path).read_bytes().decode("utf-8")
     parts = _LINE_END.split(raw)  # lines, and between them their ends
@@ -136,7 +136,7 @@ def _edited(folder: Path, path: str, edits: Iterable[Edit]) -> Change:
         if line[start:].startswith(edit.old):
             new = edit.new.replace("\n", ends[edit.line - 1])
             parts[at] = line[:start] + new + line[start + len(edit.old) :]
-    return Change(path, raw, "".join(parts))
+    return FileChange(path, raw, "".join(parts))
 
 
 def _lock(
@@ -144,14 +144,14 @@ def _lock(
     readings: Mapping[str, ParsedFile],
     today: dt.date,
     accepted: Collection[str],
-) -> Change:
+) -> FileChange:
     """Enter new ids and new wordings; what vanished stays until it is retired.
 
     The line of an item that is in doubt or in error stays as it is.
     """
     before = readings.get(LOCK)
     entries = {e.id: e for e in before.lock} if before else {}
-    owners = owners_of(Bank(readings, today), accepted)
+    owners = owners_of(ParsedCourse(readings, today), accepted)
     refused = {p.item for p in problems_of(readings, folder, today) if _is_error(p)}
     for name, owner in owners.items.items():
         refuses = owner.fact.broken if name in accepted else name in refused
@@ -164,14 +164,16 @@ def _lock(
     old = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
     # What cannot be read would be lost if it were written anew.
     whole = before is None or not before.problems
-    return Change(LOCK, old, write_lock(entries.values()) if whole else old or "")
+    return FileChange(LOCK, old, write_lock(entries.values()) if whole else old or "")
 
 
-def _is_error(found: Problem) -> bool:
+def _is_error(found: ContentProblem) -> bool:
     return found.severity == "error"
 
 
-def _reviewed(entry: LockEntry, fact: Fact, read: dt.date | None, today: dt.date) -> LockEntry:
+def _reviewed(
+    entry: LockEntry, fact: ItemFingerprint, read: dt.date | None, today: dt.date
+) -> LockEntry:
     """The key as it was reviewed; a changed one stands only once it was."""
     if read is None or fact.broken or not fact.key or entry.retired:
         return entry

@@ -32,7 +32,7 @@ AN_ESTIMATE = 4_000
 A_PLAN = 400_000
 
 
-class TooMuch(ValueError):  # noqa: N818 - reads as what it is at the raise
+class LimitExceededError(ValueError):
     """A file that asks too much: why, what to do, and the line if it is known."""
 
     def __init__(self, message: str, hint: str = "", line: int = 0) -> None:

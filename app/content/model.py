@@ -7,7 +7,7 @@ from typing import Literal
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Text:
+class RichText:
     """Authored text in its two forms: safe HTML for pages, plain for search.
 
     Short texts (options, stems of one line, feedback of one paragraph) are inline
@@ -18,13 +18,13 @@ class Text:
     plain: str
 
 
-NO_TEXT = Text("", "")
+NO_TEXT = RichText("", "")
 Level = Literal["", "deeper"]  # deeper: beyond the exam
 Status = Literal["live", "review", "draft"]  # only what is live reaches learners
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class SourceLocation:
     """Where something was written, for messages and for “mend this” links."""
 
     path: str
@@ -35,7 +35,7 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Area:
+class RegionBox:
     """A named region of a drawing, and the box in which it can be pointed at."""
 
     region: str
@@ -46,7 +46,7 @@ class Area:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Drawing:
+class SvgFigure:
     """A drawing that is safe on a page: `markup` is what stands inside of its `<svg>`.
 
     Its regions are groups with `data-region`; `title` and `desc` say it in words.
@@ -60,7 +60,7 @@ class Drawing:
     height: float
     title: str
     desc: str
-    areas: tuple[Area, ...]
+    areas: tuple[RegionBox, ...]
     blurred: Mapping[str, str] = dataclasses.field(default_factory=dict)
     text: float = 13
     meant: bool = False
@@ -73,7 +73,7 @@ class Drawing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Flaw:
+class SvgProblem:
     """What keeps a drawing off a page: the line of its file, and why.
 
     `meant` is whether it was to speak the language of drawings; else it is a picture.
@@ -90,7 +90,7 @@ class Flaw:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Computed:
+class ComputedParameters:
     """Numbers drawn for each attempt: parameters and expressions over them.
 
     `params` maps a name to all of its possible values; `lets` keeps the authored
@@ -106,15 +106,15 @@ REVERSE = "~r"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Card:
+class Flashcard:
     """A flashcard; a `reverse: yes` card appears twice, the second as id + REVERSE."""
 
     id: str
     topic: str
-    front: Text
-    back: Text
+    front: RichText
+    back: RichText
     objectives: tuple[str, ...]
-    place: Place
+    place: SourceLocation
     revision: str
     sources: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -132,14 +132,14 @@ class Card:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Html:
+class HtmlBlock:
     """Finished HTML of a page."""
 
     html: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Calculator:
+class CalculatorBlock:
     """A live calculator in the text: an estimate and its starting inputs as typed."""
 
     estimate: str
@@ -147,14 +147,14 @@ class Calculator:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Embedded:
+class QuestionBlock:
     """A question asked in the text, by id."""
 
     question: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Picture:
+class ImageBlock:
     """An SVG file on a line of its own, until it is known whether it is a drawing.
 
     `html` shows it as a picture; a page that is assembled has no picture left in it.
@@ -165,7 +165,7 @@ class Picture:
     html: str
 
 
-Piece = Html | Calculator | Embedded | Picture
+Piece = HtmlBlock | CalculatorBlock | QuestionBlock | ImageBlock
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -209,27 +209,27 @@ class Topic:
     minutes: float
     questions: tuple[str, ...]
     cards: tuple[str, ...]
-    place: Place
+    place: SourceLocation
     revision: str
     terms: tuple[str, ...] = ()
-    notes: Mapping[str, Text] = dataclasses.field(default_factory=dict)
+    notes: Mapping[str, RichText] = dataclasses.field(default_factory=dict)
     level: Level = ""
     status: Status = "live"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Term:
+class GlossaryTerm:
     """A glossary term; `anchor` is its slug, `see` other anchors or addresses."""
 
     anchor: str
     name: str
-    meaning: Text
+    meaning: RichText
     see: tuple[str, ...]
-    place: Place
+    place: SourceLocation
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Source:
+class CitedSource:
     """An entry of the bibliography, and the file that it stands in.
 
     A book may have an `isbn` and no `address`.
@@ -302,5 +302,5 @@ class ExamBlueprint:
     questions: int
     minutes: int
     domains: Mapping[str, int]
-    place: Place
+    place: SourceLocation
     notes: tuple[str, ...] = ()

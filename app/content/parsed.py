@@ -4,22 +4,22 @@ import dataclasses
 from collections.abc import Mapping
 
 from app.content.model import (
-    Card,
-    Drawing,
+    CitedSource,
     ExamBlueprint,
-    Flaw,
-    Source,
+    Flashcard,
+    GlossaryTerm,
+    SvgFigure,
+    SvgProblem,
     Syllabus,
-    Term,
     Topic,
 )
-from app.content.problems import Problem
-from app.content.source_file import Edit, Mention, Unidentified
+from app.content.problems import ContentProblem
+from app.content.source_file import CrossReference, TextEdit, Unidentified
 from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Fact:
+class ItemFingerprint:
     """What the bank must know of one item to tell edited from replaced or copied.
 
     `options` are (key, hash of its words) in authored order; `asks` is whether its stem
@@ -81,22 +81,22 @@ class ParsedFile:
     digest: str = ""
     topic: Topic | None = None
     questions: tuple[Question, ...] = ()
-    cards: tuple[Card, ...] = ()
-    facts: tuple[Fact, ...] = ()
+    cards: tuple[Flashcard, ...] = ()
+    facts: tuple[ItemFingerprint, ...] = ()
     unidentified: tuple[Unidentified, ...] = ()
     claims: tuple[tuple[str, int], ...] = ()
-    terms: tuple[Term, ...] = ()
+    terms: tuple[GlossaryTerm, ...] = ()
     syllabus: Syllabus | None = None
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CitedSource, ...] = ()
     exam: ExamBlueprint | None = None
     lock: tuple[LockEntry, ...] = ()
-    drawing: Drawing | Flaw | None = None
+    drawing: SvgFigure | SvgProblem | None = None
     anchors: tuple[str, ...] = ()
     entries: tuple[tuple[str, int], ...] = ()
     alerts: tuple[tuple[str, int], ...] = ()
-    mentions: tuple[Mention, ...] = ()
-    edits: tuple[Edit, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    mentions: tuple[CrossReference, ...] = ()
+    edits: tuple[TextEdit, ...] = ()
+    problems: tuple[ContentProblem, ...] = ()
     outdated: bool = False
 
 

@@ -11,7 +11,7 @@ _LONGEST = 1_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
-class Problem:
+class ContentProblem:
     """One thing to mend: `path:line:column code message`, and what to write instead.
 
     `path` is relative to the content folder; `line` and `column` count from 1;
@@ -31,10 +31,10 @@ class Problem:
 
 def problem(
     place: tuple[str, int, int], code: str, message: str, hint: str = "", item: str = ""
-) -> Problem:
+) -> ContentProblem:
     """Make the problem `code` at (path, line, column); its letter is its severity."""
     severity: Literal["error", "warning"] = "error" if code[0] == "E" else "warning"
-    return Problem(*place, code, severity, _cut(message), _cut(hint), item)
+    return ContentProblem(*place, code, severity, _cut(message), _cut(hint), item)
 
 
 def _cut(words: str) -> str:
@@ -42,7 +42,9 @@ def _cut(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
-def failure(place: tuple[str, int, int], what: str, error: Exception, item: str = "") -> Problem:
+def failure(
+    place: tuple[str, int, int], what: str, error: Exception, item: str = ""
+) -> ContentProblem:
     """What to say where reading failed in a way that no rule foresees, and log it.
 
     `what` begins the sentence, e.g. “This question”.

@@ -7,8 +7,8 @@ import re
 from typing import Literal
 
 from app.content.identity import LONGEST_ID
-from app.content.limits import A_PROBLEM, MOST_EFFORT, TooMuch
-from app.content.problems import Problem, failure, problem
+from app.content.limits import A_PROBLEM, MOST_EFFORT, LimitExceededError
+from app.content.problems import ContentProblem, failure, problem
 
 _MOST_SOUGHT = 500_000_000  # characters looked through for the places of problems
 # An id as it stands in a comment of which a part may be missing or misspelled.
@@ -33,7 +33,7 @@ Reference = Literal[
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mention:
+class CrossReference:
     """A word that another file must know: an objective, a source, a page, a term.
 
     That of a drawing may go on with “#” and one of its regions.
@@ -47,7 +47,7 @@ class Mention:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Edit:
+class TextEdit:
     """A replacement that `--fix` may make: `old` at (line, column) becomes `new`."""
 
     line: int
@@ -80,14 +80,14 @@ class Unidentified:
         """Its sketch with its comment, which says nothing."""
         return self.sketch
 
-    def edit(self, name: str) -> Edit:
+    def edit(self, name: str) -> TextEdit:
         """The edit that gives it an id."""
         new = f"{self.before}{name}{self.after}"
-        return Edit(self.line, self.column, self.old, new)
+        return TextEdit(self.line, self.column, self.old, new)
 
 
 @dataclasses.dataclass(slots=True)
-class Manuscript:
+class SourceFile:
     """The text of one file, and the notes taken while reading it.
 
     `line` is where the reader stands, as far as it says so; `mark` how many problems
@@ -96,9 +96,9 @@ class Manuscript:
 
     path: str
     text: str
-    problems: list[Problem] = dataclasses.field(default_factory=list)
-    mentions: list[Mention] = dataclasses.field(default_factory=list)
-    edits: list[Edit] = dataclasses.field(default_factory=list)
+    problems: list[ContentProblem] = dataclasses.field(default_factory=list)
+    mentions: list[CrossReference] = dataclasses.field(default_factory=list)
+    edits: list[TextEdit] = dataclasses.field(default_factory=list)
     claims: list[tuple[str, int]] = dataclasses.field(default_factory=list)
     unidentified: list[Unidentified] = dataclasses.field(default_factory=list)
     item: str = ""
@@ -122,7 +122,7 @@ class Manuscript:
     def give_up(self, error: Exception, what: str, line: int = 0) -> None:
         """Note that something could not be read, whatever the reason; never raises."""
         place = (self.path, max(line or self.line, 1), 1)
-        if isinstance(error, TooMuch):
+        if isinstance(error, LimitExceededError):
             place = (self.path, error.line or place[1], 1)
             found = problem(place, "E88", error.message, error.hint, self.item)
         else:
@@ -137,7 +137,7 @@ class Manuscript:
         column: int,
     ) -> None:
         """Note a word to be checked against the other files."""
-        self.mentions.append(Mention(kind, value, line, column, self.item))
+        self.mentions.append(CrossReference(kind, value, line, column, self.item))
 
     def claim(self, comment: str, line: int) -> None:
         """Note the id in a broken comment: its item may be the one that has it."""
@@ -157,7 +157,7 @@ class Manuscript:
         self.effort += int(effort)
         if self.effort > MOST_EFFORT:
             message = "This file has too many problems, formulas and figures to be read."
-            raise TooMuch(message, "Split it into several topics.", self.line)
+            raise LimitExceededError(message, "Split it into several topics.", self.line)
 
     def find(self, needle: str, first: int, last: int) -> tuple[int, int]:
         """Where `needle` stands in lines first..last (from 1); else the first line."""
@@ -178,7 +178,7 @@ class Manuscript:
         return self._starts[min(max(line, 1), len(self._starts)) - 1]
 
 
-def place_of(key: str, sheet: Manuscript, first: int = 1) -> tuple[int, int]:
+def place_of(key: str, sheet: SourceFile, first: int = 1) -> tuple[int, int]:
     """Where the value of a key of a TOML file is set, from a line on.
 
     A comment that speaks of the key is not meant; a key inside a table in one line is.

@@ -30,7 +30,7 @@ _DEEP = re.compile(rf"^[ \t?:-]{{{_MOST_NESTED}}}", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Scalar:
+class YamlText:
     """A piece of text and where it stands."""
 
     text: str
@@ -39,7 +39,7 @@ class Scalar:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listing:
+class YamlList:
     """A list and where it begins."""
 
     items: "tuple[Node, ...]"
@@ -48,19 +48,19 @@ class Listing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mapped:
+class YamlMapping:
     """Keys with their values; `keys` holds the place of each key."""
 
     values: "dict[str, Node]"
-    keys: dict[str, Scalar]
+    keys: dict[str, YamlText]
     line: int
     column: int
 
 
-Node = Scalar | Listing | Mapped
+Node = YamlText | YamlList | YamlMapping
 
 
-def read(text: str, report: Report, line: int = 1, column: int = 1) -> Mapped:
+def read(text: str, report: Report, line: int = 1, column: int = 1) -> YamlMapping:
     """Read a mapping that begins at (line, column) of its file.
 
     What cannot be read is reported and left out; the answer is always a mapping.
@@ -69,15 +69,15 @@ def read(text: str, report: Report, line: int = 1, column: int = 1) -> Mapped:
     return plain or _read_yaml(text, report, line, column)
 
 
-def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
-    empty = Mapped({}, {}, line, column)
+def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping:
+    empty = YamlMapping({}, {}, line, column)
     text = _without_signs(text, report, line, column)
     if len(text) > _MOST_CHARACTERS or sum(map(text.count, "[{")) > _MOST_BRACKETS:
         report("E10", line, column, "This block is too long to be metadata.", "")
         return empty
     try:
         deep = _DEEP.search(text) is not None and _depth(text) > _MOST_NESTED
-        node = None if deep else yaml.compose(text, Loader=_Loader)
+        node = None if deep else yaml.compose(text, Loader=_TextLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if not _reported_bare(text, report, line, column):
             _report_unreadable(error, text, report, line, column)
@@ -86,8 +86,8 @@ def _read_yaml(text: str, report: Report, line: int, column: int) -> Mapped:
         report("E88", line, column, *_TOO_DEEP)
     if node is None:
         return empty
-    built = _Builder(report, line, column).build(node)
-    if isinstance(built, Mapped):
+    built = _NodeConverter(report, line, column).build(node)
+    if isinstance(built, YamlMapping):
         return built
     if not _reported_bare(text, report, line, column):
         message = "This is not a list of “key: value” lines."
@@ -131,7 +131,7 @@ _TOO_DEEP = (
 def _depth(text: str) -> int:
     """How deep the lists of a text are nested, told without building them."""
     depth = deepest = 0
-    for event in yaml.parse(text, Loader=_Loader):
+    for event in yaml.parse(text, Loader=_TextLoader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             deepest = max(deepest, depth)
@@ -140,10 +140,10 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _read_plain(text: str, line: int, column: int) -> Mapped | None:
+def _read_plain(text: str, line: int, column: int) -> YamlMapping | None:
     """A block of plain lines, as most comments are; None where YAML has to read it."""
     values: dict[str, Node] = {}
-    keys: dict[str, Scalar] = {}
+    keys: dict[str, YamlText] = {}
     if len(text) > _MOST_CHARACTERS:
         return None
     for number, row in enumerate(text.rstrip("\n").split("\n")):
@@ -151,16 +151,16 @@ def _read_plain(text: str, line: int, column: int) -> Mapped | None:
         if match is None or match[1] in values:
             return None
         first = 1 if number else column
-        keys[match[1]] = Scalar(match[1], line + number, first)
+        keys[match[1]] = YamlText(match[1], line + number, first)
         value = match[2].rstrip(" ")
-        values[match[1]] = Scalar(value, line + number, first + match.start(2))
-    return Mapped(values, keys, line, column)
+        values[match[1]] = YamlText(value, line + number, first + match.start(2))
+    return YamlMapping(values, keys, line, column)
 
 
 _OPENED = ("while scanning a quoted", "while parsing a flow")
 
 
-class _Loader(_BASE):  # type: ignore[misc]  # one of two, as the system has it
+class _TextLoader(_BASE):  # type: ignore[misc]  # one of two, as the system has it
     """Reads YAML without asking what kind of thing each text might be."""
 
     def descend_resolver(self, *_: object) -> None:
@@ -258,7 +258,7 @@ def _report_unreadable(error: Exception, text: str, report: Report, line: int, c
     )
 
 
-class _Builder:
+class _NodeConverter:
     """Turns YAML nodes into ours, without following a reference twice."""
 
     def __init__(self, report: Report, line: int, column: int) -> None:
@@ -276,17 +276,17 @@ class _Builder:
         where = self.place(node)
         if id(node) in self.seen:
             self.report("E10", *where, "References (&, *) are not allowed here.", "")
-            return Scalar("", *where)
+            return YamlText("", *where)
         self.seen.add(id(node))
         if isinstance(node, yaml.MappingNode):
             return self.mapping(node, where)
         if isinstance(node, yaml.SequenceNode):
-            return Listing(tuple(self.build(n) for n in node.value), *where)
-        return Scalar(str(node.value), *where)
+            return YamlList(tuple(self.build(n) for n in node.value), *where)
+        return YamlText(str(node.value), *where)
 
-    def mapping(self, node: yaml.MappingNode, where: tuple[int, int]) -> Mapped:
+    def mapping(self, node: yaml.MappingNode, where: tuple[int, int]) -> YamlMapping:
         values: dict[str, Node] = {}
-        keys: dict[str, Scalar] = {}
+        keys: dict[str, YamlText] = {}
         for key_node, value_node in node.value:
             at = self.place(key_node)
             name = key_node.value if isinstance(key_node, yaml.ScalarNode) else ""
@@ -298,19 +298,19 @@ class _Builder:
                 self.report("E11", *at, message, "Keep one of them.")
             else:
                 values[name] = self.build(value_node)
-                keys[name] = Scalar(name, *at)
-        return Mapped(values, keys, *where)
+                keys[name] = YamlText(name, *at)
+        return YamlMapping(values, keys, *where)
 
 
-def words(node: Node | None) -> tuple[Scalar, ...]:
+def words(node: Node | None) -> tuple[YamlText, ...]:
     """The texts of a value that may be one word or a list of words."""
-    if isinstance(node, Scalar):
+    if isinstance(node, YamlText):
         return (node,) if node.text else ()
-    if isinstance(node, Listing):
-        return tuple(n for n in node.items if isinstance(n, Scalar))
+    if isinstance(node, YamlList):
+        return tuple(n for n in node.items if isinstance(n, YamlText))
     return ()
 
 
 def word(node: Node | None) -> str:
     """The text of a value that is one word; empty when it is anything else."""
-    return node.text if isinstance(node, Scalar) else ""
+    return node.text if isinstance(node, YamlText) else ""

@@ -10,7 +10,7 @@ from html import escape
 from xml.parsers import expat
 
 from app.content.identity import SLUG, nearest, slug
-from app.content.model import Area, Drawing, Flaw
+from app.content.model import RegionBox, SvgFigure, SvgProblem
 
 MOST_BYTES = 20_000
 LEAST = 24
@@ -77,7 +77,7 @@ _OF_ROOT = frozenset(
 _BOX = re.compile(r"^0 0 (\d{2,4}(?:\.\d+)?) (\d{2,4}(?:\.\d+)?)$")
 
 
-class _Refused(Exception):  # noqa: N818 - reads as what it is at the raise
+class _SvgError(Exception):
     """Something that no drawing may hold, and what to do about it."""
 
     def __init__(self, why: str, remedy: str = "") -> None:
@@ -86,17 +86,17 @@ class _Refused(Exception):  # noqa: N818 - reads as what it is at the raise
         self.remedy = remedy
 
 
-def read_drawing(text: str) -> Drawing | Flaw:
+def read_drawing(text: str) -> SvgFigure | SvgProblem:
     """The drawing of an SVG file, or the first thing that keeps it off a page."""
     meant = any(not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text))
     return dataclasses.replace(_read(text), meant=meant)
 
 
-def _read(text: str) -> Drawing | Flaw:
+def _read(text: str) -> SvgFigure | SvgProblem:
     if len(text.encode()) > MOST_BYTES:
         remedy = "Draw it with fewer points, or as two drawings."
-        return Flaw(1, f"it is larger than {MOST_BYTES // 1000} KB", remedy=remedy)
-    reader = _Reader()
+        return SvgProblem(1, f"it is larger than {MOST_BYTES // 1000} KB", remedy=remedy)
+    reader = _SvgParser()
     parser = expat.ParserCreate()
     parser.StartDoctypeDeclHandler = _no_doctype
     parser.ProcessingInstructionHandler = _no_instruction
@@ -106,20 +106,20 @@ def _read(text: str) -> Drawing | Flaw:
     try:
         parser.Parse(text, True)
         return reader.drawing(parser.CurrentLineNumber)
-    except _Refused as refused:
-        return Flaw(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
+    except _SvgError as refused:
+        return SvgProblem(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
     except expat.ExpatError as error:
         return _unreadable(error, [name for name, _ in reader.opened])
 
 
-def _unreadable(error: expat.ExpatError, opened: list[str]) -> Flaw:
+def _unreadable(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
     """What is said of a file that is no XML, and of the element left open in it."""
     if error.code in _OPEN and opened:
         why = f"its <{opened[-1]}> is not closed"
-        return Flaw(error.lineno, why, remedy=f"Write </{opened[-1]}> at its end.")
+        return SvgProblem(error.lineno, why, remedy=f"Write </{opened[-1]}> at its end.")
     why = f"it is no XML ({expat.ErrorString(error.code)})"
     remedy = "Close every element that is opened; write &amp; for &, and &lt; for <."
-    return Flaw(error.lineno, why, remedy=remedy)
+    return SvgProblem(error.lineno, why, remedy=remedy)
 
 
 _OPEN = frozenset(
@@ -142,33 +142,33 @@ def narrow(file: str) -> str:
 
 
 def _no_doctype(*_: object) -> None:
-    raise _Refused("a document type is not allowed", "Delete <!DOCTYPE …>.")
+    raise _SvgError("a document type is not allowed", "Delete <!DOCTYPE …>.")
 
 
 def _no_instruction(*_: object) -> None:
     remedy = "Delete what stands between <? and ?>."
-    raise _Refused("a processing instruction is not allowed", remedy)
+    raise _SvgError("a processing instruction is not allowed", remedy)
 
 
 @dataclasses.dataclass(slots=True)
-class _Reader:
+class _SvgParser:
     """What was read so far: markup, words of title and description, regions."""
 
     out: list[str] = dataclasses.field(default_factory=list)
     said: dict[str, str] = dataclasses.field(default_factory=lambda: {"title": "", "desc": ""})
     size: tuple[str, str] = ("", "")
     opened: list[tuple[str, str]] = dataclasses.field(default_factory=list)
-    areas: dict[str, Area | None] = dataclasses.field(default_factory=dict)
+    areas: dict[str, RegionBox | None] = dataclasses.field(default_factory=dict)
     sizes: list[float] = dataclasses.field(default_factory=list)
     least: float = _TEXT
 
     def start(self, name: str, given: dict[str, str]) -> None:
         """Write the opening of an element, once all of it is known to be harmless."""
         if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
-            raise _Refused(f"the element <{name}> is not allowed here", _instead_of(name))
+            raise _SvgError(f"the element <{name}> is not allowed here", _instead_of(name))
         if len(self.opened) >= _DEEPEST:
             remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
-            raise _Refused("its groups are nested too deep", remedy)
+            raise _SvgError("its groups are nested too deep", remedy)
         if name == "svg":
             self._begin(given)
         elif name not in self.said:
@@ -197,33 +197,33 @@ class _Reader:
             if data.strip():
                 self.least = min(self.least, self.sizes[-1])
         elif data.strip():
-            raise _Refused("words stand outside of a text", "Put them into <text>.")
+            raise _SvgError("words stand outside of a text", "Put them into <text>.")
 
-    def drawing(self, last: int) -> Drawing:
+    def drawing(self, last: int) -> SvgFigure:
         """The finished drawing, whose last line is known."""
         for name, words in self.said.items():
             if not words.strip():
                 remedy = f"Write <{name}>…</{name}> below its first line."
-                raise _Refused(f"it has no <{name}>", remedy)
+                raise _SvgError(f"it has no <{name}>", remedy)
         blurred = {n: why for n, a in self.areas.items() if (why := _blurred(n, a))}
         areas = tuple(a for n, a in self.areas.items() if a and n not in blurred)
         title, desc = (" ".join(words.split()) for words in self.said.values())
         width, height = map(float, self.size)
         markup = "".join(self.out)
-        return Drawing(markup, width, height, title, desc, areas, blurred, self.least, line=last)
+        return SvgFigure(markup, width, height, title, desc, areas, blurred, self.least, line=last)
 
     def _begin(self, given: dict[str, str]) -> None:
         box = _BOX.match(given.get("viewBox", ""))
         if box is None:
             remedy = 'Write its size in units: viewBox="0 0 680 200".'
-            raise _Refused("its viewBox is not “0 0 WIDTH HEIGHT”", remedy)
+            raise _SvgError("its viewBox is not “0 0 WIDTH HEIGHT”", remedy)
         unknown = sorted(set(given) - _OF_ROOT)
         if unknown:
             remedy = f"Take it out; allowed are {', '.join(sorted(_OF_ROOT))}."
-            raise _Refused(f"the attribute {unknown[0]} is not allowed on <svg>", remedy)
+            raise _SvgError(f"the attribute {unknown[0]} is not allowed on <svg>", remedy)
         if given.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
             remedy = f'Write font-size="{_TEXT:g}" here, and other sizes on each <text>.'
-            raise _Refused(f"its font-size is not {_TEXT:g}", remedy)
+            raise _SvgError(f"its font-size is not {_TEXT:g}", remedy)
         self.size = (box[1], box[2])
 
     def _write(self, name: str, given: dict[str, str]) -> None:
@@ -231,7 +231,7 @@ class _Reader:
         for key, value in given.items():
             if not _is_allowed(key, value) or (key in _NAMES and name != "g"):
                 why = f"the attribute {key}=“{value[:40]}” is not allowed"
-                raise _Refused(why, _allowed_for(key, value, name))
+                raise _SvgError(why, _allowed_for(key, value, name))
             if key in _NAMES:
                 self._region(value)
                 key = "data-region"  # noqa: PLW2901 - ids are the page's own
@@ -241,7 +241,7 @@ class _Reader:
     def _region(self, name: str) -> None:
         if name in self.areas:
             remedy = "Give one of the two groups another id."
-            raise _Refused(f"the id “{name}” stands twice", remedy)
+            raise _SvgError(f"the id “{name}” stands twice", remedy)
         self.areas[name] = None
 
     def _widen(self, given: dict[str, str]) -> None:
@@ -254,10 +254,10 @@ class _Reader:
             if area is not None:
                 right = max(area.x + area.width, right)
                 bottom = max(area.y + area.height, bottom)
-            self.areas[region] = Area(region, left, top, right - left, bottom - top)
+            self.areas[region] = RegionBox(region, left, top, right - left, bottom - top)
 
 
-def _blurred(name: str, area: Area | None) -> str:
+def _blurred(name: str, area: RegionBox | None) -> str:
     """Why a region cannot be pointed at; empty where it can."""
     if area is None:
         return f"the region “{name}” has no <rect> to point at"

@@ -4,12 +4,12 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from app.content.model import Drawing, Picture
+from app.content.model import ImageBlock, SvgFigure
 
 WIDTHS = ("wide", "narrow")
 
 
-def opening(drawing: Drawing, width: str, name: str) -> str:
+def opening(drawing: SvgFigure, width: str, name: str) -> str:
     """The opening of its `<svg>`, with what is read aloud; ids begin with `name`."""
     own = f"{escape(name)}-{width}"
     return (
@@ -21,7 +21,7 @@ def opening(drawing: Drawing, width: str, name: str) -> str:
     )
 
 
-def figure(picture: Picture, drawings: Sequence[Drawing], number: int = 1) -> str:
+def figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: int = 1) -> str:
     """A picture of a page as a figure; one that is no drawing is shown as it is.
 
     `number` counts how often the page has shown it, which keeps the ids apart.

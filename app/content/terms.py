@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from html import unescape
 
-from app.content.model import Term
+from app.content.model import GlossaryTerm
 
 _TAG = re.compile(r"(<[^>]*>)")
 # Inside these nothing is linked.
@@ -16,7 +16,7 @@ _CLOSED = frozenset(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Names:
+class GlossaryNames:
     """The names of a glossary: pattern for all, anchor of each in lower case.
 
     Names with a capital inside are abbreviations or brands: "zero" is not ZeRO.
@@ -28,7 +28,7 @@ class Names:
     capitals: frozenset[str] = frozenset()
 
 
-def names_of(terms: Sequence[tuple[str, str]]) -> Names:
+def names_of(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
     """Prepare (name, anchor) pairs for linking; longer names come first.
 
     "Time to first token (TTFT)" is also found as either of its two forms.
@@ -38,12 +38,12 @@ def names_of(terms: Sequence[tuple[str, str]]) -> Names:
     for form, anchor in forms:
         anchors.setdefault(form.lower(), anchor)
     if not anchors:
-        return Names(None, {}, "")
+        return GlossaryNames(None, {}, "")
     ordered = sorted(anchors, key=lambda n: (-len(n), n))
     words = "|".join(re.escape(n).replace(r"\ ", r"\s+") for n in ordered)
     pattern = re.compile(rf"(?<![\w-])({words})(?:(?:e?s)?(?![\w-]))")
     capitals = frozenset(f.lower() for f, _ in forms if f[1:].lower() != f[1:])
-    return Names(
+    return GlossaryNames(
         pattern,
         anchors,
         "\n".join(f"{n}={a}" for n, a in sorted(anchors.items())),
@@ -56,10 +56,10 @@ def _forms(name: str) -> list[str]:
     return [match[1], match[2]] if match else [name]
 
 
-class FirstMentions:
+class FirstMentionLinker:
     """Links the first mention of each term over all pieces of one page."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: GlossaryNames) -> None:
         self.names = names
         self.linked: dict[str, None] = {}
 
@@ -113,6 +113,6 @@ def _follow(tag: str, closed: list[str]) -> None:
         closed.append(match[1])
 
 
-def anchors_of(terms: Sequence[Term]) -> list[tuple[str, str]]:
+def anchors_of(terms: Sequence[GlossaryTerm]) -> list[tuple[str, str]]:
     """The pairs that `names_of` takes."""
     return [(term.name, term.anchor) for term in terms]

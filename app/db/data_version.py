@@ -15,7 +15,7 @@ WHERE s.digest = ?
 """
 
 
-class Pulse:
+class DataVersion:
     """A reader beside the pool that notices the writes of every process.
 
     One instance belongs to one event loop. Its questions take microseconds and
@@ -59,8 +59,8 @@ class Pulse:
         return self._connection.execute(question, values).fetchall()
 
 
-def pulse_of(engine: Engine) -> Pulse | None:
+def pulse_of(engine: Engine) -> DataVersion | None:
     """The pulse of a SQLite file; None where asking would cost a round trip."""
     if engine.dialect.name != "sqlite" or not engine.url.database:
         return None
-    return Pulse(engine.url.database)
+    return DataVersion(engine.url.database)

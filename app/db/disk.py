@@ -16,7 +16,7 @@ from pathlib import Path
 _SIZES = 4096  # bytes; a file without content, so none of them takes up room
 
 
-class Disk:
+class DiskProbe:
     """The file system under a folder, asked through a file that has no name."""
 
     def __init__(self, folder: Path) -> None:

@@ -16,7 +16,7 @@ from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlmodel import Session
 
 from app.db import tables  # noqa: F401 - fills the metadata that stores look into
-from app.db.presence import DatabaseGone, OpenedFile, expect_database
+from app.db.presence import DatabaseFileGuard, DatabaseGoneError, expect_database
 from app.db.values import refuse_bad_values
 from app.db.writer import BUSY, WRITERS, Turn
 
@@ -71,7 +71,7 @@ def make_engine(address: str) -> Engine:
         return _make_server_engine(address)
     registry.register("sqlite.plain", __name__, "PlainSavepoints")
     url = make_url(address).set(drivername="sqlite+plain")
-    opened = OpenedFile(url.database or ":memory:")
+    opened = DatabaseFileGuard(url.database or ":memory:")
     engine = create_engine(
         url,
         connect_args={"check_same_thread": False},
@@ -98,7 +98,7 @@ def put_together(engine: Engine) -> None:
         return
     try:
         expect_database(engine)
-    except DatabaseGone as error:
+    except DatabaseGoneError as error:
         _log.error("%s", error)
         return
     with contextlib.closing(engine.raw_connection()) as connection:

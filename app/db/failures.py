@@ -3,7 +3,7 @@
 import errno
 import sqlite3
 
-from app.errors import BusyError, DiskFullError, Refusal
+from app.errors import AppError, BusyError, DiskFullError
 
 # 55P03 lock not available, 40001 serialization failure, 40P01 deadlock.
 _BUSY_STATES = {"55P03", "40001", "40P01"}
@@ -14,7 +14,7 @@ _FULL_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 
 
-def find_refusal(error: BaseException) -> Refusal | None:
+def find_refusal(error: BaseException) -> AppError | None:
     """What people are told of an error or of what caused it; None for a fault."""
     cause: BaseException | None = error
     while cause is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-class Taken(Exception):  # noqa: N818 - an answer: somebody else has the lock
+class LockHeldError(Exception):
     """Somebody else holds the lock and was not to be waited for."""
 
 
@@ -23,7 +23,7 @@ def lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[Non
         try:
             fcntl.flock(handle, mode if wait else mode | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise Taken(str(path)) from None
+            raise LockHeldError(str(path)) from None
         yield
     finally:
         os.close(handle)

@@ -13,7 +13,7 @@ _LEARNERS = 2000
 Value = TypeVar("Value")
 
 
-class OnceADay(Generic[Value]):
+class StudyDayCache(Generic[Value]):
     """One kind of value. What it is made of must not change during the day."""
 
     def __init__(self) -> None:

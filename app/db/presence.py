@@ -13,11 +13,11 @@ from sqlalchemy.exc import SQLAlchemyError
 _OPTION = "headroom_file"
 
 
-class DatabaseGone(SQLAlchemyError):  # noqa: N818 - says what became of it
+class DatabaseGoneError(SQLAlchemyError):
     """The database file was deleted, moved or replaced while it was in use."""
 
 
-class OpenedFile:
+class DatabaseFileGuard:
     """Remembers which file lies at a path: by its number, which a name outlives."""
 
     def __init__(self, path: str) -> None:
@@ -32,7 +32,7 @@ class OpenedFile:
     def expect(self, *_event: object) -> None:
         """Raise DatabaseGone where the file is not there any more."""
         if self._number is not None and self._look() != self._number:
-            raise DatabaseGone(
+            raise DatabaseGoneError(
                 f"the database {self._path} was deleted, moved or replaced while the "
                 "server was running; put it back, or stop the server and start it again"
             )
@@ -59,6 +59,6 @@ def expect_database(engine: Engine) -> None:
 
     It costs a microsecond. A server says itself when a database is gone.
     """
-    opened: OpenedFile | None = engine.get_execution_options().get(_OPTION)
+    opened: DatabaseFileGuard | None = engine.get_execution_options().get(_OPTION)
     if opened is not None:
         opened.expect()

@@ -11,7 +11,7 @@ import dataclasses
 from sqlalchemy import ColumnElement, literal, select
 from sqlmodel import Session
 
-from app.errors import Conflict
+from app.errors import ConflictError
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Quota:
     def check(self, count: int) -> None:
         """Raise Conflict where there are more than the quota allows."""
         if count > self.most:
-            raise Conflict(self.message.format(most=self.most), self.hint)
+            raise ConflictError(self.message.format(most=self.most), self.hint)
 
 
 OWN_CARDS = Quota(

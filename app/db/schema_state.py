@@ -29,7 +29,7 @@ _HEAD = b"SQLite format 3\0"
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
-class UnusableDatabase(Exception):  # noqa: N818 - an answer, not a fault
+class UnusableDatabaseError(Exception):
     """The database must not be used; the sentence says why and what to do."""
 
 
@@ -72,7 +72,7 @@ def sqlite_file(engine: Engine) -> Path:
     """The file of a SQLite database; one in memory is refused."""
     name = engine.url.database or ""
     if name in {"", ":memory:"} or name.startswith("file:"):
-        raise UnusableDatabase(
+        raise UnusableDatabaseError(
             "HEADROOM_DATABASE_URL names a SQLite database without a plain file, so "
             "nothing would be kept: write sqlite:////folder/headroom.db, or leave it "
             "empty to use the data folder."
@@ -83,7 +83,7 @@ def sqlite_file(engine: Engine) -> Path:
 def examine_file(path: Path) -> str:
     """`examine` for a SQLite file, or for one that is to become the database."""
     if Path(f"{path}{RESTORING}").exists():
-        raise UnusableDatabase(
+        raise UnusableDatabaseError(
             f"a restore of {path} was interrupted: run `headroom restore FILE` again."
         )
     if not path.exists():
@@ -96,15 +96,15 @@ def examine_file(path: Path) -> str:
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_NOTADB and not _begins_as_one(path):
-            raise UnusableDatabase(
+            raise UnusableDatabaseError(
                 f"{path} is not a SQLite database: {_RESTORE}, or set "
                 "HEADROOM_DATABASE_URL to another place."
             ) from None
         if code in _DAMAGED:
             raise _damaged(path, str(error)) from None
         if is_full(error):
-            raise UnusableDatabase(full_disk(path.parent)) from None
-        raise UnusableDatabase(
+            raise UnusableDatabaseError(full_disk(path.parent)) from None
+        raise UnusableDatabaseError(
             f"the database {path} cannot be opened ({error}): check who owns the file "
             "and its folder, and that no other program has locked it."
         ) from None
@@ -126,7 +126,7 @@ def looking_into(path: Path) -> Iterator[sqlite3.Connection]:
 def _expect_no_log(path: Path) -> None:
     log = Path(f"{path}-wal")
     if log.exists() and log.stat().st_size:
-        raise UnusableDatabase(
+        raise UnusableDatabaseError(
             f"{log.name} is there, but the database {path} it belongs to is gone: "
             f"move the database back beside it, or {_RESTORE}."
         )
@@ -134,11 +134,13 @@ def _expect_no_log(path: Path) -> None:
 
 def _expect_sqlite(path: Path) -> None:
     if not stat.S_ISREG(path.stat().st_mode):
-        raise UnusableDatabase(f"{path} is not a file: set HEADROOM_DATABASE_URL to another place.")
+        raise UnusableDatabaseError(
+            f"{path} is not a file: set HEADROOM_DATABASE_URL to another place."
+        )
     # Never opened as a file is: to close it would let go of every lock that this
     # process has on it, and another one would take the log away from under a server.
     if not path.stat().st_size:
-        raise UnusableDatabase(
+        raise UnusableDatabaseError(
             f"the database {path} is empty (0 bytes), so its contents are lost: "
             f"{_RESTORE}, or delete the file to begin with a new database."
         )
@@ -165,9 +167,9 @@ def _examine_contents(path: Path, connection: sqlite3.Connection) -> str:
     return found
 
 
-def _damaged(path: Path, words: str) -> UnusableDatabase:
+def _damaged(path: Path, words: str) -> UnusableDatabaseError:
     detail = " ".join(words.split()).rstrip(".")
-    return UnusableDatabase(f"the database {path} is damaged ({detail}): {_RESTORE}.")
+    return UnusableDatabaseError(f"the database {path} is damaged ({detail}): {_RESTORE}.")
 
 
 def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
@@ -176,18 +178,18 @@ def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
     found = revision() if "alembic_version" in tables else ""
     missing = SQLModel.metadata.tables.keys() - tables
     if found == newest() and missing:
-        raise UnusableDatabase(
+        raise UnusableDatabaseError(
             f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE}."
         )
     if found in _known() or (not found and tables == {"alembic_version"}):
         return found
     if _OURS.fullmatch(found) and found > newest():
-        raise UnusableDatabase(
+        raise UnusableDatabaseError(
             f"{subject} was written by a newer Headroom (its schema is {found}; this "
             f"version knows up to {newest()}): install the newer version again, or "
             f"{_RESTORE} that this version wrote."
         )
-    raise UnusableDatabase(
+    raise UnusableDatabaseError(
         f"{subject} belongs to another program (it holds tables such as "
         f"“{min(tables - {'alembic_version'}, default='alembic_version')}”): set "
         "HEADROOM_DATABASE_URL to a database of Headroom's own."

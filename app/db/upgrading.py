@@ -8,7 +8,7 @@ from pathlib import Path
 from sqlalchemy import Engine, text
 
 from app.db.locks import lock
-from app.db.schema_state import BESIDE, UnusableDatabase, examine, newest, sqlite_file
+from app.db.schema_state import BESIDE, UnusableDatabaseError, examine, newest, sqlite_file
 
 _KEY = int.from_bytes(b"headroom", "big")
 _WITHOUT_LIMIT = (
@@ -43,7 +43,7 @@ def migrating_alone(engine: Engine) -> AbstractContextManager[None]:
         return _server_lock(engine)
     path = sqlite_file(engine)
     if not path.parent.is_dir():
-        raise UnusableDatabase(
+        raise UnusableDatabaseError(
             f"the folder {path.parent} of the database is missing: make it, or set "
             "HEADROOM_DATABASE_URL to another place."
         )

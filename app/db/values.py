@@ -10,7 +10,7 @@ from sqlalchemy import Engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DataError
 
-from app.errors import Problem
+from app.errors import InvalidInputError
 
 _log = logging.getLogger("headroom")
 _MESSAGE = (
@@ -20,14 +20,14 @@ _MESSAGE = (
 
 
 def refuse_bad_values(engine: Engine) -> None:
-    """Let every statement of this engine raise `Problem` for a value without room."""
+    """Let every statement of this engine raise `InvalidInputError` for a value without room."""
     event.listen(engine, "handle_error", _instead)
 
 
-def bad_value(error: BaseException) -> Problem:
+def bad_value(error: BaseException) -> InvalidInputError:
     """What is raised in the place of a driver's error; logged without the value."""
     _log.warning("the database had no room for a value (%s)", type(error).__name__)
-    return Problem(_MESSAGE, hint="Check what was typed, then send it again.")
+    return InvalidInputError(_MESSAGE, hint="Check what was typed, then send it again.")
 
 
 def _instead(context: ExceptionContext) -> Exception | None:

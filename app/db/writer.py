@@ -21,7 +21,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 from sqlmodel import Session
 
-from app.db.disk import Disk
+from app.db.disk import DiskProbe
 from app.db.failures import is_busy
 from app.db.presence import expect_database
 
@@ -53,7 +53,7 @@ def turns(engine: Engine) -> Turn:
     What was written is on disk once the block was left without an exception.
     """
     if engine.dialect.name == "sqlite":
-        return _Queue(engine).turn
+        return _WriteQueue(engine).turn
     return functools.partial(_alone, engine, asyncio.Semaphore(WRITERS))
 
 
@@ -72,7 +72,7 @@ async def _alone(engine: Engine, room: asyncio.Semaphore) -> AsyncIterator[Sessi
                 await run_in_threadpool(session.close)
 
 
-class _Queue:
+class _WriteQueue:
     """The writers of one process, for SQLite, which has one at a time.
 
     They wait on the event loop: whoever waited for the lock inside of a thread would
@@ -81,10 +81,10 @@ class _Queue:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._disk = Disk(Path(engine.url.database or "").resolve().parent)
+        self._disk = DiskProbe(Path(engine.url.database or "").resolve().parent)
         self._lock = asyncio.Lock()
         self._waiting = 0
-        self._group: _Group | None = None
+        self._group: _CommitGroup | None = None
         self._met = -_SEEN  # when another process was met last
 
     @contextlib.asynccontextmanager
@@ -97,7 +97,7 @@ class _Queue:
             await _to_the_end(self._leave(group))
         await asyncio.shield(group.done)
 
-    async def _enter(self) -> "_Group":
+    async def _enter(self) -> "_CommitGroup":
         self._waiting += 1
         latest = time.monotonic() + BUSY / 1000
         try:
@@ -109,7 +109,7 @@ class _Queue:
         self._waiting -= 1
         if self._group is None:
             try:
-                self._group = _Group(await self._begin(latest), self._disk)
+                self._group = _CommitGroup(await self._begin(latest), self._disk)
             except BaseException:
                 self._lock.release()
                 raise
@@ -132,7 +132,7 @@ class _Queue:
         await self._lock.acquire()  # at once, for nobody holds or awaits it
         await self._leave(group)
 
-    async def _leave(self, group: "_Group") -> None:
+    async def _leave(self, group: "_CommitGroup") -> None:
         try:
             await asyncio.sleep(0)  # who has arrived meanwhile shall come along
             if not self._waiting or group.is_over:
@@ -144,10 +144,10 @@ class _Queue:
             self._lock.release()
 
 
-class _Group:
+class _CommitGroup:
     """What is written under one commit. `done` fails where the commit failed."""
 
-    def __init__(self, connection: Connection, disk: Disk) -> None:
+    def __init__(self, connection: Connection, disk: DiskProbe) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._connection = connection
         self._disk = disk

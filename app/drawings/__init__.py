@@ -6,14 +6,14 @@ and type are those of the style sheet. Each drawing says in words what it shows.
 
 from app.drawings.bars import draw_bar
 from app.drawings.charts import draw_chart
-from app.drawings.svg import Drawing
+from app.drawings.svg import SvgChart
 from app.drawings.timelines import draw_timeline
 from app.estimator.estimate import Chart, Picture, StackedBar
 
-__all__ = ["Drawing", "draw", "draw_bar", "draw_chart", "draw_timeline"]
+__all__ = ["SvgChart", "draw", "draw_bar", "draw_chart", "draw_timeline"]
 
 
-def draw(picture: Picture) -> Drawing:
+def draw(picture: Picture) -> SvgChart:
     """The drawing of any picture."""
     if isinstance(picture, StackedBar):
         return draw_bar(picture)

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Sequence
 
 from app.drawings.axes import Axis, counting, linear, scale_below
-from app.drawings.components import Look, looks_of
-from app.drawings.stacks import Part, stack
-from app.drawings.svg import Drawing, frame, line, rect, text
-from app.estimator.estimate import StackedBar, Table
+from app.drawings.components import SegmentStyle, looks_of
+from app.drawings.stacks import StackSegment, stack
+from app.drawings.svg import SvgChart, frame, line, rect, text
+from app.estimator.estimate import ResultTable, StackedBar
 from app.estimator.units import PLURALS
 
 _TOP = 24
@@ -17,7 +17,7 @@ _LEFT_LABEL = 30.0
 
 def draw_bar(
     bar: StackedBar, *, height: int = 44, reach: float = 0.0, ticks: bool = True
-) -> Drawing:
+) -> SvgChart:
     """Draw parts against their limit.
 
     `reach` lengthens the axis, so that bars of a comparison share one; `ticks`
@@ -37,7 +37,7 @@ def draw_bar(
     marks += _limit(bar, axis, used, height)
     says = _said(bar, own, used)
     tall = bottom + (26 if ticks else 6)
-    return Drawing(
+    return SvgChart(
         label=bar.label,
         svg=frame(marks, tall, says),
         says=says,
@@ -86,7 +86,7 @@ def _amount(axis: Axis, value: float) -> str:
     return words if axis.counted else f"{words} {axis.unit}"
 
 
-def table_of(bar: StackedBar) -> Table:
+def table_of(bar: StackedBar) -> ResultTable:
     """The numbers of the bar: each part, its share, the sum, what is left."""
     used = total(bar)
     rows: list[tuple[str | tuple[float, str], ...]] = [
@@ -100,10 +100,10 @@ def table_of(bar: StackedBar) -> Table:
         limit = bar.capacity_label or "Limit"
         rows.append((limit, (bar.capacity, bar.unit), ""))
         rows.append((word, (abs(left), bar.unit), ""))
-    return Table(bar.label, ("Part", bar.label, "Share"), tuple(rows))
+    return ResultTable(bar.label, ("Part", bar.label, "Share"), tuple(rows))
 
 
-def key_of(bar: StackedBar, looks: Sequence[Look] = ()) -> tuple[tuple[str, str], ...]:
+def key_of(bar: StackedBar, looks: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
     """Which color is which part, in the order drawn; `looks` where they are known."""
     names: dict[str, str] = {}
     for part, look in zip(bar.segments, looks or looks_of(bar), strict=True):
@@ -131,17 +131,17 @@ def _left_word(bar: StackedBar) -> str:
     return "free" if bar.unit == "B" else "left"
 
 
-def _parts(bar: StackedBar, looks: Sequence[Look], axis: Axis, height: int) -> list[str]:
+def _parts(bar: StackedBar, looks: Sequence[SegmentStyle], axis: Axis, height: int) -> list[str]:
     cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
     parts = [
-        Part(segment.label, segment.value, look, axis.one_decimal(segment.value))
+        StackSegment(segment.label, segment.value, look, axis.one_decimal(segment.value))
         for segment, look in zip(bar.segments, looks, strict=True)
     ]
     return stack(parts, axis, _TOP, height, cap)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Limit:
+class _CapacityMark:
     """Where the cap stands and where the parts end, in percent."""
 
     cap: float
@@ -155,7 +155,7 @@ def _limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
     if bar.capacity is None:
         words = f"{axis.one_decimal(used)} {axis.unit}".strip()
         return [_beside(end, "", words)]
-    limit = _Limit(axis.place(bar.capacity), end, axis.round(bar.capacity), axis.unit)
+    limit = _CapacityMark(axis.place(bar.capacity), end, axis.round(bar.capacity), axis.unit)
     cap = line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
     left = axis.one_decimal(abs(bar.capacity - used))
     if used <= bar.capacity:
@@ -166,12 +166,12 @@ def _limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
     return [*_over(limit, over, height), cap]
 
 
-def _free(limit: _Limit, height: int) -> list[str]:
+def _free(limit: _CapacityMark, height: int) -> list[str]:
     wide = limit.cap - limit.end
     return [rect("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
 
 
-def _over(limit: _Limit, over: str, height: int) -> list[str]:
+def _over(limit: _CapacityMark, over: str, height: int) -> list[str]:
     wide = limit.end - limit.cap
     marks = [rect("over", limit.cap, _TOP, wide, height)]
     if wide < _NARROW_OVER:

@@ -4,11 +4,11 @@ import dataclasses
 import math
 
 from app.drawings.axes import Axis, linear, logarithmic
-from app.drawings.line_names import Named, place_names
+from app.drawings.line_names import LabeledLine, place_names
 from app.drawings.svg import (
     Box,
-    Drawing,
     Point,
+    SvgChart,
     band,
     dot,
     frame,
@@ -17,7 +17,7 @@ from app.drawings.svg import (
     polyline,
     text,
 )
-from app.estimator.estimate import Chart, Line, Table
+from app.estimator.estimate import Chart, ChartLine, ResultTable
 from app.estimator.units import format_value
 
 _TOP = 24.0
@@ -30,7 +30,7 @@ _LOW, _HIGH = ", low", ", high"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Plane:
+class _ChartArea:
     """The two axes, and a point's place: percent across, pixels down."""
 
     x: Axis
@@ -44,13 +44,13 @@ class _Plane:
         return self.x.place(point[0]), 100 - self.y.place(point[1])
 
 
-def draw_chart(chart: Chart) -> Drawing:
+def draw_chart(chart: Chart) -> SvgChart:
     """Draw lines, limits and marks; two lines “x, low” and “x, high” make a band."""
     lines = [_drawable(one, chart) for one in chart.lines]
     points = [p for one in lines for p in one.points]
     if not points:
         return _empty(chart)
-    plane = _Plane(
+    plane = _ChartArea(
         _axis([p[0] for p in points], chart.x_unit, chart.x_log, room=1.0),
         _axis([p[1] for p in points], chart.y_unit, chart.y_log, room=1.02),
     )
@@ -58,7 +58,7 @@ def draw_chart(chart: Chart) -> Drawing:
     marks += [*_dots(lines, plane), *_names(lines, plane)]
     says = reading(chart)
     svg = frame(marks, _BOTTOM + 44, says, "g plot")
-    return Drawing(chart.label, svg, says, table_of(chart))
+    return SvgChart(chart.label, svg, says, table_of(chart))
 
 
 def reading(chart: Chart) -> str:
@@ -69,7 +69,7 @@ def reading(chart: Chart) -> str:
     return f"{chart.label}: {axes}. {told}." if told else f"{chart.label}: no points."
 
 
-def table_of(chart: Chart) -> Table:
+def table_of(chart: Chart) -> ResultTable:
     """The points behind the lines, at most a dozen places along the axis."""
     lines = [one for one in chart.lines if one.points]
     places = sorted({p[0] for one in lines for p in one.points})
@@ -79,7 +79,7 @@ def table_of(chart: Chart) -> Table:
     known = [dict(one.points) for one in lines]
     rows = tuple(((place, chart.x_unit), *_cells(place, known, chart.y_unit)) for place in places)
     columns = (chart.x_label, *(one.label for one in lines))
-    return Table(chart.label, columns, rows)
+    return ResultTable(chart.label, columns, rows)
 
 
 def _cells(
@@ -88,7 +88,7 @@ def _cells(
     return tuple((ys[place], unit) if place in ys else "" for ys in known)
 
 
-def _told(one: Line, chart: Chart) -> str:
+def _told(one: ChartLine, chart: Chart) -> str:
     points = sorted(one.points)
     ends = [points[0]] if len(points) == 1 else [points[0], points[-1]]
     places = " to ".join(
@@ -97,7 +97,7 @@ def _told(one: Line, chart: Chart) -> str:
     return f"{one.label}: {places}"
 
 
-def _drawable(one: Line, chart: Chart) -> Line:
+def _drawable(one: ChartLine, chart: Chart) -> ChartLine:
     """The points that the axes can show: finite, and positive on a log axis."""
     points = tuple(
         sorted(
@@ -117,7 +117,7 @@ def _axis(values: list[float], unit: str, log: bool, *, room: float) -> Axis:
     return linear(max(values), unit, room)
 
 
-def _grid(plane: _Plane, chart: Chart) -> list[str]:
+def _grid(plane: _ChartArea, chart: Chart) -> list[str]:
     marks = []
     for tick in plane.y.ticks:
         down = plane.at((plane.x.low, tick))[1]
@@ -137,7 +137,7 @@ def _titled(label: str, unit: str) -> str:
     return f"{label}, {unit}" if unit and unit not in label.split() else label
 
 
-def _bands(lines: list[Line], plane: _Plane) -> list[str]:
+def _bands(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     by_label = {one.label: one for one in lines if one.points}
     shapes = []
     for label, low in by_label.items():
@@ -148,7 +148,7 @@ def _bands(lines: list[Line], plane: _Plane) -> list[str]:
     return [nested(shapes, _BOX)] if shapes else []
 
 
-def _strokes(lines: list[Line], plane: _Plane) -> list[str]:
+def _strokes(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     shapes = []
     solid = 0
     for one in lines:
@@ -160,11 +160,11 @@ def _strokes(lines: list[Line], plane: _Plane) -> list[str]:
     return [nested(shapes, _BOX)] if shapes else []
 
 
-def _edge(one: Line) -> bool:
+def _edge(one: ChartLine) -> bool:
     return one.label.endswith((_LOW, _HIGH))
 
 
-def _dots(lines: list[Line], plane: _Plane) -> list[str]:
+def _dots(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     marks = []
     for one in lines:
         if one.style in {"dots", "mark"} or len(one.points) == 1:
@@ -173,10 +173,10 @@ def _dots(lines: list[Line], plane: _Plane) -> list[str]:
     return marks
 
 
-def _names(lines: list[Line], plane: _Plane) -> list[str]:
+def _names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
     """Each line's name beside it, in bold for a mark."""
     named = [
-        Named(
+        LabeledLine(
             "" if _edge(one) else one.label,
             [plane.at(p) for p in one.points],
             mark=one.style == "mark",
@@ -197,7 +197,7 @@ def _names(lines: list[Line], plane: _Plane) -> list[str]:
     ]
 
 
-def _empty(chart: Chart) -> Drawing:
+def _empty(chart: Chart) -> SvgChart:
     says = f"{chart.label}: no points."
     svg = frame([text("no points", 50, 30, "m")], 44, says)
-    return Drawing(chart.label, svg, says, table_of(chart))
+    return SvgChart(chart.label, svg, says, table_of(chart))

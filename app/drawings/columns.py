@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from app.drawings.axes import Axis
-from app.drawings.planes import Plane
+from app.drawings.planes import PlotArea
 from app.drawings.svg import Box, frame, line, rect, text
 
 TOP, HEIGHT = 4.0, 120.0
@@ -15,7 +15,7 @@ _GAP = 0.28
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Name:
+class ColumnLabel:
     """Words below the columns at `place` percent; `anchor` is a class of text."""
 
     place: float
@@ -24,7 +24,7 @@ class Name:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Columns:
+class ColumnChart:
     """What is drawn; a column is its parts from the foot up, as (class, value).
 
     `width` is the part of the drawing that they take in percent; the words of the
@@ -33,7 +33,7 @@ class Columns:
 
     columns: Sequence[Sequence[tuple[str, float]]]
     axis: Axis
-    names: Sequence[Name]
+    names: Sequence[ColumnLabel]
     width: float
     limit: float | None = None
 
@@ -43,9 +43,9 @@ class Columns:
         return self.width / len(self.columns)
 
 
-def draw_columns(drawn: Columns, says: str) -> Markup:
+def draw_columns(drawn: ColumnChart, says: str) -> Markup:
     """Draw the columns; `says` is the whole of it as a sentence."""
-    plane = Plane(Box(0, TOP, drawn.width, HEIGHT), drawn.axis)
+    plane = PlotArea(Box(0, TOP, drawn.width, HEIGHT), drawn.axis)
     marks = plane.scale(drawn.axis.named)
     for number, parts in enumerate(drawn.columns):
         marks += _column(parts, plane, drawn.slot, number)
@@ -58,7 +58,7 @@ def draw_columns(drawn: Columns, says: str) -> Markup:
 
 
 def _column(
-    parts: Sequence[tuple[str, float]], plane: Plane, slot: float, number: int
+    parts: Sequence[tuple[str, float]], plane: PlotArea, slot: float, number: int
 ) -> list[str]:
     left, wide = slot * (number + _GAP / 2), slot * (1 - _GAP)
     marks, base = [], 0.0

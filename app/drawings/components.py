@@ -8,7 +8,7 @@ from app.estimator.estimate import Component, StackedBar
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Look:
+class SegmentStyle:
     """How a part is drawn: its filling, words upon it, its letter, its key."""
 
     fill: str
@@ -17,30 +17,30 @@ class Look:
     key: str
 
 
-LOOKS: dict[Component, Look] = {
-    "weights": Look("w", "", "W", "k-w"),
-    "gradients": Look("gr", "on-gr", "G", "k-g"),
-    "optimizer": Look("o", "", "O", "k-o"),
-    "activations": Look("a", "on-a", "A", "k-a"),
-    "kv": Look("k", "", "K", "k-k"),
-    "overhead": Look("r", "", "R", "k-r"),
-    "other": Look("soft", "on-soft", "", "k-x"),
+LOOKS: dict[Component, SegmentStyle] = {
+    "weights": SegmentStyle("w", "", "W", "k-w"),
+    "gradients": SegmentStyle("gr", "on-gr", "G", "k-g"),
+    "optimizer": SegmentStyle("o", "", "O", "k-o"),
+    "activations": SegmentStyle("a", "on-a", "A", "k-a"),
+    "kv": SegmentStyle("k", "", "K", "k-k"),
+    "overhead": SegmentStyle("r", "", "R", "k-r"),
+    "other": SegmentStyle("soft", "on-soft", "", "k-x"),
 }
-BARE = Look("fill", "none", "", "k-s")
+BARE = SegmentStyle("fill", "none", "", "k-s")
 """A part without a color of its own, and without words upon it."""
 # The colors of memory mean parts of memory; other sums are drawn in ink and paper.
 PLAIN = (
-    Look("n1", "on-n1", "", "k-n1"),
-    Look("soft", "on-soft", "", "k-x"),
-    Look("ink", "on-n1", "", "k-n3"),
-    Look("bg line", "on-soft", "", "k-n4"),
+    SegmentStyle("n1", "on-n1", "", "k-n1"),
+    SegmentStyle("soft", "on-soft", "", "k-x"),
+    SegmentStyle("ink", "on-n1", "", "k-n3"),
+    SegmentStyle("bg line", "on-soft", "", "k-n4"),
     BARE,
 )
 LETTERS = {look.letter: look for look in LOOKS.values() if look.letter}
 """The parts of memory by the letter that stands for them in a text."""
 
 
-def looks_of(bar: StackedBar) -> tuple[Look, ...]:
+def looks_of(bar: StackedBar) -> tuple[SegmentStyle, ...]:
     """The look of each part, in the order of the parts; no two neighbors share one.
 
     Nor do any two parts share a letter, so that nobody needs to see the colors.
@@ -58,7 +58,7 @@ def looks_of(bar: StackedBar) -> tuple[Look, ...]:
     return tuple(_lettered(looks, [s.label for s in bar.segments]))
 
 
-def _numbered(bar: StackedBar) -> Iterator[Look]:
+def _numbered(bar: StackedBar) -> Iterator[SegmentStyle]:
     """The looks of memory; of what has no letter, several count a, b, c.
 
     One alone has the first letter of its name.
@@ -73,14 +73,14 @@ def _numbered(bar: StackedBar) -> Iterator[Look]:
         yield look
 
 
-def _paler(look: Look) -> Look:
+def _paler(look: SegmentStyle) -> SegmentStyle:
     """The second of two parts of one color."""
     return dataclasses.replace(
         look, fill=f"{look.fill} pale", words="on-pale", key=f"{look.key} k-pale"
     )
 
 
-def _lettered(looks: Sequence[Look], labels: Sequence[str]) -> Iterator[Look]:
+def _lettered(looks: Sequence[SegmentStyle], labels: Sequence[str]) -> Iterator[SegmentStyle]:
     """The looks with letters of their own: the second S of a sum is St."""
     taken: set[str] = set()
     for look, label in zip(looks, labels, strict=True):

@@ -18,7 +18,7 @@ _ABOVE_MARK, _BELOW_MARK = -12.0, 24.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Named:
+class LabeledLine:
     """A line with its name: its places in percent across and pixels down.
 
     `mark` is a point that stands for itself; `apart` are points without a line.
@@ -31,10 +31,10 @@ class Named:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Name:
+class LineLabel:
     """A name at its place; it ends there where `before`, else it begins there."""
 
-    of: Named
+    of: LabeledLine
     across: float
     down: float
     before: bool
@@ -48,13 +48,13 @@ class Name:
         return self.across, self.across + wide
 
 
-def place_names(lines: Sequence[Named], top: float, bottom: float) -> list[Name]:
+def place_names(lines: Sequence[LabeledLine], top: float, bottom: float) -> list[LineLabel]:
     """Each name where least is under it; those that would still touch are moved up.
 
     Marks choose first, then lines from the lowest to the highest. `lines` without
     words get no name, but are kept clear. `top` and `bottom` bound the plot, in pixels.
     """
-    placed: list[Name] = []
+    placed: list[LineLabel] = []
     wanted = [one for one in lines if one.words and one.places]
     wanted.sort(key=lambda one: (not one.mark, -one.places[-1][1]))
     for one in wanted:
@@ -68,37 +68,37 @@ def place_names(lines: Sequence[Named], top: float, bottom: float) -> list[Name]
     return placed
 
 
-def _choices(one: Named) -> Iterator[Name]:
+def _choices(one: LabeledLine) -> Iterator[LineLabel]:
     """Above and below the end of a line, its beginning, its end again; or a mark."""
     across, down = one.places[-1]
     late = across > 50
     if one.mark:
         for before in (late, not late):
-            yield Name(one, across, down + _ABOVE_MARK, before)
-            yield Name(one, across, down + _BELOW_MARK, before)
+            yield LineLabel(one, across, down + _ABOVE_MARK, before)
+            yield LineLabel(one, across, down + _BELOW_MARK, before)
         return
-    yield Name(one, across, down + _ABOVE, late)
-    yield Name(one, across, down + _BELOW, late)
+    yield LineLabel(one, across, down + _ABOVE, late)
+    yield LineLabel(one, across, down + _BELOW, late)
     first, height = one.places[0]
-    yield Name(one, first, height + _ABOVE, first > 50)
-    yield Name(one, first, height + _BELOW, first > 50)
-    yield Name(one, across, down + _ABOVE - _HIGH, late)
-    yield Name(one, across, down + _BELOW + _HIGH, late)
+    yield LineLabel(one, first, height + _ABOVE, first > 50)
+    yield LineLabel(one, first, height + _BELOW, first > 50)
+    yield LineLabel(one, across, down + _ABOVE - _HIGH, late)
+    yield LineLabel(one, across, down + _BELOW + _HIGH, late)
 
 
-def _inside(name: Name, top: float, bottom: float) -> bool:
+def _inside(name: LineLabel, top: float, bottom: float) -> bool:
     start, end = name.extent
     wide = start >= -2 and end <= 102
     return wide and top - 2 <= name.down - _HIGH + _HALF and name.down <= bottom - 2
 
 
-def _touch(one: Name, other: Name) -> bool:
+def _touch(one: LineLabel, other: LineLabel) -> bool:
     (start, end), (other_start, other_end) = one.extent, other.extent
     beside = start >= other_end or other_start >= end
     return not beside and abs(one.down - other.down) < _HIGH
 
 
-def _covered(name: Name, lines: Sequence[Named]) -> int:
+def _covered(name: LineLabel, lines: Sequence[LabeledLine]) -> int:
     """How many of the parts of a name lie on a line; a mark counts as all of them."""
     start, end = name.extent
     middle = name.down - _HALF
@@ -113,7 +113,7 @@ def _covered(name: Name, lines: Sequence[Named]) -> int:
     return len(parts) + _PARTS * sum(hit)
 
 
-def _passing(line: Named, extent: Point, middle: float) -> Iterator[Point]:
+def _passing(line: LabeledLine, extent: Point, middle: float) -> Iterator[Point]:
     """Points of a line where it passes between two places across.
 
     Of pieces that stay above or below what is near `middle` there are none.
@@ -134,7 +134,7 @@ def _passing(line: Named, extent: Point, middle: float) -> Iterator[Point]:
                 yield across, y + step / _STEPS * (next_y - y)
 
 
-def _above_all(name: Name, placed: Sequence[Name]) -> Name:
+def _above_all(name: LineLabel, placed: Sequence[LineLabel]) -> LineLabel:
     """The name moved up until it touches no other."""
     for other in sorted(placed, key=lambda n: -n.down):
         if _touch(name, other):

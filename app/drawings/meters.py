@@ -38,7 +38,7 @@ def draw_steps(looks: Sequence[str], here: int, says: str) -> Markup:
     return frame(marks, 10, says)
 
 
-class Option(Protocol):
+class OptionBar(Protocol):
     """An option of a question, and the share (0..1) that chose it."""
 
     @property
@@ -49,7 +49,7 @@ class Option(Protocol):
     def share(self) -> float: ...
 
 
-def draw_shares(options: Sequence[Option], says: str) -> Markup:
+def draw_shares(options: Sequence[OptionBar], says: str) -> Markup:
     """The share of each option side by side, the right one in ink."""
     wide = 100 / max(1, len(options))
     marks: list[str] = []

@@ -14,7 +14,7 @@ _NARROWEST, _LETTER, _APART = 288.0, 6.5, 8  # pixels
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pair:
+class DoubleBar:
     """A bar of length `value`; `beyond` is how far it reaches under a condition.
 
     `words` stand behind it; `look` is the class of its filling.
@@ -27,7 +27,7 @@ class Pair:
     look: str = "fill"
 
 
-def draw_pairs(pairs: Sequence[Pair], says: str) -> Markup:
+def draw_pairs(pairs: Sequence[DoubleBar], says: str) -> Markup:
     """All bars on one scale from zero; `says` is the whole as a sentence."""
     most = max((max(p.value, p.beyond) for p in pairs), default=0.0) or 1.0
     letters = max((len(p.words) for p in pairs), default=0)

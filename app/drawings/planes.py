@@ -21,7 +21,7 @@ def in_percent(share: float) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plane:
+class PlotArea:
     """Where values stand: `axis` goes up the height of `box`."""
 
     box: Box

@@ -11,7 +11,7 @@ _MARK = 1.8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Score:
+class ScoreRange:
     """A score of `of`, most likely between `low` and `high`; `target` 0 for none."""
 
     score: float
@@ -22,7 +22,7 @@ class Score:
     target_words: str = ""
 
 
-def draw_score(score: Score, says: str, ticks: tuple[float, ...]) -> Markup:
+def draw_score(score: ScoreRange, says: str, ticks: tuple[float, ...]) -> Markup:
     """Draw it; `ticks` are named below, the first at the left, the last at the end."""
     low, high = _at(score.low, score), _at(score.high, score)
     left = min(max(_at(score.score, score) - _MARK / 2, 0.0), 100 - _MARK)
@@ -41,7 +41,7 @@ def draw_score(score: Score, says: str, ticks: tuple[float, ...]) -> Markup:
     return frame(marks, 64, says)
 
 
-def _target(score: Score) -> list[str]:
+def _target(score: ScoreRange) -> list[str]:
     at = _at(score.target, score)
     anchor, beside = ("e b", -6) if at > 50 else ("b", 6)
     return [
@@ -50,5 +50,5 @@ def _target(score: Score) -> list[str]:
     ]
 
 
-def _at(value: float, score: Score) -> float:
+def _at(value: float, score: ScoreRange) -> float:
     return 100 * min(max(value / (score.of or 1), 0.0), 1.0)

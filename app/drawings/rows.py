@@ -5,15 +5,15 @@ import dataclasses
 from markupsafe import Markup
 
 from app.drawings.axes import Axis, plain, scale_below
-from app.drawings.components import BARE, LOOKS, Look
-from app.drawings.stacks import Part, stack
+from app.drawings.components import BARE, LOOKS, SegmentStyle
+from app.drawings.stacks import StackSegment, stack
 from app.drawings.svg import frame, line, rect, text
 from app.estimator.units import NBSP, format_number, with_unit
 
 _ROW, _BAR, _FOOT = 72, 34, 34
 _ROOM = 1.04
 _NAMES = {"kv": "KV cache"}
-_KNOWN: dict[str, Look] = {str(name): look for name, look in LOOKS.items()}
+_KNOWN: dict[str, SegmentStyle] = {str(name): look for name, look in LOOKS.items()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class LabeledSum:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rows:
+class RowChart:
     """All that is drawn, in one unit; `alt` takes the place of the words for it."""
 
     title: str
@@ -54,7 +54,7 @@ class Rows:
         return with_unit(format_number(float(f"{value:.6g}")), self.unit)
 
 
-def draw_rows(rows: Rows) -> Markup:
+def draw_rows(rows: RowChart) -> Markup:
     """Draw each row with its name and sum above it, and the limit across them."""
     axis = rows.axis
     bottom = len(rows.rows) * _ROW
@@ -69,7 +69,7 @@ def draw_rows(rows: Rows) -> Markup:
     return frame(marks, bottom + _FOOT, rows.alt or sentence(rows))
 
 
-def key_of(rows: Rows) -> tuple[tuple[str, str], ...]:
+def key_of(rows: RowChart) -> tuple[tuple[str, str], ...]:
     """The components drawn, as (class, words)."""
     names = dict.fromkeys(name for row in rows.rows for name, _ in row.parts)
     return tuple((_KNOWN[n].key, label_of(n)) for n in names if n in _KNOWN)
@@ -93,7 +93,7 @@ def _inside(label: str) -> str:
     return label if label[1:2].isupper() else label.lower()
 
 
-def sentence(rows: Rows) -> str:
+def sentence(rows: RowChart) -> str:
     """The whole drawing in words, for those who do not see it."""
     said = []
     for row in rows.rows:
@@ -109,7 +109,7 @@ def sentence(rows: Rows) -> str:
     return f"{rows.title}. {told}." if rows.title else f"{told}."
 
 
-def _row(row: LabeledSum, rows: Rows, axis: Axis, top: float) -> list[str]:
+def _row(row: LabeledSum, rows: RowChart, axis: Axis, top: float) -> list[str]:
     limit = rows.limit
     over = row.total - limit if limit is not None else 0.0
     words = f"{row.label}: {rows.written(row.total)}"
@@ -125,7 +125,7 @@ def _row(row: LabeledSum, rows: Rows, axis: Axis, top: float) -> list[str]:
     return marks
 
 
-def _part(part: tuple[str, float]) -> Part:
+def _part(part: tuple[str, float]) -> StackSegment:
     name, value = part
     words = format_number(float(f"{value:.3g}"))
-    return Part(label_of(name), value, _KNOWN.get(name, BARE), words)
+    return StackSegment(label_of(name), value, _KNOWN.get(name, BARE), words)

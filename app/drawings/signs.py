@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Sign(NamedTuple):
+class VerdictIcon(NamedTuple):
     """The class that colors a verdict, and the icon before it; both may be empty.
 
     `word` says what an answer was; an estimate has a sentence of its own.
@@ -16,14 +16,14 @@ class Sign(NamedTuple):
 
 SIGNS = {
     # of an estimate
-    "fits": Sign("good", "i-check"),
-    "tight": Sign("warn", "i-tight"),
-    "no": Sign("bad", "i-cross"),
-    "info": Sign("", ""),
+    "fits": VerdictIcon("good", "i-check"),
+    "tight": VerdictIcon("warn", "i-tight"),
+    "no": VerdictIcon("bad", "i-cross"),
+    "info": VerdictIcon("", ""),
     # of an answer
-    "right": Sign("good", "i-check", "right"),
-    "partly": Sign("warn", "i-tight", "partly right"),
-    "wrong": Sign("bad", "i-cross", "not right"),
-    "near": Sign("warn", "i-tight"),
-    "refused": Sign("warn", "i-alert"),
+    "right": VerdictIcon("good", "i-check", "right"),
+    "partly": VerdictIcon("warn", "i-tight", "partly right"),
+    "wrong": VerdictIcon("bad", "i-cross", "not right"),
+    "near": VerdictIcon("warn", "i-tight"),
+    "refused": VerdictIcon("warn", "i-alert"),
 }

@@ -4,21 +4,23 @@ import dataclasses
 from collections.abc import Iterable
 
 from app.drawings.axes import Axis
-from app.drawings.components import Look
+from app.drawings.components import SegmentStyle
 from app.drawings.svg import fits, rect, text
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class StackSegment:
     """One part of a sum in the base unit of its axis; `words` are its number."""
 
     label: str
     value: float
-    look: Look
+    look: SegmentStyle
     words: str
 
 
-def stack(parts: Iterable[Part], axis: Axis, top: float, height: float, cap: float) -> list[str]:
+def stack(
+    parts: Iterable[StackSegment], axis: Axis, top: float, height: float, cap: float
+) -> list[str]:
     """The parts from zero on; `cap` is the place of the limit in percent."""
     marks: list[str] = []
     reached, end = 0.0, axis.place(0.0)
@@ -38,7 +40,7 @@ def stack(parts: Iterable[Part], axis: Axis, top: float, height: float, cap: flo
     return marks
 
 
-def _inside(part: Part, wide: float) -> str:
+def _inside(part: StackSegment, wide: float) -> str:
     """The name and number of a part where they fit, else its letter, else nothing."""
     if part.look.words == "none":
         return ""

@@ -4,7 +4,7 @@ import re
 
 from markupsafe import Markup
 
-from app.drawings.svg import Drawing, number
+from app.drawings.svg import SvgChart, number
 
 _WIDTH, _LEFT, _RIGHT, _ABOVE = 820, 60, 24, 10
 _TOKEN = re.compile(r"--([\w-]+):\s*(?:light-dark\()?\s*(#[0-9a-f]+)")
@@ -20,7 +20,7 @@ _PATTERNS = (
 )
 
 
-def standalone(drawing: Drawing, tokens: str, rules: str) -> str:
+def standalone(drawing: SvgChart, tokens: str, rules: str) -> str:
     """The drawing with its style; `tokens` and `rules` are the style sheets."""
     height = float((_HEIGHT.search(drawing.svg) or ["", "200"])[1])
     inner = drawing.svg.replace(

@@ -13,7 +13,7 @@ _TOP = 26
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Strip:
+class ErrorStrip:
     """One kind of case: its name, and (error, fitted) for each case.
 
     An error is predicted ÷ measured − 1; fitted cases are no evidence.
@@ -23,7 +23,7 @@ class Strip:
     errors: tuple[tuple[float, bool], ...]
 
 
-def draw_strips(strips: tuple[Strip, ...]) -> Markup:
+def draw_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
     """Draw every error from −50% to +50%; what is beyond sits at its end."""
     bottom = _TOP + len(strips) * _STRIP
     marks = [_band(bottom), *_axis(bottom)]
@@ -71,7 +71,7 @@ def _anchor(tick: float) -> str:
     return "e" if tick == _MOST else "" if tick == -_MOST else "m"
 
 
-def _says(strips: tuple[Strip, ...]) -> str:
+def _says(strips: tuple[ErrorStrip, ...]) -> str:
     told = "; ".join(
         f"{s.name}, {len(s.errors)} cases, {sum(abs(e) <= 0.1 for e, _ in s.errors)} within 10%"
         for s in strips

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from app.estimator.estimate import Table
+from app.estimator.estimate import ResultTable
 
 # Half of what a character of 13px text takes, and the narrowest drawing that
 # shows words inside its bars (narrower ones hide them), in px.
@@ -30,7 +30,7 @@ class Box(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Drawing:
+class SvgChart:
     """A finished picture. `key` names the fillings drawn, as (class, words).
 
     `says` is the whole reading as one sentence: what a listener hears.
@@ -39,7 +39,7 @@ class Drawing:
     label: str
     svg: Markup
     says: str
-    table: Table
+    table: ResultTable
     key: tuple[tuple[str, str], ...] = ()
 
 

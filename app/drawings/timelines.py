@@ -1,15 +1,15 @@
 """What happens when in one step: lanes of spans over time."""
 
 from app.drawings.axes import Axis, linear, scale_below
-from app.drawings.svg import Drawing, fits, frame, rect, text
-from app.estimator.estimate import Span, Table, Timeline
+from app.drawings.svg import SvgChart, fits, frame, rect, text
+from app.estimator.estimate import ResultTable, Timeline, TimelineSpan
 from app.estimator.units import format_value
 
 _LANE = 46
 _BAR = 26
 
 
-def draw_timeline(timeline: Timeline) -> Drawing:
+def draw_timeline(timeline: Timeline) -> SvgChart:
     """Draw each lane as a row; work hidden behind other work is hatched."""
     lanes = tuple(dict.fromkeys(span.lane for span in timeline.spans))
     axis = linear(max((s.end for s in timeline.spans), default=0.0), "s", room=1.0)
@@ -24,7 +24,7 @@ def draw_timeline(timeline: Timeline) -> Drawing:
     says = reading(timeline)
     hidden = any(is_hidden(s, timeline) for s in timeline.spans)
     key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
-    return Drawing(
+    return SvgChart(
         label=timeline.label,
         svg=frame(marks, bottom + 26, says),
         says=says,
@@ -33,7 +33,7 @@ def draw_timeline(timeline: Timeline) -> Drawing:
     )
 
 
-def is_hidden(span: Span, timeline: Timeline) -> bool:
+def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
     """Whether a span costs no time: work of another lane goes on meanwhile."""
     return not span.exposed and any(
         other.lane != span.lane and other.start < span.end and span.start < other.end
@@ -52,7 +52,7 @@ def reading(timeline: Timeline) -> str:
     return f"{timeline.label}, {format_value(end, 's')} in all: {told or 'nothing'}."
 
 
-def table_of(timeline: Timeline) -> Table:
+def table_of(timeline: Timeline) -> ResultTable:
     """Every span with its beginning and its length."""
     rows = tuple(
         (
@@ -65,10 +65,10 @@ def table_of(timeline: Timeline) -> Table:
         for s in timeline.spans
     )
     columns = ("Lane", "What", "From", "Takes", "Adds to the step")
-    return Table(timeline.label, columns, rows)
+    return ResultTable(timeline.label, columns, rows)
 
 
-def _span(span: Span, axis: Axis, top: float, *, hidden: bool) -> list[str]:
+def _span(span: TimelineSpan, axis: Axis, top: float, *, hidden: bool) -> list[str]:
     start = axis.place(span.start)
     wide = axis.place(span.end) - start
     if wide <= 0:

@@ -11,7 +11,7 @@ from typing import Any
 DATA = pathlib.Path(__file__).parent / "data"
 
 
-class IncompleteEntry(ValueError):  # noqa: N818 - reads as what it is at the raise
+class IncompleteEntryError(ValueError):
     """An entry of the catalog that lacks its source or the date it was read."""
 
 
@@ -35,16 +35,16 @@ def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
     """Return `row` if it says where its values come from and when they were read."""
     sources = row.get("source") or []
     if not sources or not all(isinstance(s, str) and s for s in sources):
-        raise IncompleteEntry(f"{file}: “{row.get('id')}” has no source")
+        raise IncompleteEntryError(f"{file}: “{row.get('id')}” has no source")
     if not isinstance(row.get("read_on"), dt.date):
-        raise IncompleteEntry(f"{file}: “{row.get('id')}” has no read_on date")
+        raise IncompleteEntryError(f"{file}: “{row.get('id')}” has no read_on date")
     if _READINGS & row.keys() and not (
         row.get("memory_source") and isinstance(row.get("memory_read_on"), dt.date)
     ):
-        raise IncompleteEntry(f"{file}: “{row.get('id')}” has a reading of no source")
+        raise IncompleteEntryError(f"{file}: “{row.get('id')}” has a reading of no source")
     for cited in row.get("cited", ()):
         if not (cited.get("source") and isinstance(cited.get("read_on"), dt.date)):
-            raise IncompleteEntry(f"{file}: “{row.get('id')}” cites without a source")
+            raise IncompleteEntryError(f"{file}: “{row.get('id')}” cites without a source")
     return row
 
 

@@ -78,7 +78,7 @@ class Figure:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class FormulaStep:
     """One line of the working: formula, the same with numbers, result, source.
 
     `source` is a key of `sources.SOURCES`; `topic` names the concept page (its
@@ -96,7 +96,7 @@ class Step:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Segment:
+class BarSegment:
     """One part of a stacked bar, in base units."""
 
     component: Component
@@ -109,14 +109,14 @@ class StackedBar:
     """Parts against a limit, e.g. memory against a card's capacity."""
 
     label: str
-    segments: tuple[Segment, ...]
+    segments: tuple[BarSegment, ...]
     capacity: float | None
     capacity_label: str
     unit: str = "B"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Line:
+class ChartLine:
     """A named line of an x-y chart; points in base units."""
 
     label: str
@@ -133,13 +133,13 @@ class Chart:
     y_label: str
     x_unit: str
     y_unit: str
-    lines: tuple[Line, ...]
+    lines: tuple[ChartLine, ...]
     x_log: bool = False
     y_log: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Span:
+class TimelineSpan:
     """A piece of time on one lane of a timeline, in seconds."""
 
     lane: str
@@ -154,14 +154,14 @@ class Timeline:
     """What happens when in one step; spans in seconds from its start."""
 
     label: str
-    spans: tuple[Span, ...]
+    spans: tuple[TimelineSpan, ...]
 
 
 Picture = StackedBar | Chart | Timeline
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Table:
+class ResultTable:
     """Rows behind a picture or a ranking; cells are (value, unit) or words."""
 
     label: str
@@ -170,7 +170,7 @@ class Table:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class VerdictFlip:
     """An input near which the verdict turns: the nearest value that flips it.
 
     `also` are inputs that have to change with it, where one alone does not: field,
@@ -188,7 +188,7 @@ class Change:
     def at(self) -> str:
         """The value at which the verdict turns, with what has to change beside it.
 
-        >>> Change("saving", "While saving", "waits", "goes on", "Fits.").at
+        >>> VerdictFlip("saving", "While saving", "waits", "goes on", "Fits.").at
         'goes on'
         """
         beside = (f"{label.lower()} {value}" for _, label, value in self.also)
@@ -220,11 +220,11 @@ class Estimate:
     name: str
     verdict: Verdict
     figures: tuple[Figure, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[FormulaStep, ...]
     pictures: tuple[Picture, ...] = ()
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ResultTable, ...] = ()
     notes: tuple[str, ...] = ()
-    changes: tuple[Change, ...] = ()
+    changes: tuple[VerdictFlip, ...] = ()
 
     def __getitem__(self, name: str) -> Figure:
         for figure in self.figures:

@@ -22,7 +22,7 @@ MOST_INPUTS = 200
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Input:
+class InputSpec:
     """One input of an estimate, declared once for every face.
 
     `kind`: number (float in base units), count (int), choice, flag, model (a
@@ -53,18 +53,18 @@ class Input:
 
 
 def ask(default: Any, label: str, **declared: Any) -> Any:
-    """Declare one input: a dataclass field with its default and its `Input`.
+    """Declare one input: a dataclass field with its default and its `InputSpec`.
 
     A default of None makes it optional: the estimate decides what it means. The type
     of the default tells a flag, a count, a choice and a number; others name theirs.
     """
     kind = {bool: "flag", int: "count", str: "choice"}.get(type(default), "number")
-    meaning = Input(label, **{"kind": kind, "optional": default is None, **declared})
+    meaning = InputSpec(label, **{"kind": kind, "optional": default is None, **declared})
     return dataclasses.field(default=default, metadata={"input": meaning})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Group:
+class InputGroup:
     """Inputs under one heading of a form.
 
     `topic` teaches those that name no other.
@@ -88,7 +88,7 @@ class InputProblem:
     message: str
 
 
-class BadInputs(ValueError):  # noqa: N818 - reads as what it is at the raise
+class InvalidInputsError(ValueError):
     """Every problem of one set of inputs, never only the first."""
 
     def __init__(self, problems: tuple[InputProblem, ...]) -> None:
@@ -97,7 +97,7 @@ class BadInputs(ValueError):  # noqa: N818 - reads as what it is at the raise
 
 
 @functools.cache
-def declared(inputs: type) -> dict[str, Input]:
+def declared(inputs: type) -> dict[str, InputSpec]:
     """The inputs of an estimate by field name, in the order of the form."""
     return {f.name: f.metadata["input"] for f in dataclasses.fields(inputs)}
 
@@ -106,13 +106,13 @@ def read(inputs: type, typed: Mapping[str, Any]) -> Any:
     """Turn typed words ("70B", "128k", "8 GB", "fp8", True) into the dataclass.
 
     Missing and empty fields take their defaults; unknown fields, unreadable values
-    and values out of range raise `BadInputs` with one problem each. Numbers given as
+    and values out of range raise `InvalidInputsError` with one problem each. Numbers given as
     int or float are base units already.
     """
     fields = declared(inputs)
     if len(typed) > MOST_INPUTS:
         message = f"{len(typed):,} inputs are too many: at most {MOST_INPUTS}."
-        raise BadInputs((InputProblem("", "", message),))
+        raise InvalidInputsError((InputProblem("", "", message),))
     problems: list[InputProblem] = []
     values: dict[str, Any] = {}
     for name, raw in _expanded(fields, typed).items():
@@ -125,7 +125,7 @@ def read(inputs: type, typed: Mapping[str, Any]) -> Any:
             except ValueError as error:
                 problems.append(InputProblem(name, _cut(raw), str(error)))
     if problems:
-        raise BadInputs(tuple(problems))
+        raise InvalidInputsError(tuple(problems))
     return inputs(**values)
 
 
@@ -142,10 +142,10 @@ def write(value: Any) -> dict[str, str]:
     return words
 
 
-def word_of(field: Input, value: Any) -> str:
+def word_of(field: InputSpec, value: Any) -> str:
     """Write one value as a person would type it into its field.
 
-    >>> word_of(Input("Memory", unit="B", typed_unit="GB"), 80e9)
+    >>> word_of(InputSpec("Memory", unit="B", typed_unit="GB"), 80e9)
     '80'
     """
     if isinstance(value, bool):
@@ -163,10 +163,10 @@ def word_of(field: Input, value: Any) -> str:
     return f"{number} {field.unit}" if field.typed_unit and field.unit else number
 
 
-def allowed(field: Input) -> str:
+def allowed(field: InputSpec) -> str:
     """Say what a field takes: `1 to 1,024`, `bf16, fp8 or int4`.
 
-    >>> allowed(Input("GPUs", kind="count", minimum=1, maximum=8))
+    >>> allowed(InputSpec("GPUs", kind="count", minimum=1, maximum=8))
     '1 to 8'
     """
     if field.kind == "choice":
@@ -181,7 +181,7 @@ def allowed(field: Input) -> str:
     return f"at most {most}" if most else "a number"
 
 
-def _expanded(fields: dict[str, Input], typed: Mapping[str, Any]) -> dict[str, Any]:
+def _expanded(fields: dict[str, InputSpec], typed: Mapping[str, Any]) -> dict[str, Any]:
     """Part a counted card, `8x H100`, into the card and the field of its count."""
     given = dict(typed)
     for name, raw in typed.items():
@@ -202,11 +202,11 @@ def _expanded(fields: dict[str, Input], typed: Mapping[str, Any]) -> dict[str, A
 _COUNTED = re.compile(r"^\s*(?P<count>\d[\d,]*)\s*[x×*]\s*(?P<what>\S.*)$")
 
 
-def _is_left_out(raw: Any, field: Input) -> bool:
+def _is_left_out(raw: Any, field: InputSpec) -> bool:
     return raw is None or (raw == "" and field.kind != "flag")
 
 
-def _unknown(name: str, raw: Any, fields: dict[str, Input]) -> InputProblem:
+def _unknown(name: str, raw: Any, fields: dict[str, InputSpec]) -> InputProblem:
     if len(name) > LONGEST_VALUE:
         message = f"The name of an input has {len(name):,} characters; none here has."
         return InputProblem(_cut(name), _cut(raw), message)
@@ -221,7 +221,7 @@ def _cut(raw: Any) -> str:
     return words if len(words) <= LONGEST_VALUE else f"{words[: LONGEST_VALUE - 1]}…"
 
 
-def _value(field: Input, raw: Any) -> Any:
+def _value(field: InputSpec, raw: Any) -> Any:
     most = _longest(field, raw)
     if most is not None and len(str(raw)) > most:
         message = f"The value for {_named(field)} has {len(str(raw)):,} characters"
@@ -238,7 +238,7 @@ def _value(field: Input, raw: Any) -> Any:
     return number
 
 
-def _longest(field: Input, raw: Any) -> int | None:
+def _longest(field: InputSpec, raw: Any) -> int | None:
     """Characters that a value may have; None for texts, whose maximum says it."""
     if field.kind == "text":
         return None
@@ -246,7 +246,7 @@ def _longest(field: Input, raw: Any) -> int | None:
     return LONGEST_CONFIG if is_config else LONGEST_VALUE
 
 
-def _number(field: Input, raw: Any) -> float:
+def _number(field: InputSpec, raw: Any) -> float:
     if isinstance(raw, bool) or not isinstance(raw, int | float | str):
         message = f"“{raw}” for {_named(field)} is not a number."
         raise ValueError(message)  # noqa: TRY004 - one kind of error for typed values
@@ -263,7 +263,7 @@ def _number(field: Input, raw: Any) -> float:
     return number
 
 
-def _check_range(field: Input, raw: Any, number: float) -> None:
+def _check_range(field: InputSpec, raw: Any, number: float) -> None:
     too_small = field.minimum is not None and number < field.minimum
     if too_small or (field.maximum is not None and number > field.maximum):
         size = "small" if too_small else "large"
@@ -271,7 +271,7 @@ def _check_range(field: Input, raw: Any, number: float) -> None:
         raise ValueError(message)
 
 
-def _choice(field: Input, raw: Any) -> str:
+def _choice(field: InputSpec, raw: Any) -> str:
     word = str(raw).strip().lower()
     for value, label in field.choices:
         if word in {value.lower(), label.lower()}:
@@ -284,7 +284,7 @@ _TRUE = frozenset({"yes", "true", "on", "1", "y"})
 _FALSE = frozenset({"no", "false", "off", "0", "n", ""})
 
 
-def _flag(field: Input, raw: Any) -> bool:
+def _flag(field: InputSpec, raw: Any) -> bool:
     if isinstance(raw, bool):
         return raw
     word = str(raw).strip().lower()
@@ -293,14 +293,14 @@ def _flag(field: Input, raw: Any) -> bool:
     raise ValueError(f"“{raw}” for {_named(field)} is neither yes nor no.")
 
 
-def _text(field: Input, raw: Any) -> str:
+def _text(field: InputSpec, raw: Any) -> str:
     text = raw if isinstance(raw, str) else json.dumps(raw)
     if field.maximum is not None and len(text) > field.maximum:
         raise ValueError(f"The text for {_named(field)} is too long: {allowed(field)}.")
     return text
 
 
-def _catalogued(field: Input, raw: Any) -> str:
+def _catalogued(field: InputSpec, raw: Any) -> str:
     """Find the catalog's own id for a name that people use."""
     finders: dict[str, Callable[[str], str]] = {
         "model": model_id,
@@ -314,7 +314,7 @@ def _catalogued(field: Input, raw: Any) -> str:
         raise ValueError(error.args[0]) from None
 
 
-_READERS: dict[str, Callable[[Input, Any], Any]] = {
+_READERS: dict[str, Callable[[InputSpec, Any], Any]] = {
     "choice": _choice,
     "flag": _flag,
     "text": _text,
@@ -325,19 +325,19 @@ _READERS: dict[str, Callable[[Input, Any], Any]] = {
 }
 
 
-def _named(field: Input) -> str:
+def _named(field: InputSpec) -> str:
     label = field.label or "the field"
     return label if label[1:2].isupper() else label[:1].lower() + label[1:]
 
 
-def _example(field: Input) -> str:
+def _example(field: InputSpec) -> str:
     if field.minimum is not None or field.maximum is not None:
         return f"write {allowed(field)}"
     unit = field.typed_unit or units.PLURALS.get(field.unit, field.unit)
     return f"write a number{' in ' + unit if unit else ''}"
 
 
-def _bound(field: Input, bound: float | None) -> str:
+def _bound(field: InputSpec, bound: float | None) -> str:
     if bound is None:
         return ""
     if field.typed_unit:

@@ -15,7 +15,7 @@ from app.estimator.models.pasted import read_pasted
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Entry:
+class EstimateSpec:
     """One estimate as all of its faces see it.
 
     `name` is the word in URL, API, command and links (`training-memory`);
@@ -94,19 +94,19 @@ NAMES = (
 )
 
 
-def entries() -> tuple[Entry, ...]:
+def entries() -> tuple[EstimateSpec, ...]:
     """All estimates in the order in which they are listed to people."""
     return tuple(entry for name in NAMES if (entry := find(name)))
 
 
 @functools.cache
-def find(name: str) -> Entry | None:
+def find(name: str) -> EstimateSpec | None:
     """The entry called `name` (hyphens or underscores), or None."""
     known = name.replace("_", "-")
     if known not in NAMES:
         return None
     module = f"app.estimator.estimates.{known.replace('-', '_')}.entry"
-    entry: Entry = importlib.import_module(module).ENTRY
+    entry: EstimateSpec = importlib.import_module(module).ENTRY
     return entry
 
 

@@ -30,7 +30,7 @@ _LEADS: dict[Status, str] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Room:
+class MemoryLimit:
     """The memory that a GPU has: what may be used of the whole, and its label [B]."""
 
     limit: float
@@ -40,7 +40,7 @@ class Room:
 
 def memory_verdict(
     need: float,
-    room: Room,
+    room: MemoryLimit,
     gpus: int,
     least: float | None = None,
     most: float | None = None,
@@ -50,12 +50,12 @@ def memory_verdict(
     `least` and `most` are the ends of a modeled need: where one of them fits and
     the need itself does not, or the other way round, the answer is neither yes nor no.
 
-    >>> room = Room(80e9, 80e9)
+    >>> room = MemoryLimit(80e9, 80e9)
     >>> memory_verdict(149.4e9, room, 8).text.replace("\u00a0", " ")
     'Each GPU would need 149.4 GB and has 80 GB.'
     >>> memory_verdict(80.012e9, room, 1).text.replace("\u00a0", " ")
     'The GPU would need 12 MB more than 80 GB and has 80 GB.'
-    >>> memory_verdict(39.45e9, Room(85.52e9, 85.52e9), 1).text.replace("\u00a0", " ")
+    >>> memory_verdict(39.45e9, MemoryLimit(85.52e9, 85.52e9), 1).text.replace("\u00a0", " ")
     'The GPU needs 39.45 GB and has 85.52 GB: 46.1 GB free.'
     >>> close = memory_verdict(82e9, room, 8, least=74e9)
     >>> close.status, close.lead

@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from app.estimator.inputs import BadInputs, Group, InputProblem
+from app.estimator.inputs import InputGroup, InputProblem, InvalidInputsError
 from app.estimator.models.formats import CACHE_CHOICES, PUBLISHED, PUBLISHED_CHOICES
 from app.estimator.serving import engine
 from app.estimator.timing.training_plan import SOFTWARE
 
-MODEL = Group("Model", "training-versus-inference")
-HARDWARE = Group("Hardware", "parallelism")
-NETWORK = Group("Network", "interconnects")
-LAYOUT = Group("Layout", "parallelism")
-LOAD = Group("Load", "batching-and-latency")
-BATCH = Group("Batch", "training-memory")
-RECIPE = Group("Recipe", "training-memory")
-ENGINE = Group("Engine", "batching-and-latency")
-COST = Group("Cost", "cluster-components")
+MODEL = InputGroup("Model", "training-versus-inference")
+HARDWARE = InputGroup("Hardware", "parallelism")
+NETWORK = InputGroup("Network", "interconnects")
+LAYOUT = InputGroup("Layout", "parallelism")
+LOAD = InputGroup("Load", "batching-and-latency")
+BATCH = InputGroup("Batch", "training-memory")
+RECIPE = InputGroup("Recipe", "training-memory")
+ENGINE = InputGroup("Engine", "batching-and-latency")
+COST = InputGroup("Cost", "cluster-components")
 
 NETWORKS = (("infiniband", "InfiniBand or RoCE"), ("efa", "AWS EFA"))
 NUMBER_FORMATS = (
@@ -215,7 +215,7 @@ def ask_sequence_parallel() -> Any:
     )
 
 
-def ask_number_format(group: Group = RECIPE, *, advanced: bool = False) -> Any:
+def ask_number_format(group: InputGroup = RECIPE, *, advanced: bool = False) -> Any:
     """Ask for the format of the products in training."""
     return group.ask(
         "bf16",
@@ -246,7 +246,7 @@ def ask_recompute(default: str = "selective") -> Any:
 
 
 def ask_training_software(
-    group: Group = RECIPE, *first: tuple[str, str], default: str = "tuned"
+    group: InputGroup = RECIPE, *first: tuple[str, str], default: str = "tuned"
 ) -> Any:
     """Ask for the training software, which decides what is fused and hidden."""
     named = tuple((key, value.label) for key, value in SOFTWARE.items())
@@ -322,7 +322,7 @@ def ask_training_tokens(help_text: str) -> Any:
     )
 
 
-def ask_pue(group: Group, **declared: Any) -> Any:
+def ask_pue(group: InputGroup, **declared: Any) -> Any:
     """Ask what the site draws for each watt of its machines."""
     return group.ask(
         1.3,
@@ -350,6 +350,6 @@ def ask_usable_share(*, advanced: bool = False) -> Any:
     )
 
 
-def refuse(field: str, value: object, message: str) -> BadInputs:
+def refuse(field: str, value: object, message: str) -> InvalidInputsError:
     """The refusal of one field whose value is impossible beside the others."""
-    return BadInputs((InputProblem(field, str(value), message),))
+    return InvalidInputsError((InputProblem(field, str(value), message),))

@@ -6,7 +6,7 @@ from app.estimator import catalogue
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Source:
+class Publication:
     """A publication: title, who published it, year, https address."""
 
     title: str
@@ -15,6 +15,6 @@ class Source:
     url: str
 
 
-SOURCES: dict[str, Source] = {
-    key: Source(**row) for key, row in catalogue.words("sources.toml").items()
+SOURCES: dict[str, Publication] = {
+    key: Publication(**row) for key, row in catalogue.words("sources.toml").items()
 }

@@ -8,14 +8,14 @@ import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 
-from app.estimator.estimate import Output, Step
+from app.estimator.estimate import FormulaStep, Output
 from app.estimator.memory.kv_cache import cached_elements, share
 from app.estimator.models.architecture import Architecture
 from app.estimator.units import NBSP, format_number, format_value, parse_quantity
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Working:
+class StepBuilder:
     """The working of one estimate: each of its lines ends in one of its outputs.
 
     `topic` teaches the lines that name no other.
@@ -32,10 +32,10 @@ class Working:
         value: float,
         source: str,
         **other: str,
-    ) -> Step:
+    ) -> FormulaStep:
         """One line under the name of its output, or another label and topic."""
         output = self.outputs[figure]
-        return Step(
+        return FormulaStep(
             formula=formula,
             substituted=substituted,
             value=value,

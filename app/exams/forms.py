@@ -18,7 +18,7 @@ _ALLOWED = {f"{f:g}": f for f in FACTORS}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class BeginForm:
+class StartExamForm:
     """The wish to sit an exam; `target` is in questions, None where none is set.
 
     `every_kind` asks all kinds of questions, not only those of the real exam.
@@ -31,7 +31,7 @@ class BeginForm:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class BeginTyped:
+class StartExamDraft:
     """The form before the clock as it was filled in."""
 
     token: str = ""
@@ -57,14 +57,14 @@ class BeginTyped:
         return found
 
     @property
-    def wish(self) -> BeginForm:
+    def wish(self) -> StartExamForm:
         """What was typed, where nothing is wrong with it."""
         target = _count(self.target) if self.target else None
-        return BeginForm(self.token, _ALLOWED[self.factor], target, self.kinds == EVERY_KIND)
+        return StartExamForm(self.token, _ALLOWED[self.factor], target, self.kinds == EVERY_KIND)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AnswerForm:
+class ExamAnswerForm:
     """One question as it stands in the browser, and where to go from it.
 
     `go` is next, previous, review, a number, or empty to stay; `since` is the moment
@@ -83,12 +83,12 @@ class AnswerForm:
     since: int
     age: int = 0
     settled: str = ""
-    shown: "AnswerForm | None" = None
+    shown: "ExamAnswerForm | None" = None
 
 
-async def _begin(request: Request) -> BeginTyped:
+async def _begin(request: Request) -> StartExamDraft:
     fields = await request.form()
-    return BeginTyped(
+    return StartExamDraft(
         token=str(fields.get("token", ""))[:64],
         factor=str(fields.get("factor", "1"))[:40],
         target=str(fields.get("target", "")).strip()[:40],
@@ -96,17 +96,17 @@ async def _begin(request: Request) -> BeginTyped:
     )
 
 
-async def _answer(request: Request) -> AnswerForm:
+async def _answer(request: Request) -> ExamAnswerForm:
     return read_answer((await request.form()).multi_items())
 
 
-def read_answer(pairs: Sequence[tuple[str, Any]]) -> AnswerForm:
+def read_answer(pairs: Sequence[tuple[str, Any]]) -> ExamAnswerForm:
     """Part the fields of one question from the answer to it."""
     own = {"flag", "strike", "go", "since", "move", "age", "settled", "shown"}
     raw = read_sent((k, v) for k, v in pairs if k not in own).raw
     fields = {k: v for k, v in pairs if isinstance(v, str)}
     struck = [v[:40] for k, v in pairs if k == "strike" and isinstance(v, str)]
-    return AnswerForm(
+    return ExamAnswerForm(
         raw=raw,
         flagged=fields.get("flag") == "yes",
         struck=tuple(struck[:_MOST_STRUCK]),
@@ -128,7 +128,7 @@ def write_shown(state: AnswerState) -> str:
     return urlencode(pairs)
 
 
-def _shown(words: str) -> AnswerForm | None:
+def _shown(words: str) -> ExamAnswerForm | None:
     try:
         pairs = parse_qsl(words, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:  # no form of ours has so many
@@ -145,5 +145,5 @@ def _count(typed: str) -> int:
     return int(typed[:16]) if typed.isascii() and typed.isdigit() else 0
 
 
-Begun = Annotated[BeginTyped, Depends(_begin)]
-Answered = Annotated[AnswerForm, Depends(_answer)]
+Begun = Annotated[StartExamDraft, Depends(_begin)]
+Answered = Annotated[ExamAnswerForm, Depends(_answer)]

@@ -6,13 +6,13 @@ from typing import Any
 
 from app.content.live.library import Library
 from app.content.model import ExamBlueprint
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.exams import shorter_exams, store
 from app.exams.paper import as_in_exam, drawable
 from app.exams.sitting import askable
-from app.exams.store import Sat
-from app.exams.trend import Past, trend_of
-from app.learners.desk import Desk
+from app.exams.store import SittingState
+from app.exams.trend import PastSitting, trend_of
+from app.learners.desk import RequestContext
 from app.learners.store.under_exam import in_past_exams
 from app.mastery.bank import domain_of, held_back
 from app.questions.model import Question
@@ -20,14 +20,14 @@ from app.quiz.store import history
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Paper:
+class ExamOffer:
     """An exam as it can be begun, and the questions that it draws from."""
 
     exam: ExamBlueprint
     questions: Sequence[Question]
 
 
-def home_of(desk: Desk, running: Sat | None) -> dict[str, Any]:
+def home_of(desk: RequestContext, running: SittingState | None) -> dict[str, Any]:
     """All that the home shows."""
     whole = sorted(desk.library.exams.values(), key=lambda e: (-e.questions, e.slug))
     finished = [_past(desk.library, *one) for one in _finished(desk)]
@@ -44,7 +44,7 @@ def home_of(desk: Desk, running: Sat | None) -> dict[str, Any]:
     }
 
 
-def _met(desk: Desk) -> Collection[str]:
+def _met(desk: RequestContext) -> Collection[str]:
     return in_past_exams(desk.db, desk.learner.id, desk.now)
 
 
@@ -63,7 +63,7 @@ def bank_rows(library: Library) -> list[tuple[str, float, int]]:
     ]
 
 
-def paper_of(desk: Desk, slug: str) -> Paper:
+def paper_of(desk: RequestContext, slug: str) -> ExamOffer:
     """The exam of an address, or one cut from it; raises NotFound."""
     there = askable(desk.library)
     exam = desk.library.exams.get(slug)
@@ -72,8 +72,8 @@ def paper_of(desk: Desk, slug: str) -> Paper:
         made = _cuts(desk, base, _bank(desk)) if base else ()
         exam = next((cut for cut in made if cut.slug == slug), None)
     if exam is None:
-        raise NotFound(f"There is no mock exam “{slug}”.")
-    return Paper(exam, _missed(desk, there) if shorter_exams.asks_missed(slug) else there)
+        raise NotFoundError(f"There is no mock exam “{slug}”.")
+    return ExamOffer(exam, _missed(desk, there) if shorter_exams.asks_missed(slug) else there)
 
 
 def title_of(library: Library, slug: str) -> str:
@@ -82,31 +82,33 @@ def title_of(library: Library, slug: str) -> str:
     return shorter_exams.named(slug, library.exams, titles)
 
 
-def _cuts(desk: Desk, exam: ExamBlueprint, bank: shorter_exams.Bank) -> Iterator[ExamBlueprint]:
+def _cuts(
+    desk: RequestContext, exam: ExamBlueprint, bank: shorter_exams.QuestionPool
+) -> Iterator[ExamBlueprint]:
     return shorter_exams.cuts_of(exam, desk.library.syllabus.domains, bank)
 
 
-def _bank(desk: Desk) -> shorter_exams.Bank:
+def _bank(desk: RequestContext) -> shorter_exams.QuestionPool:
     there, domains = askable(desk.library), domain_of(desk.library)
     held, missed = (
         {domain: len(mine) for domain, mine in drawable(pool, domains).items()}
         for pool in (there, _missed(desk, there))
     )
-    return shorter_exams.Bank(held, missed)
+    return shorter_exams.QuestionPool(held, missed)
 
 
-def _missed(desk: Desk, there: Sequence[Question]) -> list[Question]:
+def _missed(desk: RequestContext, there: Sequence[Question]) -> list[Question]:
     past = history(desk.db, desk.learner.id)
     return [q for q in there if q.id in past and past[q.id].missed]
 
 
-def _finished(desk: Desk) -> list[tuple[Sat, float, int]]:
+def _finished(desk: RequestContext) -> list[tuple[SittingState, float, int]]:
     return store.finished(desk.db, desk.learner.id) if desk.learner.id else []
 
 
-def _past(library: Library, sat: Sat, score: float, answered: int) -> Past:
+def _past(library: Library, sat: SittingState, score: float, answered: int) -> PastSitting:
     used = ((sat.closed_at or sat.deadline) - sat.started_at).total_seconds()
-    return Past(
+    return PastSitting(
         number=sat.id,
         title=title_of(library, sat.exam),
         whole=sat.exam in library.exams,

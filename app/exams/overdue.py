@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from app.content.live.courses import ALONE, Courses
+from app.content.live.courses import ALONE, CourseRegistry
 from app.content.live.library import LiveLibrary
 from app.db.writer import WRITING
 from app.exams import store
@@ -24,7 +24,7 @@ _log = logging.getLogger("headroom")
 
 @contextlib.asynccontextmanager
 async def closing(
-    engine: Engine, courses: Courses, clock: Callable[[], dt.datetime]
+    engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]
 ) -> AsyncIterator[None]:
     """Look for overdue papers as long as the server runs.
 
@@ -56,7 +56,7 @@ def close_now(engine: Engine, library: LiveLibrary, now: dt.datetime, course: st
     return len(late)
 
 
-async def _watch(engine: Engine, courses: Courses, clock: Callable[[], dt.datetime]) -> None:
+async def _watch(engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]) -> None:
     while True:
         await asyncio.sleep(_EVERY)
         try:

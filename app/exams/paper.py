@@ -11,7 +11,7 @@ from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Slot:
+class PaperItem:
     """One question of a paper: the item, the wording, and the seed of its variant."""
 
     number: int
@@ -22,10 +22,10 @@ class Slot:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Paper:
+class ExamPaper:
     """The questions in the order asked; `missing` says what the bank lacks."""
 
-    slots: tuple[Slot, ...]
+    slots: tuple[PaperItem, ...]
     missing: Mapping[str, int]
 
 
@@ -36,7 +36,7 @@ def draw(
     seen: Mapping[str, int],
     seed: int,
     before: Collection[str] = (),
-) -> Paper:
+) -> ExamPaper:
     """Draw a paper by blueprint: unseen items first, objectives evenly, none twice.
 
     `domain_of` maps an objective to its domain, `seen` an item to how often the
@@ -55,9 +55,9 @@ def draw(
         if len(picked) < wanted:
             missing[domain] = wanted - len(picked)
     chance.shuffle(chosen)
-    return Paper(
+    return ExamPaper(
         tuple(
-            Slot(n, q.id, q.revision, chance.getrandbits(31), domain)
+            PaperItem(n, q.id, q.revision, chance.getrandbits(31), domain)
             for n, (domain, q) in enumerate(chosen, 1)
         ),
         missing,

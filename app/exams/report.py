@@ -10,7 +10,7 @@ from app.mastery.wilson import NINETEEN_IN_TWENTY, wilson
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Marked:
+class GradedItem:
     """One question after the end: `score` 0..1, `answered` false where left open.
 
     `before` is what the first answer would have scored, where another was given later;
@@ -58,7 +58,7 @@ def _word(score: float) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Share:
+class ScoreShare:
     """Points of a part of the paper: `score` of `count` questions."""
 
     name: str
@@ -72,7 +72,7 @@ class Share:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Report:
+class ScoreReport:
     """The whole result. `low` and `high` bound what a like paper would have given.
 
     `missed` were answered wrong or in part, `open` not at all; `weakest` are the
@@ -86,11 +86,11 @@ class Report:
     low: float
     high: float
     answered: int
-    domains: tuple[Share, ...]
-    objectives: tuple[Share, ...]
-    missed: tuple[Marked, ...]
-    open: tuple[Marked, ...] = ()
-    weakest: tuple[Share, ...] = ()
+    domains: tuple[ScoreShare, ...]
+    objectives: tuple[ScoreShare, ...]
+    missed: tuple[GradedItem, ...]
+    open: tuple[GradedItem, ...] = ()
+    weakest: tuple[ScoreShare, ...] = ()
     changes: tuple[tuple[str, tuple[int, ...]], ...] = ()
     mended: int = 0
     before: float = 0.0
@@ -101,7 +101,7 @@ class Report:
         return says_enough(self.answered, self.count)
 
     @property
-    def again(self) -> tuple[Marked, ...]:
+    def again(self) -> tuple[GradedItem, ...]:
         """What there is to go over, in the order of the paper."""
         return tuple(sorted((*self.missed, *self.open), key=lambda m: m.number))
 
@@ -109,12 +109,12 @@ class Report:
 CHANGES = ("wrong to right", "right to wrong", "wrong to wrong")
 
 
-def summarize(marked: Sequence[Marked]) -> Report:
+def summarize(marked: Sequence[GradedItem]) -> ScoreReport:
     """Add up a paper; partial credit counts as a part of a point."""
     score = sum(m.score for m in marked)
     low, high = interval(score, len(marked))
     answered = [m for m in marked if m.answered]
-    return Report(
+    return ScoreReport(
         score=score,
         count=len(marked),
         low=low,
@@ -131,7 +131,7 @@ def summarize(marked: Sequence[Marked]) -> Report:
     )
 
 
-def most_lost(shares: Iterable[Share], most: int = 3) -> tuple[Share, ...]:
+def most_lost(shares: Iterable[ScoreShare], most: int = 3) -> tuple[ScoreShare, ...]:
     """The parts that lost most points, `most` of them and only clear ones.
 
     One answer says nothing of a part. And a part that lost as much as another that
@@ -143,7 +143,7 @@ def most_lost(shares: Iterable[Share], most: int = 3) -> tuple[Share, ...]:
     return tuple(s for s in order[:most] if s.lost > beyond)
 
 
-def _numbers(marked: Sequence[Marked], change: str) -> tuple[int, ...]:
+def _numbers(marked: Sequence[GradedItem], change: str) -> tuple[int, ...]:
     """The questions whose answer was changed this way."""
     return tuple(m.number for m in marked if m.change == change)
 
@@ -162,12 +162,12 @@ def interval(score: float, count: int) -> tuple[float, float]:
     return low * count, high * count
 
 
-def _shares(parts: Iterable[tuple[str, float]]) -> tuple[Share, ...]:
+def _shares(parts: Iterable[tuple[str, float]]) -> tuple[ScoreShare, ...]:
     sums: dict[str, tuple[float, int]] = {}
     for name, score in parts:
         total, count = sums.get(name, (0.0, 0))
         sums[name] = (total + score, count + 1)
-    return tuple(Share(name, *sums[name]) for name in sorted(sums, key=_number))
+    return tuple(ScoreShare(name, *sums[name]) for name in sorted(sums, key=_number))
 
 
 def _number(name: str) -> tuple[float | str, ...]:

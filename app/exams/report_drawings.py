@@ -5,15 +5,15 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from app.drawings.ranges import Score, draw_score
+from app.drawings.ranges import ScoreRange, draw_score
 from app.drawings.svg import frame, line, rect, text
-from app.exams.report import Marked, Report
+from app.exams.report import GradedItem, ScoreReport
 
 _BASE, _HEIGHT = 66.0, 62.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Drawn:
+class ReportCharts:
     """The drawings; `longest` and `even` are seconds of a question.
 
     The longest that one took, and what each takes at an even pace. `times` is None
@@ -27,12 +27,12 @@ class Drawn:
 
 
 def draw_report(
-    report: Report, paper: Sequence[Marked], target: int | None, seconds: float
-) -> Drawn:
+    report: ScoreReport, paper: Sequence[GradedItem], target: int | None, seconds: float
+) -> ReportCharts:
     """All drawings of a report; `seconds` were given for the whole paper."""
     longest = max((m.seconds for m in paper), default=0.0)
     even = seconds / max(len(paper), 1)
-    return Drawn(
+    return ReportCharts(
         result=draw_result(report, target),
         times=draw_times(paper, longest, even) if longest else None,
         longest=longest,
@@ -40,10 +40,10 @@ def draw_report(
     )
 
 
-def draw_result(report: Report, target: int | None) -> Markup:
+def draw_result(report: ScoreReport, target: int | None) -> Markup:
     """The points with what a like paper would have given; `target` is in points."""
     words = f"your target {target}" if target else ""
-    score = Score(
+    score = ScoreRange(
         score=report.score,
         low=report.low if report.tells else report.score,
         high=report.high if report.tells else report.score,
@@ -57,7 +57,7 @@ def draw_result(report: Report, target: int | None) -> Markup:
     return draw_score(score, f"{says}; {words}" if words else says, (0, report.count))
 
 
-def draw_times(paper: Sequence[Marked], longest: float, even: float) -> Markup:
+def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Markup:
     """Seconds of each question; × marks what was not right, `even` is an even pace."""
     slot = 100 / (len(paper) or 1)
     marks: list[str] = []

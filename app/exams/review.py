@@ -5,16 +5,16 @@ import datetime as dt
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.exams.paper import Slot
-from app.exams.store import Kept, Sat
-from app.questions.verdict import Unreadable
+from app.exams.paper import PaperItem
+from app.exams.store import SavedAnswer, SittingState
+from app.questions.verdict import UnreadableResponse
 
 Filter = Literal["all", "incomplete", "flagged"]
 Told = Literal["", "replaced", "refused", "stale"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Note:
+class ReviewNote:
     """What became of a form where another page had changed the same question.
 
     `told` is one of Merge.told; the other change was saved `at`, where that is known.
@@ -29,7 +29,7 @@ class Note:
         return f"at {self.at:%H:%M} UTC" if self.at else "meanwhile"
 
 
-NOTHING = Note()
+NOTHING = ReviewNote()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class PaperRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pace:
+class ExamPace:
     """Time used and questions answered, as shares 0..1, and the difference in words."""
 
     time: float
@@ -74,13 +74,13 @@ class Pace:
 
 
 def rows(
-    slots: Sequence[Slot],
-    kept: Mapping[int, Kept],
+    slots: Sequence[PaperItem],
+    kept: Mapping[int, SavedAnswer],
     words: Mapping[int, str],
-    unreadable: Mapping[int, Unreadable],
+    unreadable: Mapping[int, UnreadableResponse],
 ) -> list[PaperRow]:
     """The rows of a paper in its order."""
-    nothing = Kept(0, {})
+    nothing = SavedAnswer(0, {})
     return [
         PaperRow(
             slot.number,
@@ -93,7 +93,7 @@ def rows(
     ]
 
 
-def pace(sat: Sat, answered: int, now: dt.datetime) -> Pace:
+def pace(sat: SittingState, answered: int, now: dt.datetime) -> ExamPace:
     """Compare the time used with the questions answered."""
     whole = sat.seconds or 1.0
     time = min(1.0, max(0.0, (now - sat.started_at).total_seconds() / whole))
@@ -104,4 +104,4 @@ def pace(sat: Sat, answered: int, now: dt.datetime) -> Pace:
     else:
         noun = "question" if abs(ahead) == 1 else "questions"
         words = f"{abs(ahead)} {noun} {'ahead' if ahead > 0 else 'behind'}"
-    return Pace(time, answered / count, words)
+    return ExamPace(time, answered / count, words)

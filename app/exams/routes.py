@@ -13,26 +13,26 @@ from app.cards.names import question_card, still_there
 from app.cards.store import added_cards
 from app.content.model import ExamBlueprint
 from app.db.engine import write_beside
-from app.errors import Conflict, NotFound
+from app.errors import ConflictError, NotFoundError
 from app.exams import store
 from app.exams.forms import (
     EVERY_KIND,
     FACTORS,
     Answered,
-    AnswerForm,
-    BeginTyped,
     Begun,
+    ExamAnswerForm,
+    StartExamDraft,
     write_shown,
 )
-from app.exams.home import Paper, home_of, paper_of, title_of
+from app.exams.home import ExamOffer, home_of, paper_of, title_of
 from app.exams.merging import AnswerState
-from app.exams.paper import Slot, as_in_exam, drawable
-from app.exams.report import Marked, names_of, summarize, topics_by_objective
+from app.exams.paper import PaperItem, as_in_exam, drawable
+from app.exams.report import GradedItem, names_of, summarize, topics_by_objective
 from app.exams.report_drawings import draw_report
-from app.exams.review import NOTHING, Filter, Note, Told, pace, rows
+from app.exams.review import NOTHING, Filter, ReviewNote, Told, pace, rows
 from app.exams.shorter_exams import asks_missed
 from app.exams.sitting import (
-    Wanted,
+    SittingRequest,
     as_graded,
     begin,
     close,
@@ -42,19 +42,19 @@ from app.exams.sitting import (
     marked,
     question_of,
 )
-from app.exams.store import Begin, Change, Kept, Sat
+from app.exams.store import AnswerChange, NewSitting, SavedAnswer, SittingState
 from app.exams.timing import is_over
-from app.learners.desk import Desk, Reader, Writer, run_reading, run_writing
+from app.learners.desk import Reader, RequestContext, Writer, run_reading, run_writing
 from app.mastery.bank import domain_of
 from app.questions import kinds
-from app.questions.asking import Asked, first_words, new_token
+from app.questions.asking import OpenQuestion, first_words, new_token
 from app.questions.grading import unanswered
 from app.questions.model import Variant
 from app.questions.variants import draw
-from app.questions.verdict import Unreadable
-from app.quiz.outcomes import Outcome, Way, outcome_of
+from app.questions.verdict import UnreadableResponse
+from app.quiz.outcomes import AnswerFeedback, NextLinks, outcome_of
 from app.quiz.showing import not_in_exam, with_comeback
-from app.quiz.store import Given
+from app.quiz.store import RecordedAttempt
 from app.web.addresses import RowNumber
 from app.web.clock import milliseconds
 from app.web.render import is_htmx, page
@@ -77,14 +77,14 @@ def start(desk: Reader, exam: str) -> HTMLResponse:
     """What the exam is, before the clock starts."""
     paper = paper_of(desk, exam)
     aim = math.ceil((desk.learner.target or 0) * paper.exam.questions / 100)
-    typed = BeginTyped(new_token(), target=f"{aim or ''}")
+    typed = StartExamDraft(new_token(), target=f"{aim or ''}")
     return _start_page(desk, paper, typed, [], 200)
 
 
 def _start_page(
-    desk: Desk,
-    paper: Paper,
-    typed: BeginTyped,
+    desk: RequestContext,
+    paper: ExamOffer,
+    typed: StartExamDraft,
     problems: list[dict[str, str]],
     status: int,
 ) -> HTMLResponse:
@@ -124,21 +124,21 @@ async def add_sitting(request: Request, exam: str, typed: Begun) -> Response:
     return _first_of(number)
 
 
-def _draw(desk: Desk, exam: str, typed: BeginTyped) -> Begin | Response:
+def _draw(desk: RequestContext, exam: str, typed: StartExamDraft) -> NewSitting | Response:
     """A paper to begin; or the answer, where another runs or none can be drawn."""
     paper = paper_of(desk, exam)
     running = _running(desk)
     if running is not None:
         return _first_of(running.id)
     if not desk.library.questions:
-        raise Conflict("This course has no questions yet.")
+        raise ConflictError("This course has no questions yet.")
     if problems := typed.problems(paper.exam.questions):
         return _start_page(desk, paper, typed, problems, 422)
-    wanted = Wanted(paper.exam, paper.questions, typed.wish)
+    wanted = SittingRequest(paper.exam, paper.questions, typed.wish)
     return draw_sitting(desk.db, desk.library, desk.learner.id, wanted)
 
 
-def _begin(desk: Desk, drawn: Begin) -> int:
+def _begin(desk: RequestContext, drawn: NewSitting) -> int:
     """Start the clock, unless another tab has done so since the paper was drawn."""
     running = store.running(desk.db, desk.learner.id)
     if running is not None:
@@ -166,7 +166,7 @@ def question(
     slot = _slot(sat, number)
     if sat.closed_at is not None:
         return _solution(desk, sat, slot, reported=reported)
-    frame = _frame(desk, sat, number, Note(told))
+    frame = _frame(desk, sat, number, ReviewNote(told))
     return desk.page("exams/question.html", asked=_asked(desk, sat, slot, frame), **frame)
 
 
@@ -178,7 +178,7 @@ def keep_answer(desk: Writer, sitting: RowNumber, number: RowNumber, form: Answe
     if sat.closed_at is not None:
         return _too_late(desk, sat)
     done = store.keep(desk.db, sat, _change(desk, slot, form), desk.now)
-    frame = _frame(desk, sat, number, Note(done.told, done.saved_at))
+    frame = _frame(desk, sat, number, ReviewNote(done.told, done.saved_at))
     if is_htmx(desk.request):
         status = 409 if done.refused else 200
         return page(desk.request, "exams/_saved.html", status=status, **frame)
@@ -252,24 +252,24 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
     )
 
 
-def _coming_back(desk: Desk, paper: Sequence[Marked]) -> int:
+def _coming_back(desk: RequestContext, paper: Sequence[GradedItem]) -> int:
     """How many of the questions missed come back among the learner's cards."""
     missed = [question_card(m.item) for m in paper if m.score < 1]
     added = added_cards(desk.db, desk.learner.id, missed).values()
     return sum(not a.aside and still_there(desk.library, a.card) for a in added)
 
 
-def _find(desk: Desk, sitting: int) -> Sat:
+def _find(desk: RequestContext, sitting: int) -> SittingState:
     return _in_time(desk, store.find(desk.db, desk.learner.id, sitting))
 
 
-def _find_now(desk: Desk, sitting: int) -> Sat:
+def _find_now(desk: RequestContext, sitting: int) -> SittingState:
     """The sitting for a route that writes, closed where its time is up."""
     sat = store.find(desk.db, desk.learner.id, sitting)
     return close_if_over(desk.db, desk.library, sat, desk.now)
 
 
-def _running(desk: Desk) -> Sat | None:
+def _running(desk: RequestContext) -> SittingState | None:
     sat = store.running(desk.db, desk.learner.id)
     if sat is None:
         return None
@@ -277,7 +277,7 @@ def _running(desk: Desk) -> Sat | None:
     return sat if sat.closed_at is None else None
 
 
-def _in_time(desk: Desk, sat: Sat) -> Sat:
+def _in_time(desk: RequestContext, sat: SittingState) -> SittingState:
     """The sitting, closed where its time is up; whoever only looks closes it too."""
     if sat.closed_at is not None or not is_over(sat.deadline, desk.now):
         return sat
@@ -291,9 +291,9 @@ def _in_time(desk: Desk, sat: Sat) -> Sat:
     return store.find(desk.db, desk.learner.id, sat.id)
 
 
-def _slot(sat: Sat, number: int) -> Slot:
+def _slot(sat: SittingState, number: int) -> PaperItem:
     if not 1 <= number <= len(sat.slots):
-        raise NotFound(f"This paper has questions 1 to {len(sat.slots)}, no {number}.")
+        raise NotFoundError(f"This paper has questions 1 to {len(sat.slots)}, no {number}.")
     return sat.slots[number - 1]
 
 
@@ -302,9 +302,9 @@ def _factor_words(factor: float, exam: ExamBlueprint) -> str:
     return f"{words}, {exam.minutes * factor:g} minutes"
 
 
-def _change(desk: Desk, slot: Slot, form: AnswerForm) -> Change:
+def _change(desk: RequestContext, slot: PaperItem, form: ExamAnswerForm) -> AnswerChange:
     variant = draw(question_of(desk.db, desk.library, slot), slot.seed)
-    return Change(
+    return AnswerChange(
         number=slot.number,
         sent=_state(variant, form),
         shown=_state(variant, form.shown) if form.shown else AnswerState(),
@@ -314,7 +314,7 @@ def _change(desk: Desk, slot: Slot, form: AnswerForm) -> Change:
     )
 
 
-def _state(variant: Variant, form: AnswerForm) -> AnswerState:
+def _state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
     kind = kinds.of(variant)
     raw = kind.moved(form.raw, form.move) if form.move else form.raw
     said = form.settled if raw == form.raw else "yes"
@@ -322,7 +322,7 @@ def _state(variant: Variant, form: AnswerForm) -> AnswerState:
     return AnswerState(raw, form.flagged, form.struck)
 
 
-def _onward(sat: Sat, number: int, go: str) -> str:
+def _onward(sat: SittingState, number: int, go: str) -> str:
     """Where the button that was pressed leads."""
     last = len(sat.slots)
     if go == "review" or (go == "next" and number == last):
@@ -333,16 +333,18 @@ def _onward(sat: Sat, number: int, go: str) -> str:
     return f"/exams/sittings/{sat.id}/questions/{min(max(target, 1), last)}"
 
 
-def _too_late(desk: Desk, sat: Sat) -> Response:
+def _too_late(desk: RequestContext, sat: SittingState) -> Response:
     if is_htmx(desk.request):
         return page(desk.request, "exams/_closed.html", status=409, sat=sat)
     return RedirectResponse(f"/exams/sittings/{sat.id}/report?late=1", 303)
 
 
-def _asked(desk: Desk, sat: Sat, slot: Slot, frame: Mapping[str, Any]) -> Asked:
-    kept: Kept = frame["kept"]
-    why: Unreadable | None = frame["unreadable"].get(slot.number)
-    return Asked(
+def _asked(
+    desk: RequestContext, sat: SittingState, slot: PaperItem, frame: Mapping[str, Any]
+) -> OpenQuestion:
+    kept: SavedAnswer = frame["kept"]
+    why: UnreadableResponse | None = frame["unreadable"].get(slot.number)
+    return OpenQuestion(
         variant=draw(question_of(desk.db, desk.library, slot), slot.seed),
         token="",
         context="exam",
@@ -354,13 +356,15 @@ def _asked(desk: Desk, sat: Sat, slot: Slot, frame: Mapping[str, Any]) -> Asked:
     )
 
 
-def _frame(desk: Desk, sat: Sat, number: int, note: Note = NOTHING) -> dict[str, Any]:
+def _frame(
+    desk: RequestContext, sat: SittingState, number: int, note: ReviewNote = NOTHING
+) -> dict[str, Any]:
     """What the bar and the palette show, and what there is to say of one question."""
     kept = store.answers(desk.db, sat.id)
     unreadable = find_unreadable(desk.db, desk.library, sat, kept)
     palette = rows(sat.slots, kept, {}, unreadable)
     answered = sum(row.answered for row in palette)
-    mine = kept.get(number) or Kept(number, {})
+    mine = kept.get(number) or SavedAnswer(number, {})
     return {
         "sat": sat,
         "title": title_of(desk.library, sat.exam),
@@ -379,7 +383,9 @@ def _frame(desk: Desk, sat: Sat, number: int, note: Note = NOTHING) -> dict[str,
     }
 
 
-def _solution(desk: Desk, sat: Sat, slot: Slot, *, reported: bool) -> HTMLResponse:
+def _solution(
+    desk: RequestContext, sat: SittingState, slot: PaperItem, *, reported: bool
+) -> HTMLResponse:
     not_in_exam(desk, question_of(desk.db, desk.library, slot))
     paper = {row.number: row for row in marked(desk.db, desk.library, sat)}
     return desk.page(
@@ -393,12 +399,12 @@ def _solution(desk: Desk, sat: Sat, slot: Slot, *, reported: bool) -> HTMLRespon
     )
 
 
-def _outcome(desk: Desk, sat: Sat, slot: Slot) -> Outcome:
+def _outcome(desk: RequestContext, sat: SittingState, slot: PaperItem) -> AnswerFeedback:
     given = store.given(desk.db, sat).get(slot.item)
-    kept = store.answers(desk.db, sat.id).get(slot.number) or Kept(slot.number, {})
+    kept = store.answers(desk.db, sat.id).get(slot.number) or SavedAnswer(slot.number, {})
     graded = as_graded(slot, given)
     question = question_of(desk.db, desk.library, graded)
-    answer = Given(
+    answer = RecordedAttempt(
         given.attempt if given else 0,
         slot.item,
         question.topic,
@@ -413,7 +419,7 @@ def _outcome(desk: Desk, sat: Sat, slot: Slot) -> Outcome:
         regraded=given is not None and given.before is not None,
     )
     here = f"/exams/sittings/{sat.id}/questions/{slot.number}"
-    way = Way(here=here, token=new_token())
+    way = NextLinks(here=here, token=new_token())
     outcome = outcome_of(desk.db, desk.library, answer, way)
     if given is None:
         verdict = unanswered(outcome.variant)

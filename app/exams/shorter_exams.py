@@ -14,7 +14,7 @@ _CUT = re.compile(r"(?P<exam>[^~]+)~(?P<way>short|missed|domain-(?P<domain>[^~]+
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Bank:
+class QuestionPool:
     """What papers are cut from, by domain: all questions, and those missed."""
 
     all: Mapping[str, int]
@@ -40,7 +40,7 @@ def asks_missed(slug: str) -> bool:
 
 
 def cuts_of(
-    exam: ExamBlueprint, domains: Collection[Domain], bank: Bank
+    exam: ExamBlueprint, domains: Collection[Domain], bank: QuestionPool
 ) -> Iterator[ExamBlueprint]:
     """Every paper that can be cut from an exam now, at its pace."""
     if not is_long(exam):

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from sqlmodel import Session
 
 from app.cards.names import comes_back, question_card
-from app.cards.store import Addition
+from app.cards.store import CardToAdd
 from app.content.live.library import Library
 from app.content.model import ExamBlueprint
-from app.content.numbers.expressions import BadExpression
+from app.content.numbers.expressions import ExpressionError
 from app.exams import store
-from app.exams.forms import BeginForm
-from app.exams.paper import Slot, as_in_exam, draw
-from app.exams.report import Marked
-from app.exams.store import Begin, Graded, Kept, Point, Sat
+from app.exams.forms import StartExamForm
+from app.exams.paper import PaperItem, as_in_exam, draw
+from app.exams.report import GradedItem
+from app.exams.store import GradedAnswer, ItemScore, NewSitting, SavedAnswer, SittingState
 from app.exams.timing import is_over, minutes_for
 from app.learners.store import hold
 from app.mastery.bank import domain_of
@@ -24,20 +24,22 @@ from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.variants import draw as draw_variant
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class SittingRequest:
     """An exam to begin: the questions that it draws from, and what was asked of it."""
 
     exam: ExamBlueprint
     questions: Sequence[Question]
-    wish: BeginForm
+    wish: StartExamForm
 
 
-def draw_sitting(db: Session, library: Library, learner_id: int, wanted: Wanted) -> Begin:
+def draw_sitting(
+    db: Session, library: Library, learner_id: int, wanted: SittingRequest
+) -> NewSitting:
     """Draw a paper; to be begun in a transaction of its own, which is shorter."""
     seed = secrets.randbits(48)
     blueprint, wish = wanted.exam, wanted.wish
@@ -47,7 +49,7 @@ def draw_sitting(db: Session, library: Library, learner_id: int, wanted: Wanted)
         there = as_in_exam(there, domains, blueprint.domains)
     last, met = store.met_items(db, learner_id)
     paper = draw(blueprint, domains, there, met, seed, last)
-    return Begin(
+    return NewSitting(
         token=wish.token or secrets.token_urlsafe(9),
         exam=blueprint.slug,
         seed=seed,
@@ -58,7 +60,9 @@ def draw_sitting(db: Session, library: Library, learner_id: int, wanted: Wanted)
     )
 
 
-def begin(db: Session, library: Library, learner_id: int, drawn: Begin, now: dt.datetime) -> int:
+def begin(
+    db: Session, library: Library, learner_id: int, drawn: NewSitting, now: dt.datetime
+) -> int:
     """Start the clock of a paper; returns the sitting, also when sent twice."""
     # The wording is kept, so that an edit meanwhile changes nothing for this paper.
     # In the order of all others who begin, for two may wait for each other's.
@@ -68,7 +72,7 @@ def begin(db: Session, library: Library, learner_id: int, drawn: Begin, now: dt.
     return store.begin(db, learner_id, started, now)
 
 
-def question_of(db: Session, library: Library, slot: Slot) -> Question:
+def question_of(db: Session, library: Library, slot: PaperItem) -> Question:
     """The question of a slot in the wording that was drawn."""
     current = library.questions.get(slot.item)
     if current is not None and current.revision == slot.revision:
@@ -78,14 +82,18 @@ def question_of(db: Session, library: Library, slot: Slot) -> Question:
     return kept
 
 
-def close_if_over(db: Session, library: Library, sat: Sat, now: dt.datetime) -> Sat:
+def close_if_over(
+    db: Session, library: Library, sat: SittingState, now: dt.datetime
+) -> SittingState:
     """Close a sitting whose time is up; as it is otherwise."""
     if sat.closed_at is None and is_over(sat.deadline, now):
         return close(db, library, sat, "time", sat.deadline)
     return sat
 
 
-def close(db: Session, library: Library, sat: Sat, by: str, at: dt.datetime) -> Sat:
+def close(
+    db: Session, library: Library, sat: SittingState, by: str, at: dt.datetime
+) -> SittingState:
     """Close a sitting and judge what was answered; a second call changes nothing."""
     hold(db, sat.learner_id)  # first, as every other write for this learner
     if store.close(db, sat, by, at):
@@ -102,7 +110,9 @@ def close(db: Session, library: Library, sat: Sat, by: str, at: dt.datetime) -> 
     return store.find(db, sat.learner_id, sat.id)
 
 
-def _missed(library: Library, sat: Sat, graded: Sequence[Graded], reached: int) -> list[Addition]:
+def _missed(
+    library: Library, sat: SittingState, graded: Sequence[GradedAnswer], reached: int
+) -> list[CardToAdd]:
     """The questions of a paper that were left open or not wholly right, as cards.
 
     What lies beyond the last one `reached` was not missed: a paper that is ended
@@ -112,13 +122,13 @@ def _missed(library: Library, sat: Sat, graded: Sequence[Graded], reached: int) 
     seen = [slot for slot in sat.slots if slot.number <= reached]
     missed = [slot for slot in seen if slot.number not in right]
     return [
-        Addition(question_card(slot.item), question.topic, slot.seed)
+        CardToAdd(question_card(slot.item), question.topic, slot.seed)
         for slot in missed
         if (question := library.questions.get(slot.item)) and comes_back(question)
     ]
 
 
-def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
+def marked(db: Session, library: Library, sat: SittingState) -> list[GradedItem]:
     """Each question of a closed sitting with its points."""
     given = store.given(db, sat)
     kept = store.answers(db, sat.id)
@@ -126,9 +136,9 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
     for slot in sat.slots:
         point = given.get(slot.item)
         question = question_of(db, library, as_graded(slot, point))
-        mine = kept.get(slot.number) or Kept(slot.number, {})
+        mine = kept.get(slot.number) or SavedAnswer(slot.number, {})
         rows.append(
-            Marked(
+            GradedItem(
                 number=slot.number,
                 item=slot.item,
                 domain=slot.domain,
@@ -144,12 +154,12 @@ def marked(db: Session, library: Library, sat: Sat) -> list[Marked]:
     return rows
 
 
-def as_graded(slot: Slot, point: Point | None) -> Slot:
+def as_graded(slot: PaperItem, point: ItemScore | None) -> PaperItem:
     """A slot with the wording that its points are of: its key may have been mended."""
     return dataclasses.replace(slot, revision=point.revision) if point else slot
 
 
-def _before(question: Question, slot: Slot, kept: Kept) -> float | None:
+def _before(question: Question, slot: PaperItem, kept: SavedAnswer) -> float | None:
     """What the first answer would have scored; None where no other was given later.
 
     Where one option is chosen. Anything else is entered bit by bit, so that its first
@@ -183,14 +193,14 @@ def can_be_asked(question: Question) -> bool:
         return True
     try:
         draw_variant(question, 0)
-    except BadExpression:
+    except ExpressionError:
         return False
     return True
 
 
 def find_unreadable(
-    db: Session, library: Library, sat: Sat, kept: Mapping[int, Kept]
-) -> dict[int, Unreadable]:
+    db: Session, library: Library, sat: SittingState, kept: Mapping[int, SavedAnswer]
+) -> dict[int, UnreadableResponse]:
     """The answers so far that cannot be read, with the reason, by number."""
     found = {
         slot.number: _unreadable(question_of(db, library, slot), slot, kept[slot.number])
@@ -200,7 +210,9 @@ def find_unreadable(
     return {number: why for number, why in found.items() if why}
 
 
-def _unreadable(question: Question, slot: Slot, kept: Kept) -> Unreadable | None:
+def _unreadable(
+    question: Question, slot: PaperItem, kept: SavedAnswer
+) -> UnreadableResponse | None:
     """Why what was entered cannot be read; None where it can, or nothing was.
 
     What is chosen of a list can always be read.
@@ -209,19 +221,19 @@ def _unreadable(question: Question, slot: Slot, kept: Kept) -> Unreadable | None
         return None
     try:
         verdict = grade(draw_variant(question, slot.seed), kept.raw)
-    except BadExpression:
+    except ExpressionError:
         return None
-    return verdict if isinstance(verdict, Unreadable) else None
+    return verdict if isinstance(verdict, UnreadableResponse) else None
 
 
-def _graded(question: Question, slot: Slot, kept: Kept) -> Graded:
+def _graded(question: Question, slot: PaperItem, kept: SavedAnswer) -> GradedAnswer:
     try:
         verdict = grade(draw_variant(question, slot.seed), kept.raw)
-    except BadExpression as error:  # the estimator changed while the exam was sat
-        verdict = Unreadable(error.message)
-    if isinstance(verdict, Unreadable):  # nobody was there to ask again: no points
-        verdict = Verdict(score=0.0, parsed={"unreadable": verdict.message})
-    return Graded(
+    except ExpressionError as error:  # the estimator changed while the exam was sat
+        verdict = UnreadableResponse(error.message)
+    if isinstance(verdict, UnreadableResponse):  # nobody was there to ask again: no points
+        verdict = GradeResult(score=0.0, parsed={"unreadable": verdict.message})
+    return GradedAnswer(
         slot=slot,
         topic=question.topic,
         raw=kept.raw,

@@ -11,15 +11,15 @@ from sqlalchemy import bindparam, case, func, update
 from sqlalchemy import select as plain_select
 from sqlmodel import Session, col, select
 
-from app.cards.store import Addition, Studied, add_missed, add_to_day
+from app.cards.store import CardToAdd, DayTotals, add_missed, add_to_day
 from app.db.counted_scores import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE
 from app.db.insert_once import insert_once
 from app.db.quotas import SITTINGS, check_quota
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.exams.merging import AnswerState, Merge, entered, merge
-from app.exams.paper import Paper, Slot
-from app.learners.current import CurrentLearnerValue
+from app.exams.paper import ExamPaper, PaperItem
+from app.learners.current import LearnerProfile
 from app.web.clock import milliseconds, moment
 
 _LONGEST = 60 * 60 * 1000
@@ -37,13 +37,13 @@ _POINTS = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sat:
+class SittingState:
     """A sitting as a value; `closed_at` None while it runs."""
 
     id: int
     learner_id: int
     exam: str
-    slots: tuple[Slot, ...]
+    slots: tuple[PaperItem, ...]
     factor: float
     target: int | None
     started_at: dt.datetime
@@ -58,7 +58,7 @@ class Sat:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kept:
+class SavedAnswer:
     """What is kept of one question: response, flag, strikes, time, first response."""
 
     number: int
@@ -81,20 +81,20 @@ class Kept:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Begin:
+class NewSitting:
     """All that starting a sitting writes down."""
 
     token: str
     exam: str
     seed: int
-    paper: Paper
+    paper: ExamPaper
     factor: float
     target: int | None
     minutes: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Change:
+class AnswerChange:
     """One change to one question of a running sitting: the form as it was sent.
 
     `shown` is the form as it was before; `independent` whether its fields are. `since`
@@ -119,10 +119,10 @@ class Change:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Graded:
+class GradedAnswer:
     """One answered question of a sitting, judged."""
 
-    slot: Slot
+    slot: PaperItem
     topic: str
     raw: Mapping[str, Sequence[str]]
     parsed: Mapping[str, Any]
@@ -131,7 +131,7 @@ class Graded:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Point:
+class ItemScore:
     """The points of an answered question: its attempt, the points that count.
 
     `revision` is the wording whose key gave them; `before` what the key of the exam
@@ -144,7 +144,7 @@ class Point:
     before: float | None
 
 
-def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
+def begin(db: Session, learner_id: int, wanted: NewSitting, now: dt.datetime) -> int:
     """Start a sitting, or find the one of this token; Conflict where there are many."""
     earlier = db.exec(
         select(Sitting.id).where(Sitting.token == wanted.token, Sitting.learner_id == learner_id)
@@ -170,17 +170,17 @@ def begin(db: Session, learner_id: int, wanted: Begin, now: dt.datetime) -> int:
     return row.id
 
 
-def find(db: Session, learner_id: int, sitting_id: int) -> Sat:
+def find(db: Session, learner_id: int, sitting_id: int) -> SittingState:
     """The learner's sitting; raises NotFound for another's as for none."""
     row = db.exec(
         select(Sitting).where(Sitting.id == sitting_id, Sitting.learner_id == learner_id)
     ).first()
     if row is None:
-        raise NotFound(f"There is no mock exam {sitting_id} of yours.")
+        raise NotFoundError(f"There is no mock exam {sitting_id} of yours.")
     return _value(row)
 
 
-def running(db: Session, learner_id: int) -> Sat | None:
+def running(db: Session, learner_id: int) -> SittingState | None:
     """The sitting that is still open, or None."""
     row = db.exec(
         select(Sitting)
@@ -190,7 +190,7 @@ def running(db: Session, learner_id: int) -> Sat | None:
     return _value(row) if row else None
 
 
-def overdue(db: Session, now: dt.datetime, course: str) -> list[Sat]:
+def overdue(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
     """Every open sitting of a course whose time is up."""
     rows = db.exec(
         select(Sitting)
@@ -205,7 +205,7 @@ def overdue(db: Session, now: dt.datetime, course: str) -> list[Sat]:
     return [_value(row) for row in rows]
 
 
-def finished(db: Session, learner_id: int) -> list[tuple[Sat, float, int]]:
+def finished(db: Session, learner_id: int) -> list[tuple[SittingState, float, int]]:
     """Closed sittings, newest first, each with its points and how many answers."""
     points = func.coalesce(func.sum(SCORE), 0.0)
     rows = db.exec(
@@ -246,13 +246,13 @@ def met_items(db: Session, learner_id: int) -> tuple[frozenset[str], Mapping[str
     return next(iter(papers), frozenset()), met
 
 
-def answers(db: Session, sitting_id: int) -> dict[int, Kept]:
+def answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
     """What is kept of each question, by number."""
     rows = db.exec(select(SittingAnswer).where(SittingAnswer.sitting_id == sitting_id))
     return {row.number: _kept(row) for row in rows}
 
 
-def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Merge:
+def keep(db: Session, sat: SittingState, change: AnswerChange, now: dt.datetime) -> Merge:
     """Save what was changed in a form, at the moment at which it was changed.
 
     An answer that waited in a browser while a newer one was saved is refused.
@@ -283,7 +283,7 @@ def keep(db: Session, sat: Sat, change: Change, now: dt.datetime) -> Merge:
     return dataclasses.replace(merged, saved_at=saved_at)
 
 
-def close(db: Session, sat: Sat, by: str, at: dt.datetime) -> bool:
+def close(db: Session, sat: SittingState, by: str, at: dt.datetime) -> bool:
     """Close a sitting once; false when it was closed before."""
     done = db.execute(
         update(Sitting)
@@ -293,12 +293,12 @@ def close(db: Session, sat: Sat, by: str, at: dt.datetime) -> bool:
     return bool(done.rowcount)  # type: ignore[attr-defined] # a cursor result
 
 
-def mark(db: Session, sat: Sat, graded: Sequence[Graded], now: dt.datetime) -> None:
+def mark(db: Session, sat: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime) -> None:
     """Write the graded answers of a closed sitting into the log of attempts, once."""
     met = seen_items(db, sat.learner_id)
     zone = db.exec(select(Learner.zone).where(Learner.id == sat.learner_id)).first()
-    day = CurrentLearnerValue("", zone=zone or "UTC").study_day(now).isoformat()
-    work = Studied()
+    day = LearnerProfile("", zone=zone or "UTC").study_day(now).isoformat()
+    work = DayTotals()
     for one in graded:
         values = {
             "learner_id": sat.learner_id,
@@ -319,24 +319,26 @@ def mark(db: Session, sat: Sat, graded: Sequence[Graded], now: dt.datetime) -> N
             "at": milliseconds(now),
         }
         if insert_once(db, Attempt, values) is not None:
-            work += Studied(answers=1, milliseconds=one.milliseconds)
+            work += DayTotals(answers=1, milliseconds=one.milliseconds)
     if work.answers:
         add_to_day(db, sat.learner_id, day, work)
 
 
-def bring_back(db: Session, sat: Sat, missed: Sequence[Addition], now: dt.datetime) -> None:
+def bring_back(
+    db: Session, sat: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
+) -> None:
     """Let the questions missed in a closed sitting come back, if that is wanted."""
     wish = select(Learner.missed, Learner.zone).where(Learner.id == sat.learner_id)
     row = db.exec(wish).first()
     if row is not None and row[0]:
-        day = CurrentLearnerValue("", zone=row[1]).study_day(now)
+        day = LearnerProfile("", zone=row[1]).study_day(now)
         add_missed(db, sat.learner_id, missed, day, now)
 
 
-def given(db: Session, sat: Sat) -> dict[str, Point]:
+def given(db: Session, sat: SittingState) -> dict[str, ItemScore]:
     """The points of each item that was answered, after the end."""
     rows = db.connection().execute(_POINTS, {"sitting": sat.id})
-    return {item: Point(*values) for item, *values in rows}
+    return {item: ItemScore(*values) for item, *values in rows}
 
 
 def count_change(db: Session, learner_id: int) -> None:
@@ -346,13 +348,13 @@ def count_change(db: Session, learner_id: int) -> None:
     )
 
 
-def _value(row: Sitting) -> Sat:
+def _value(row: Sitting) -> SittingState:
     assert row.id is not None  # noqa: S101 - it was read
-    return Sat(
+    return SittingState(
         id=row.id,
         learner_id=row.learner_id,
         exam=row.exam,
-        slots=tuple(Slot(*slot) for slot in json.loads(row.paper)),
+        slots=tuple(PaperItem(*slot) for slot in json.loads(row.paper)),
         factor=row.factor,
         target=row.target,
         started_at=moment(row.started_at),
@@ -362,8 +364,8 @@ def _value(row: Sitting) -> Sat:
     )
 
 
-def _kept(row: SittingAnswer) -> Kept:
-    return Kept(
+def _kept(row: SittingAnswer) -> SavedAnswer:
+    return SavedAnswer(
         number=row.number,
         raw=json.loads(row.raw),
         flagged=row.flagged,

@@ -3,10 +3,10 @@
 import datetime as dt
 
 from app.content.model import ExamBlueprint
-from app.exams.paper import Paper
+from app.exams.paper import ExamPaper
 
 
-def minutes_for(blueprint: ExamBlueprint, paper: Paper, factor: float) -> float:
+def minutes_for(blueprint: ExamBlueprint, paper: ExamPaper, factor: float) -> float:
     """The minutes for `paper`: the exam's pace, times the learner's time factor.
 
     A paper that the bank could not fill keeps the pace of the whole exam.

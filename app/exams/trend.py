@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from app.drawings.planes import SHARES, Plane, in_percent
+from app.drawings.planes import SHARES, PlotArea, in_percent
 from app.drawings.svg import Box, dot, frame, line, text
 from app.exams.report import interval
 from app.mastery.turnout import says_enough
 from app.web.words import percent_of, short_date_of
 
 MOST = 12
-_PLANE = Plane(Box(0, 6.0, 87, 120.0), SHARES)
+_PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Past:
+class PastSitting:
     """A finished sitting; `whole` says that it was a full exam."""
 
     number: int
@@ -48,7 +48,7 @@ class Past:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Trend:
+class ScoreTrend:
     """The drawing, and what the last two full exams say in a sentence."""
 
     svg: Markup
@@ -56,19 +56,19 @@ class Trend:
 
 
 def trend_of(
-    finished: Sequence[Past],
+    finished: Sequence[PastSitting],
     target: int | None,
     day_of: Callable[[dt.datetime], dt.date],
-) -> Trend | None:
+) -> ScoreTrend | None:
     """The last sittings, given the newest first; None before the first."""
     if not finished:
         return None
     last = list(reversed(finished[:MOST]))
     said = _sentence(finished)
-    return Trend(_draw(last, target, day_of, f"{said} The table has each."), said)
+    return ScoreTrend(_draw(last, target, day_of, f"{said} The table has each."), said)
 
 
-def _sentence(finished: Sequence[Past]) -> str:
+def _sentence(finished: Sequence[PastSitting]) -> str:
     full = [past for past in finished if past.whole and past.range]
     if len(full) < 2:
         return "Each point is one exam; the line through it is the likely range."
@@ -88,7 +88,7 @@ def _overlap(one: tuple[float, float] | None, other: tuple[float, float] | None)
 
 
 def _draw(
-    last: Sequence[Past],
+    last: Sequence[PastSitting],
     target: int | None,
     day_of: Callable[[dt.datetime], dt.date],
     says: str,

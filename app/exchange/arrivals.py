@@ -19,7 +19,7 @@ from app.cards.names import (
 )
 from app.content.live.library import Library
 from app.exchange.formats.apkg.pictures import name_of
-from app.exchange.formats.apkg.reading import BY_HAND, Found, Package, Row
+from app.exchange.formats.apkg.reading import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
 from app.exchange.formats.apkg.showing import (
     is_blank,
     with_math,
@@ -28,7 +28,7 @@ from app.exchange.formats.apkg.showing import (
 from app.exchange.formats.apkg.writing import guid
 from app.exchange.markup.cleaning import safe
 from app.exchange.markup.nesting import DEEPEST, is_deep
-from app.exchange.store import Arrival, Came, OwnText
+from app.exchange.store import ImportedCard, ImportedReview, OwnCardText
 
 _OURS = re.compile(r"own:[0-9a-f]{1,64}\Z")
 _OWN_DECK = re.compile(r"Headroom::.*?::own(?:::(?P<deck>.*))?\Z")
@@ -49,26 +49,26 @@ _KINDS = range(3)  # learning, review, relearning
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sorted:
+class MatchedPackage:
     """What a package brings: cards, how many of what is left out, and why.
 
     `media` counts the sounds and pictures that are not carried.
     """
 
-    arrivals: tuple[Arrival, ...]
+    arrivals: tuple[ImportedCard, ...]
     cards_left: Mapping[str, int]
     grades_left: Mapping[str, int]
     media: int
 
 
-def sort_out(package: Package, library: Library) -> Sorted:
+def sort_out(package: AnkiPackage, library: Library) -> MatchedPackage:
     """Match every card with the course; all others become the learner's own."""
     known = dict(_names(library))
     cards_left: collections.Counter[str] = collections.Counter()
     grades_left: collections.Counter[str] = collections.Counter()
     media = 0
     pictures = {n: p for n, c in package.media.items() if (p := name_of(c))}
-    arrivals: dict[str, Arrival] = {}
+    arrivals: dict[str, ImportedCard] = {}
     if package.stray:
         grades_left["about cards that the file does not hold"] = package.stray
     for found in sorted(package.cards, key=lambda c: c.place):
@@ -84,7 +84,7 @@ def sort_out(package: Package, library: Library) -> Sorted:
         log = tuple(_came(found, grades_left))
         kept = {pictures[name]: package.media[name] for name in files}
         arrivals[card] = _arrival(found, card, library, (own, kept, log))
-    return Sorted(tuple(arrivals.values()), cards_left, grades_left, media)
+    return MatchedPackage(tuple(arrivals.values()), cards_left, grades_left, media)
 
 
 def _names(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -101,7 +101,7 @@ def _names(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield guid(term_card(anchor)), (term_card(anchor),)
 
 
-def _card_of(found: Found, known: Mapping[str, tuple[str, ...]]) -> str:
+def _card_of(found: PackageCard, known: Mapping[str, tuple[str, ...]]) -> str:
     """The name of a card with us; empty where a note of ours has no such side."""
     ours = known.get(found.guid)
     if ours is not None:
@@ -112,10 +112,10 @@ def _card_of(found: Found, known: Mapping[str, tuple[str, ...]]) -> str:
     return f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
 
 
-_Own = tuple[OwnText | None, frozenset[str], int, str]
+_Own = tuple[OwnCardText | None, frozenset[str], int, str]
 
 
-def _own(found: Found, pictures: Mapping[str, str]) -> _Own:
+def _own(found: PackageCard, pictures: Mapping[str, str]) -> _Own:
     """The words of a card of the learner's own, or why it is left out.
 
     With the names of its pictures in the file, and how many media are lost.
@@ -138,11 +138,11 @@ def _own(found: Found, pictures: Mapping[str, str]) -> _Own:
     ours = _OWN_DECK.match(found.deck)
     deck = (ours["deck"] or "") if ours else found.deck
     named = "" if _OURS.match(found.guid) else found.guid
-    text = OwnText(deck, faces[0], faces[1], named, found.ordinal, found.tags)
+    text = OwnCardText(deck, faces[0], faces[1], named, found.ordinal, found.tags)
     return text, shown, lost, ""
 
 
-def _refused(found: Found) -> str:
+def _refused(found: PackageCard) -> str:
     """Why the words of a card cannot be taken in at all; empty where they can."""
     if any(_OCCLUSION.search(field) for field in found.fields):
         return _MASKED
@@ -156,7 +156,7 @@ def _refused(found: Found) -> str:
     return ""
 
 
-def _came(found: Found, left: collections.Counter[str]) -> Iterator[Came]:
+def _came(found: PackageCard, left: collections.Counter[str]) -> Iterator[ImportedReview]:
     """The grades of a card and what was set by hand; other rows are counted.
 
     A due date holds only where nothing came after it, and a card that is new now was
@@ -174,47 +174,47 @@ def _came(found: Found, left: collections.Counter[str]) -> Iterator[Came]:
             last = came
             yield came
     if last is not None and last.rating and found.is_new:
-        last = Came(last.at + 1, 0, 0, "forget")
+        last = ImportedReview(last.at + 1, 0, 0, "forget")
         yield last
     if found.buried is not None:
-        yield Came(max(found.buried, last.at + 1 if last else 0), 0, 0, "bury")
+        yield ImportedReview(max(found.buried, last.at + 1 if last else 0), 0, 0, "bury")
 
 
-def _row(row: Row, found: Found, *, is_last: bool) -> Came | None:
+def _row(row: RevlogEntry, found: PackageCard, *, is_last: bool) -> ImportedReview | None:
     if row.ease in _EASES and row.kind in _KINDS:
-        return Came(row.number, row.ease, row.time)
+        return ImportedReview(row.number, row.ease, row.time)
     if row.forgets:
-        return Came(row.number, 0, 0, "forget")
+        return ImportedReview(row.number, 0, 0, "forget")
     if row.kind == BY_HAND and row.factor and found.due and is_last:
-        return Came(row.number, 0, 0, "due", found.due.isoformat())
+        return ImportedReview(row.number, 0, 0, "due", found.due.isoformat())
     return None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Home:
+class CardPlacement:
     """Where a card belongs: the name shared with its reverse, and its topic."""
 
     note: str
     topic: str
 
 
-def home_of(library: Library, card: str) -> Home:
+def home_of(library: Library, card: str) -> CardPlacement:
     """Where a card belongs in this course; by its name alone where it has left."""
     known = library.cards.get(card)
     if known is None:
-        return Home(card, topic_of(library, card))
-    return Home(min(card, known.sibling or card), known.topic)
+        return CardPlacement(card, topic_of(library, card))
+    return CardPlacement(min(card, known.sibling or card), known.topic)
 
 
 def _arrival(
-    found: Found,
+    found: PackageCard,
     card: str,
     library: Library,
-    carried: tuple[OwnText | None, Mapping[str, bytes], tuple[Came, ...]],
-) -> Arrival:
+    carried: tuple[OwnCardText | None, Mapping[str, bytes], tuple[ImportedReview, ...]],
+) -> ImportedCard:
     own, pictures, log = carried
     home = home_of(library, card)
-    return Arrival(
+    return ImportedCard(
         card=card,
         note=home.note,
         topic=home.topic,

@@ -27,7 +27,7 @@ from app.exchange.formats.registry import (
     WRITERS,
 )
 from app.exchange.formats.tables import table
-from app.exchange.items import Item, Remark, Unusable, list_losses
+from app.exchange.items import Item, ItemRemark, UnusableFileError, list_losses
 from app.exchange.markup.braces import with_plain_braces
 from app.exchange.store import COLUMNS, attempts
 
@@ -53,7 +53,7 @@ def exchange_command(
         else:
             place = (folder, given.topic)
             report = export_file(given.format, given.file, place, given.seed)
-    except Unusable as error:
+    except UnusableFileError as error:
         print(f"headroom: {error}", file=sys.stderr)
         return 2
     print(report, file=sys.stderr if str(given.file) == "-" else sys.stdout)
@@ -62,7 +62,7 @@ def exchange_command(
 
 def _expect_course(folder: Path) -> None:
     if not folder.is_dir():
-        raise Unusable(f"{folder} is not a folder; name the course with --content.")
+        raise UnusableFileError(f"{folder} is not a folder; name the course with --content.")
 
 
 def _parser(content: Path) -> argparse.ArgumentParser:
@@ -94,10 +94,10 @@ def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = 
     content = _content(path)
     try:
         reading = READERS[form](content)
-    except Unusable as error:
+    except UnusableFileError as error:
         wanted = f"{WANTED[form]} is wanted."
         sentence = f"{path} cannot be used. {error} {wanted[0].upper()}{wanted[1:]}"
-        raise Unusable(sentence) from None
+        raise UnusableFileError(sentence) from None
     if form not in WHOLE:  # a file of our own has its placeholders filled
         items = tuple(map(with_plain_braces, reading.items))
         reading = dataclasses.replace(reading, items=items)
@@ -148,7 +148,7 @@ def export_attempts(form: str, path: Path, database: str, course: str | None) ->
         with Session(engine) as session:
             rows = list(attempts(session, course))
     except DBAPIError as error:
-        raise Unusable(
+        raise UnusableFileError(
             f"the database {shown(database)} cannot be read "
             f"({without_password(error.orig, database)})."
         ) from None
@@ -167,7 +167,7 @@ def _engine(database: str) -> Engine:
         return make_engine(database)
     except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
         said = without_password(error, database)
-        raise Unusable(f"the database address cannot be used ({said}).") from None
+        raise UnusableFileError(f"the database address cannot be used ({said}).") from None
 
 
 def _content(path: Path) -> bytes:
@@ -175,9 +175,9 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
-        raise Unusable(f"{path} cannot be read ({error.strerror}).") from None
+        raise UnusableFileError(f"{path} cannot be read ({error.strerror}).") from None
     if len(content) > MOST_BYTES:
-        raise Unusable(f"{path} is larger than {MOST_BYTES // 1_000_000} MB.")
+        raise UnusableFileError(f"{path} is larger than {MOST_BYTES // 1_000_000} MB.")
     return content
 
 
@@ -188,10 +188,12 @@ def _write(path: Path, content: bytes) -> None:
     try:
         path.write_bytes(content)
     except OSError as error:
-        raise Unusable(f"{path} cannot be written ({error.strerror}).") from None
+        raise UnusableFileError(f"{path} cannot be written ({error.strerror}).") from None
 
 
-def _report(head: str, refused: Sequence[Remark], lost: Sequence[Remark], advice: str = "") -> str:
+def _report(
+    head: str, refused: Sequence[ItemRemark], lost: Sequence[ItemRemark], advice: str = ""
+) -> str:
     lines = [head]
     if refused:
         lines += [f"{_count(len(refused), 'item')} refused:", *_grouped(refused)]
@@ -202,12 +204,12 @@ def _report(head: str, refused: Sequence[Remark], lost: Sequence[Remark], advice
     return "\n".join(lines)
 
 
-def _grouped(remarks: Sequence[Remark]) -> list[str]:
+def _grouped(remarks: Sequence[ItemRemark]) -> list[str]:
     """The remarks, those with the same reason in one line when they are many.
 
     Every item is named: a loss must be found again in what was written.
     """
-    groups: dict[str, list[Remark]] = {}
+    groups: dict[str, list[ItemRemark]] = {}
     for remark in remarks:
         groups.setdefault(remark.reason, []).append(remark)
     lines: list[str] = []

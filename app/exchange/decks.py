@@ -16,21 +16,21 @@ from app.cards.names import (
     still_there,
 )
 from app.content.live.library import Library
-from app.content.model import Card
-from app.content.numbers.expressions import BadExpression
+from app.content.model import Flashcard
+from app.content.numbers.expressions import ExpressionError
 from app.exchange.course.authored import read_authored
 from app.exchange.course.files import with_pictures
-from app.exchange.formats.apkg.history import Aside, Learned, learned
-from app.exchange.formats.apkg.learned import Calendar, Sheet, write_learned
+from app.exchange.formats.apkg.history import AddedCardInfo, CardHistory, learned
+from app.exchange.formats.apkg.learned import AnkiNote, CollectionDates, write_learned
 from app.exchange.formats.apkg.packing import PackageWriter
 from app.exchange.formats.apkg.pictures import as_files, file_of, name_of, names_in
-from app.exchange.formats.apkg.schema import Birth
+from app.exchange.formats.apkg.schema import CollectionCreation
 from app.exchange.formats.apkg.writing import guid
 from app.exchange.items import Item
 from app.exchange.markup.cleaning import portable
 from app.exchange.markup.pictures import content_of, renamed
 from app.exchange.markup.rendering import illustrated
-from app.exchange.store import LearnerCards, Studied
+from app.exchange.store import LearnerCards, StudiedCards
 from app.questions.cards import question_faces
 from app.questions.variants import draw
 
@@ -40,7 +40,7 @@ _NOTES_AT_ONCE = 50
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Course:
+class ExportCourse:
     """The course whose cards are taken along, and the folder of its files."""
 
     library: Library
@@ -52,11 +52,13 @@ class Course:
         return self.library.syllabus.exam or self.folder.resolve().name
 
 
-def write_cards(course: Course, cards: LearnerCards, package: PackageWriter, hour: "Hour") -> None:
+def write_cards(
+    course: ExportCourse, cards: LearnerCards, package: PackageWriter, hour: "Hour"
+) -> None:
     """Write all cards of a learner that still have words, a few notes at a time."""
     calendar = hour.calendar(cards.first_day())
     pictures = _Pictures(cards.picture, package)
-    sheets = _Sheets(course, pictures.of_course)
+    sheets = _NoteBuilder(course, pictures.of_course)
     write_learned(map(pictures.pack, sheets.every(cards)), calendar, package)
 
 
@@ -67,15 +69,15 @@ class Hour:
     now: dt.datetime
     zone: dt.tzinfo
 
-    def calendar(self, first: dt.date | None) -> Calendar:
+    def calendar(self, first: dt.date | None) -> CollectionDates:
         """How the collection counts days: from the `first` study day, or from today."""
         here = self.now.astimezone(self.zone)
         first = first or here.date()
         today = here.date() - dt.timedelta(days=here.time() < _TURN)
         born = dt.datetime.combine(first, _TURN, self.zone)
         west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
-        birth = Birth(int(born.timestamp()), west)
-        return Calendar(int(self.now.timestamp()), today, first, birth)
+        birth = CollectionCreation(int(born.timestamp()), west)
+        return CollectionDates(int(self.now.timestamp()), today, first, birth)
 
 
 def has_words(library: Library, own: Collection[str], card: str) -> bool:
@@ -130,7 +132,7 @@ class _Pictures:
         self._packed: set[str] = set()
         self.of_course: dict[str, bytes] = {}
 
-    def pack(self, sheet: Sheet) -> Sheet:
+    def pack(self, sheet: AnkiNote) -> AnkiNote:
         """The note as it refers to files beside it, which are in the package."""
         for name in (name for face in sheet.faces for name in names_in(face)):
             if name not in self._packed:
@@ -141,20 +143,20 @@ class _Pictures:
         return dataclasses.replace(sheet, faces=tuple(map(as_files, sheet.faces)))
 
 
-class _Sheets:
+class _NoteBuilder:
     """Makes notes; the authored words of a file are read once.
 
     `pictures` takes those of the course, by the names under which they are kept.
     """
 
-    def __init__(self, course: Course, pictures: dict[str, bytes]) -> None:
+    def __init__(self, course: ExportCourse, pictures: dict[str, bytes]) -> None:
         self._course = course
         self._library = course.library
         self._pictures = pictures
-        self._studied = Studied({}, frozenset(), {}, {}, {})
+        self._studied = StudiedCards({}, frozenset(), {}, {}, {})
         self._read: dict[str, dict[str, tuple[str, str]]] = {}
 
-    def every(self, cards: LearnerCards) -> Iterator[Sheet]:
+    def every(self, cards: LearnerCards) -> Iterator[AnkiNote]:
         """All notes of a learner."""
         origins = cards.origins()
         held = [c for c in cards.names() if has_words(self._library, origins, c)]
@@ -167,7 +169,7 @@ class _Sheets:
                 if sheet is not None:
                     yield sheet
 
-    def _of(self, note: str, cards: tuple[str, ...]) -> Sheet | None:
+    def _of(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
         """The note with its cards; None where its words cannot be made any more."""
         kind, name = origin(note)
         if kind == OWN:
@@ -183,37 +185,37 @@ class _Sheets:
         tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
         return dataclasses.replace(sheet, tags=tags)
 
-    def _own(self, note: str, cards: tuple[str, ...]) -> Sheet:
+    def _own(self, note: str, cards: tuple[str, ...]) -> AnkiNote:
         """A card of the learner's own; with those that came from the same note."""
         own = self._studied.own[note]
         deck = self._deck(f"own::{own.deck}" if own.deck else "own")
         tags = tuple(own.tags.split())
         made = tuple(self._learned(card) for card in cards)
         if not _is_of_note(own.guid, own.ordinal):
-            return Sheet(note, note, deck, (own.front, own.back), made, tags)
+            return AnkiNote(note, note, deck, (own.front, own.back), made, tags)
         texts = {text.ordinal: text for text in (self._studied.own[card] for card in cards)}
         faces: list[str] = []
         for ordinal in range(max(texts) + 1):
             text = texts.get(ordinal)
             faces += (text.front, text.back) if text else ("", "")
         ordinals = tuple(sorted(texts))
-        return Sheet(note, own.guid, deck, tuple(faces), made, tags, ordinals)
+        return AnkiNote(note, own.guid, deck, tuple(faces), made, tags, ordinals)
 
-    def _question(self, note: str, name: str) -> Sheet | None:
-        seed = self._studied.added.get(note, Aside()).seed or 0
+    def _question(self, note: str, name: str) -> AnkiNote | None:
+        seed = self._studied.added.get(note, AddedCardInfo()).seed or 0
         try:
             variant = draw(self._library.questions[name], seed)
-        except (BadExpression, ArithmeticError):
+        except (ExpressionError, ArithmeticError):
             return None
         faces = question_faces(variant, _gap)
         front, back = portable(faces.front), portable(faces.back)
         return self._sheet((note,), "missed questions", (front, back))
 
-    def _sheet(self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]) -> Sheet:
+    def _sheet(self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]) -> AnkiNote:
         note, made = cards[0], tuple(self._learned(name) for name in cards)
-        return Sheet(note, guid(note), self._deck(deck), faces, made)
+        return AnkiNote(note, guid(note), self._deck(deck), faces, made)
 
-    def _learned(self, card: str) -> Learned:
+    def _learned(self, card: str) -> CardHistory:
         made = learned(
             card,
             self._studied.grades.get(card, ()),
@@ -230,7 +232,7 @@ class _Sheets:
     def _deck(self, name: str) -> str:
         return f"Headroom::{self._course.title}::{name}"
 
-    def _faces(self, card: Card) -> tuple[str, str]:
+    def _faces(self, card: Flashcard) -> tuple[str, str]:
         """The words as `headroom export apkg` writes them, from the author's file."""
         path = card.place.path
         if path not in self._read:

@@ -11,10 +11,10 @@ from sqlmodel import Session
 from starlette.exceptions import HTTPException
 
 from app.db.writer import Turn
-from app.errors import Conflict
+from app.errors import ConflictError
 from app.exchange import store
-from app.exchange.store import Arrival, Outcome
-from app.learners.current import CurrentLearnerValue
+from app.exchange.store import ImportCounts, ImportedCard
+from app.learners.current import LearnerProfile
 from app.learners.store import count_change
 from app.web.front.fair_slots import FairSlots
 
@@ -26,7 +26,7 @@ _log = logging.getLogger("headroom")
 Room = contextlib.AsyncExitStack
 
 
-class Imports:
+class ImportRunner:
     """The imports of this process. Each slice is a transaction of its own."""
 
     def __init__(
@@ -67,8 +67,8 @@ class Imports:
 
     async def begin(
         self,
-        running: tuple[CurrentLearnerValue, int],
-        arrivals: Sequence[Arrival],
+        running: tuple[LearnerProfile, int],
+        arrivals: Sequence[ImportedCard],
         room: Room,
     ) -> asyncio.Task[None]:
         """Write cards slice by slice; returns when they are written, or soon."""
@@ -80,8 +80,8 @@ class Imports:
 
     async def _run(
         self,
-        running: tuple[CurrentLearnerValue, int],
-        arrivals: Sequence[Arrival],
+        running: tuple[LearnerProfile, int],
+        arrivals: Sequence[ImportedCard],
         room: Room,
     ) -> None:
         name = (running[0].id, running[1])
@@ -95,7 +95,7 @@ class Imports:
                     await self._end(name, store.FAILED)
 
     async def _write(
-        self, running: tuple[CurrentLearnerValue, int], arrivals: Sequence[Arrival]
+        self, running: tuple[LearnerProfile, int], arrivals: Sequence[ImportedCard]
     ) -> str:
         """How it ended: done, canceled, stopped with the server, or full."""
         waiting = 0
@@ -108,7 +108,7 @@ class Imports:
                     outcome = await run_in_threadpool(
                         _write_slice, db, running, part, (now, waiting)
                     )
-            except Conflict:  # as many own cards as one may have
+            except ConflictError:  # as many own cards as one may have
                 return store.FULL
             if outcome is None:
                 return store.CANCELLED
@@ -123,10 +123,10 @@ class Imports:
 
 def _write_slice(
     db: Session,
-    running: tuple[CurrentLearnerValue, int],
-    part: Sequence[Arrival],
+    running: tuple[LearnerProfile, int],
+    part: Sequence[ImportedCard],
     at: tuple[dt.datetime, int],
-) -> Outcome | None:
+) -> ImportCounts | None:
     """Write a slice and how far it brought the import; None when that was ended."""
     learner, began = running
     now, waiting = at

@@ -17,7 +17,7 @@ Kind = Literal[
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Span:
+class NumberRange:
     """The numbers low..high around `center`, all counted in `unit` ("" for none)."""
 
     center: float
@@ -33,7 +33,7 @@ class Span:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Option:
+class ItemOption:
     """A choice, a word, a number or a step, with what is said to who takes it.
 
     `text` is Markdown in choices and steps, the bare word in short answers and empty
@@ -44,7 +44,7 @@ class Option:
     text: str
     right: bool
     feedback: str = ""
-    span: Span | None = None
+    span: NumberRange | None = None
     credit: float = 0.0
 
     @property
@@ -65,7 +65,7 @@ def worth(score: float, best: float) -> tuple[bool, float]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pair:
+class ItemPair:
     """A left and a right thing; an empty `left` is a decoy."""
 
     left: str
@@ -74,7 +74,7 @@ class Pair:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Blank:
+class ItemBlank:
     """A gap: the words that fill it, a hint, and `wrong` words to choose from."""
 
     answers: tuple[str, ...]
@@ -83,7 +83,7 @@ class Blank:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Picture:
+class ItemImage:
     """A picture that texts show by its `name`; `data` are its bytes in Base64."""
 
     name: str
@@ -106,12 +106,12 @@ class Item:
     name: str
     kind: Kind
     stem: str
-    options: tuple[Option, ...] = ()
-    steps: tuple[Option, ...] = ()
-    pairs: tuple[Pair, ...] = ()
+    options: tuple[ItemOption, ...] = ()
+    steps: tuple[ItemOption, ...] = ()
+    pairs: tuple[ItemPair, ...] = ()
     titles: tuple[str, str] = ("", "")
     text: str = ""
-    blanks: tuple[Blank, ...] = ()
+    blanks: tuple[ItemBlank, ...] = ()
     hints: tuple[str, ...] = ()
     explanation: str = ""
     mistake: str = ""
@@ -125,7 +125,7 @@ class Item:
     objectives: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    pictures: tuple[Picture, ...] = ()
+    pictures: tuple[ItemImage, ...] = ()
     topic: str = ""
     line: int = 0
     lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
@@ -135,7 +135,7 @@ BLANK = "\ue0ff"  # a private character, where a gap stands in the text of a clo
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Remark:
+class ItemRemark:
     """What happened to an item on the way: its name, its line, and a sentence."""
 
     name: str
@@ -148,25 +148,25 @@ class Remark:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reading:
+class ImportResult:
     """What a file holds: items, refusals, what is not live, and notes on the file.
 
     Only the files of a course have items that are `waiting`, as draft or for review.
     """
 
     items: tuple[Item, ...]
-    refused: tuple[Remark, ...] = ()
+    refused: tuple[ItemRemark, ...] = ()
     waiting: tuple[Item, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property
-    def lost(self) -> tuple[Remark, ...]:
+    def lost(self) -> tuple[ItemRemark, ...]:
         """What the items lost on the way."""
         return tuple(remark for item in self.items for remark in list_losses(item))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class About:
+class CourseInfo:
     """What a file says of the course its items are from; the language is a tag."""
 
     title: str
@@ -174,20 +174,20 @@ class About:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Writing:
+class ExportResult:
     """Items in another format, which were refused, and what was lost."""
 
     content: bytes
     carried: int
-    refused: tuple[Remark, ...] = ()
-    lost: tuple[Remark, ...] = ()
+    refused: tuple[ItemRemark, ...] = ()
+    lost: tuple[ItemRemark, ...] = ()
 
 
-class Unusable(ValueError):  # noqa: N818 - reads as what it is at the raise
+class UnusableFileError(ValueError):
     """A whole file that cannot be read; the sentence says why."""
 
 
-class NotCarried(ValueError):  # noqa: N818 - reads as what it is at the raise
+class ItemSkippedError(ValueError):
     """One item that cannot be carried; the sentence says why."""
 
 
@@ -207,6 +207,6 @@ def label(item: Item) -> str:
     return item.name or " ".join(words)[:50] or "(nameless)"
 
 
-def list_losses(item: Item) -> tuple[Remark, ...]:
+def list_losses(item: Item) -> tuple[ItemRemark, ...]:
     """What an item lost on the way, each with the words that name it."""
-    return tuple(Remark(label(item), item.line, what) for what in item.lost)
+    return tuple(ItemRemark(label(item), item.line, what) for what in item.lost)

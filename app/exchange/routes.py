@@ -14,24 +14,24 @@ from app.cards.names import question_card
 from app.cards.store import forget_empty_days
 from app.content.live.library import Library, LiveLibrary
 from app.db.engine import DbSession
-from app.errors import Conflict, NotFound
+from app.errors import ConflictError, NotFoundError
 from app.exchange import store
-from app.exchange.arrivals import Sorted, home_of, sort_out
-from app.exchange.decks import Course, Hour, has_words, write_cards
+from app.exchange.arrivals import MatchedPackage, home_of, sort_out
+from app.exchange.decks import ExportCourse, Hour, has_words, write_cards
 from app.exchange.formats.apkg import read_package
 from app.exchange.formats.apkg.packing import PackageWriter, zstd
-from app.exchange.importing import Imports
-from app.exchange.items import Unusable
+from app.exchange.importing import ImportRunner
+from app.exchange.items import UnusableFileError
 from app.learners.current import (
     CurrentLearner,
-    CurrentLearnerValue,
     EnrolledLearner,
+    LearnerProfile,
     count_stored,
     expect_storage,
     find_learner_at_once,
     writing,
 )
-from app.learners.desk import Desk, Reader, run_reading
+from app.learners.desk import Reader, RequestContext, run_reading
 from app.learners.downloads import Downloads
 from app.learners.store.under_exam import in_running_exam
 from app.scheduling.study_day import zone_of
@@ -71,9 +71,11 @@ async def take_collection(request: Request, library: CurrentLibrary, now: Now) -
     return await _package(_course(request, library), request, now, modern=True)
 
 
-async def _package(course: Course, request: Request, now: dt.datetime, *, modern: bool) -> Response:
+async def _package(
+    course: ExportCourse, request: Request, now: dt.datetime, *, modern: bool
+) -> Response:
     if modern and zstd() is None:
-        raise NotFound(
+        raise NotFoundError(
             "This server cannot write the newest format of Anki.",
             "Take the package for all versions at Cards and Anki.",
         )
@@ -107,7 +109,7 @@ async def bring_cards(
 
     It is read before the database is asked: that must not keep writers waiting.
     """
-    imports: Imports = request.app.state.imports
+    imports: ImportRunner = request.app.state.imports
     async with imports.room(client_of(request.scope)) as room:
         upload = await run_in_threadpool(_read_upload, library, file)
         if isinstance(upload, str):
@@ -117,7 +119,7 @@ async def bring_cards(
             async with writing(request) as (db, learner):
                 whose = learner, measured
                 begun = await run_in_threadpool(_begin, db, whose, upload, now)
-        except Unusable as error:
+        except UnusableFileError as error:
             refused = f"The file was not taken: {error}"
             return await run_reading(request, lambda desk: _page(desk, refused))
         count_stored(request, store.stored_size(begun.arrivals))
@@ -127,14 +129,14 @@ async def bring_cards(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Upload:
+class CardUpload:
     """A file that was sent: its name, and what it brings."""
 
     name: str
-    sorted: Sorted
+    sorted: MatchedPackage
 
 
-def _read_upload(library: Library, file: UploadFile | None) -> Upload | str:
+def _read_upload(library: Library, file: UploadFile | None) -> CardUpload | str:
     """What an uploaded package brings, or a sentence why it cannot be used."""
     if file is None or not file.filename:
         return f"Choose a file first. {_WANTED}"
@@ -143,8 +145,8 @@ def _read_upload(library: Library, file: UploadFile | None) -> Upload | str:
         return f"“{name}” is too large. {_WANTED}"
     content: IO[bytes] = file.file
     try:
-        return Upload(name, sort_out(read_package(content), library))
-    except Unusable as error:
+        return CardUpload(name, sort_out(read_package(content), library))
+    except UnusableFileError as error:
         return f"“{name}” cannot be used. {error} {_WANTED}"
 
 
@@ -153,17 +155,17 @@ class Begun:
     """An import that has begun, with the cards that it is going to write."""
 
     number: int
-    arrivals: Sequence[store.Arrival]
+    arrivals: Sequence[store.ImportedCard]
 
 
-def _measure_pictures(desk: Desk) -> store.Sizes:
+def _measure_pictures(desk: RequestContext) -> store.Sizes:
     return store.measure_pictures(desk.db, desk.learner.home)
 
 
 def _begin(
     db: Session,
-    whose: tuple[CurrentLearnerValue, store.Sizes],
-    upload: Upload,
+    whose: tuple[LearnerProfile, store.Sizes],
+    upload: CardUpload,
     now: dt.datetime,
 ) -> Begun:
     """Write down that an import begins. Raises Unusable if it cannot."""
@@ -172,10 +174,10 @@ def _begin(
     store.expect_room(db, learner.id, arrivals)
     dropped = len(found.arrivals) - len(arrivals)
     left = {**found.cards_left, **({store.TOO_MANY: dropped} if dropped else {})}
-    batch = store.Batch(upload.name, len(arrivals), left, found.grades_left, found.media)
+    batch = store.ImportBatch(upload.name, len(arrivals), left, found.grades_left, found.media)
     begun = store.begin_import(db, learner.id, batch, now)
     if begun is None:
-        raise Conflict(
+        raise ConflictError(
             "Another file of yours is still being imported.",
             "Wait until it is done, or cancel it at Settings, Cards and Anki.",
         )
@@ -196,7 +198,7 @@ def show_progress(desk: Reader) -> Response:
     """The same without the page around it, for a page that looks again by itself."""
     found = store.read_import(desk.db, desk.learner.id, desk.now)
     if found is None:
-        raise NotFound("No file was imported.", "Import one at Cards and Anki.")
+        raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
     return page(desk.request, "exchange/_import.html", found=found)
 
 
@@ -218,7 +220,7 @@ def ask_before(
     brought = store.brought(db, learner.id)
     found = next((d for d in brought.decks if d.name == deck), None)
     if what == "deck" and found is None:
-        raise NotFound(f"There is no deck “{deck}” among your own cards.")
+        raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
     return page(
         request,
         "exchange/removal.html",
@@ -251,7 +253,7 @@ async def remove_cards(
     return RedirectResponse("/settings/cards?removed=yes", 303)
 
 
-def _slices(desk: Desk, what: What, deck: str) -> Sequence[Sequence[str]]:
+def _slices(desk: RequestContext, what: What, deck: str) -> Sequence[Sequence[str]]:
     """The cards that a removal is about, those of one transaction together."""
     if what == "deck":
         return store.slices_of_deck(desk.db, desk.learner.id, deck)
@@ -266,7 +268,7 @@ def _remove(db: Session, whose: tuple[int, Library], what: What, cards: Sequence
         store.remove_grades(db, learner_id, cards, lambda card: home_of(library, card))
 
 
-def _page(desk: Desk, refused: str = "") -> HTMLResponse:
+def _page(desk: RequestContext, refused: str = "") -> HTMLResponse:
     db, library, learner = desk.db, desk.library, desk.learner
     own = store.own_names(db, learner.id) if learner.id else frozenset[str]()
     held = store.held_cards(db, learner.id)
@@ -287,11 +289,11 @@ def _page(desk: Desk, refused: str = "") -> HTMLResponse:
     )
 
 
-def _sat(db: Session, learner: CurrentLearnerValue, now: dt.datetime) -> set[str]:
+def _sat(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
     """The cards of questions in a mock exam that is being sat."""
     return {question_card(item) for item in in_running_exam(db, learner.id, now)}
 
 
-def _course(request: Request, library: Library) -> Course:
+def _course(request: Request, library: Library) -> ExportCourse:
     live: LiveLibrary = request.state.live
-    return Course(library, live.folder)
+    return ExportCourse(library, live.folder)

@@ -4,12 +4,12 @@ import dataclasses
 import datetime as dt
 
 from app.cards.names import OWN, is_added, origin
-from app.cards.store import LogRow, added_cards, log_of, newest
-from app.content.model import Card
+from app.cards.store import ReviewHistoryRow, added_cards, log_of, newest
+from app.content.model import Flashcard
 from app.flashcards import store
 from app.flashcards.own_cards import standing_words, state_words
 from app.flashcards.review_table import find_card, token_of
-from app.learners.desk import Desk
+from app.learners.desk import RequestContext
 from app.scheduling import last_day, recall
 from app.scheduling.waits import day_words
 from app.web.clock import moment
@@ -19,7 +19,7 @@ _GRADES = ("", "Again", "Hard", "Good", "Easy")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Line:
+class HistoryLine:
     """A row of the log in words: the study day, and what was done."""
 
     day: str
@@ -28,18 +28,18 @@ class Line:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class About:
+class CardDetails:
     """A card as its own page shows it; it can be set due from `day` to `last`.
 
     `facts` are names and values; `undo` is the number of the last thing done, where
     that was done to this card.
     """
 
-    card: Card
+    card: Flashcard
     title: str
     links: tuple[tuple[str, str], ...]
     facts: tuple[tuple[str, str], ...]
-    log: tuple[Line, ...]
+    log: tuple[HistoryLine, ...]
     token: str
     aside: bool
     own: bool
@@ -48,13 +48,13 @@ class About:
     last: dt.date
 
 
-def about(desk: Desk, name: str) -> About:
+def about(desk: RequestContext, name: str) -> CardDetails:
     """The card `name`; raises NotFound, or Conflict during an exam that asks it."""
     found = find_card(desk, name)
     db, learner = desk.db, desk.learner.id
     held = store.find(db, learner, name)
     done = newest(db, learner, desk.day) if learner else None
-    return About(
+    return CardDetails(
         card=found.card,
         title=found.title,
         links=found.links,
@@ -69,7 +69,7 @@ def about(desk: Desk, name: str) -> About:
     )
 
 
-def _facts(desk: Desk, held: store.Held) -> list[tuple[str, str]]:
+def _facts(desk: RequestContext, held: store.CardRecord) -> list[tuple[str, str]]:
     standing = held.standing
     facts = [("State", "put aside" if held.suspended else _state(desk, held))]
     if standing is not None:
@@ -87,14 +87,14 @@ def _facts(desk: Desk, held: store.Held) -> list[tuple[str, str]]:
     return facts
 
 
-def _state(desk: Desk, held: store.Held) -> str:
+def _state(desk: RequestContext, held: store.CardRecord) -> str:
     if held.standing is None and is_added(held.card):
         added = added_cards(desk.db, desk.learner.id, [held.card]).get(held.card)
         return state_words("new", added.due if added else None, desk.day)
     return standing_words(held.standing, desk)
 
 
-def _line(desk: Desk, row: LogRow) -> Line:
+def _line(desk: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
     day = day_of(desk.learner.study_day(moment(row.at)))
     until = day_of(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
     said = {
@@ -102,4 +102,4 @@ def _line(desk: Desk, row: LogRow) -> Line:
         "due": f"Due date set to {until}",
         "forget": "Reset to new",
     }
-    return Line(day, said.get(row.act) or _GRADES[row.rating], bool(row.undone))
+    return HistoryLine(day, said.get(row.act) or _GRADES[row.rating], bool(row.undone))

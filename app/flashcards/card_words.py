@@ -2,11 +2,11 @@
 
 import datetime as dt
 
-from app.flashcards.store import Held
+from app.flashcards.store import CardRecord
 from app.scheduling import recall
 
 
-def note_of(held: Held, day: dt.date, origin: str) -> str:
+def note_of(held: CardRecord, day: dt.date, origin: str) -> str:
     """Where the card comes from, when it was seen last, how likely it is known."""
     standing = held.standing
     if standing is None:

@@ -9,17 +9,17 @@ from sqlmodel import Session
 from app.cards.added_cards import card_of_own, card_of_question, card_of_term
 from app.cards.names import OWN, QUESTION, TERM, is_added, origin, topic_of
 from app.content.live.library import Library
-from app.content.model import Card
-from app.content.numbers.expressions import BadExpression
+from app.content.model import Flashcard
+from app.content.numbers.expressions import ExpressionError
 from app.flashcards import store
-from app.flashcards.store import AddedDetails
-from app.learners.current import CurrentLearnerValue
-from app.questions.faces import Faces
+from app.flashcards.store import AddedCardDetails
+from app.learners.current import LearnerProfile
+from app.questions.faces import CardFaces
 from app.web.words import date_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class ResolvedCard:
     """A card with what belongs to it.
 
     `title` is what it belongs to; `links` lead, with their words, to where it is
@@ -28,7 +28,7 @@ class Found:
     in a mock exam that is being sat.
     """
 
-    card: Card
+    card: Flashcard
     title: str = ""
     links: tuple[tuple[str, str], ...] = ()
     question: str = ""
@@ -39,15 +39,15 @@ class Found:
 def find_cards(
     library: Library,
     db: Session,
-    learner: CurrentLearnerValue,
+    learner: LearnerProfile,
     cards: Collection[str],
     now: dt.datetime,
-) -> dict[str, Found]:
+) -> dict[str, ResolvedCard]:
     """Those of `cards` that there are for this learner; added ones in one question."""
     added = [card for card in cards if is_added(card)]
     kept = store.kept(db, learner.id, added, now)
     today = learner.study_day(now)
-    found: dict[str, Found | None] = {}
+    found: dict[str, ResolvedCard | None] = {}
     for card in cards:
         if is_added(card):
             mine = kept.get(card)
@@ -60,8 +60,8 @@ def find_cards(
     return {card: one for card, one in found.items() if one is not None}
 
 
-def _of_course(library: Library, card: Card) -> Found:
-    return Found(card, *_page(library, card.topic))
+def _of_course(library: Library, card: Flashcard) -> ResolvedCard:
+    return ResolvedCard(card, *_page(library, card.topic))
 
 
 def _page(library: Library, slug: str, anchor: str = "") -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -73,7 +73,9 @@ def _page(library: Library, slug: str, anchor: str = "") -> tuple[str, tuple[tup
     return topic.title, ((f"Read: {topic.title}", address),)
 
 
-def _added(library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date]) -> Found | None:
+def _added(
+    library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
+) -> ResolvedCard | None:
     """The added card in the wording of now; None where the course lost it."""
     kind = origin(kept.card)[0]
     if kind == QUESTION:
@@ -82,20 +84,22 @@ def _added(library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date]) 
         return _term(library, kept.card)
     if kind == OWN and kept.own is not None:
         deck, front, back = kept.own
-        card = card_of_own(kept.card, Faces(front, back))
-        return Found(card, deck, origin="A card of your own.")
+        card = card_of_own(kept.card, CardFaces(front, back))
+        return ResolvedCard(card, deck, origin="A card of your own.")
     return None
 
 
-def _question(library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date]) -> Found | None:
+def _question(
+    library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
+) -> ResolvedCard | None:
     question = library.questions.get(origin(kept.card)[1])
     if question is None:
         return None
     try:
         card = card_of_question(question, kept.seed)
-    except BadExpression:  # an edit left these numbers without an answer
+    except ExpressionError:  # an edit left these numbers without an answer
         return None
-    return Found(
+    return ResolvedCard(
         card,
         *_page(library, question.topic, question.section),
         question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
@@ -104,7 +108,7 @@ def _question(library: Library, kept: AddedDetails, days: tuple[dt.date, dt.date
     )
 
 
-def _term(library: Library, card: str) -> Found | None:
+def _term(library: Library, card: str) -> ResolvedCard | None:
     term = library.glossary.get(origin(card)[1])
     if term is None:
         return None
@@ -112,7 +116,7 @@ def _term(library: Library, card: str) -> Found | None:
     title, links = _page(library, slug)
     links = (*links, ("Glossary", f"/glossary#{term.anchor}"))
     made = card_of_term(term, slug)
-    return Found(made, title or "Glossary", links, origin="A term of the glossary.")
+    return ResolvedCard(made, title or "Glossary", links, origin="A term of the glossary.")
 
 
 def _on(day: dt.date, today: dt.date) -> str:

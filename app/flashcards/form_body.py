@@ -7,7 +7,7 @@ from fastapi import Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
-from app.errors import Problem
+from app.errors import InvalidInputError
 
 Form = TypeVar("Form", bound=BaseModel)
 _MOST_FIELDS = 200
@@ -34,5 +34,5 @@ async def _fields(request: Request) -> dict[str, str]:
     try:
         pairs = parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError:
-        raise Problem(f"There are more than {_MOST_FIELDS} fields.") from None
+        raise InvalidInputError(f"There are more than {_MOST_FIELDS} fields.") from None
     return dict(pairs)

@@ -11,7 +11,7 @@ Topic = Annotated[str, Field(max_length=80)]
 More = Annotated[int, Field(ge=0, le=200)]
 
 
-class WishForm(BaseModel):
+class ReviewFilterForm(BaseModel):
     """Which cards: one topic or all, and how many new ones beyond the day's share.
 
     `card` asks for one card, `show` for its answer, and `token` says which showing of
@@ -65,7 +65,7 @@ class SuspensionForm(BaseModel):
     deck: bool = False
 
 
-class ActForm(BaseModel):
+class ManualEditForm(BaseModel):
     """What is set by hand to a card; `day` is an ISO date for a due date.
 
     `page` says that the page about the card asked, not the desk.
@@ -79,15 +79,15 @@ class ActForm(BaseModel):
     page: bool = False
 
 
-class AdditionForm(BaseModel):
+class AddCardForm(BaseModel):
     """Whether a card beside the decks is wanted, and the page that asked."""
 
     wanted: bool
     back: Address = ""
 
 
-Wished = Annotated[WishForm, Query()]
+Wished = Annotated[ReviewFilterForm, Query()]
 Undone = Annotated[UndoForm, Form()]
 Suspended = Annotated[SuspensionForm, Form()]
-Acted = Annotated[ActForm, Form()]
-Chosen = Annotated[AdditionForm, Form()]
+Acted = Annotated[ManualEditForm, Form()]
+Chosen = Annotated[AddCardForm, Form()]

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.scheduling import Left
+from app.scheduling import CardsLeft
 from app.web.words import count_of
 
 _MOST = 0.5
@@ -10,7 +10,7 @@ _ALL = 0.95  # the count is of a sample: so nearly all are all
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Counter:
+class QueueCounter:
     """How many cards of a kind are left; `here` says that the one shown is of it."""
 
     name: str
@@ -18,26 +18,26 @@ class Counter:
     here: bool = False
 
 
-def counters_of(left: Left, kind: str = "") -> tuple[Counter, ...]:
+def counters_of(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
     """New, learning and due cards left, as the card before the learner is of `kind`.
 
     The same counts as in `made_of`, and together all that is left.
 
-    >>> [c.count for c in counters_of(Left(due=7, waiting=2, fresh=15, learning=1))]
+    >>> [c.count for c in counters_of(CardsLeft(due=7, waiting=2, fresh=15, learning=1))]
     [15, 3, 6]
     """
     due = "Once more" if left.final else "Due"
     return (
-        Counter("New", left.fresh, kind == "new"),
-        Counter("Learning", left.steps, kind == "learning"),
-        Counter(due, left.reviews, kind == "due"),
+        QueueCounter("New", left.fresh, kind == "new"),
+        QueueCounter("Learning", left.steps, kind == "learning"),
+        QueueCounter(due, left.reviews, kind == "due"),
     )
 
 
-def made_of(left: Left) -> str:
+def made_of(left: CardsLeft) -> str:
     r"""What the cards left are; empty where none are.
 
-    >>> made_of(Left(due=7, waiting=2, fresh=15, learning=1))
+    >>> made_of(CardsLeft(due=7, waiting=2, fresh=15, learning=1))
     '6\xa0reviews, 15\xa0new cards, 3\xa0still being learned'
     """
     said = []

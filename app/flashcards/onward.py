@@ -6,26 +6,26 @@ from urllib.parse import urlencode
 from fastapi.responses import RedirectResponse, Response
 
 from app.flashcards import store
-from app.flashcards.finding import Found
-from app.flashcards.review_table import GRADES, Wish, can_be_shown, lay
-from app.learners.desk import Desk
+from app.flashcards.finding import ResolvedCard
+from app.flashcards.review_table import GRADES, ReviewFilter, can_be_shown, lay
+from app.learners.desk import RequestContext
 from app.web.course import find_topic
 from app.web.render import is_htmx, page
 
 
-def wish_of(desk: Desk, topic: str, more: int, card: str = "") -> Wish:
+def wish_of(desk: RequestContext, topic: str, more: int, card: str = "") -> ReviewFilter:
     """The wish as sent; raises NotFound for a topic that is not in the course."""
     if topic:
         find_topic(desk.library, topic)
-    return Wish(topic, more, card if card and can_be_shown(desk, card) else "")
+    return ReviewFilter(topic, more, card if card and can_be_shown(desk, card) else "")
 
 
 def onward(
-    desk: Desk,
-    wish: Wish,
+    desk: RequestContext,
+    wish: ReviewFilter,
     *,
     undo: int = 0,
-    leech: Found | None = None,
+    leech: ResolvedCard | None = None,
     graded: int = 0,
 ) -> Response:
     """The next card: as a fragment, or by going to the page of it.
@@ -60,7 +60,7 @@ def grade_words(rating: int) -> str:
     return GRADES[rating - 1] if rating else ""
 
 
-def undoable(desk: Desk) -> int:
+def undoable(desk: RequestContext) -> int:
     """The number of the last grade of this study day; 0 where there is none."""
     if not desk.learner.id:
         return 0

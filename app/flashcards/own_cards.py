@@ -4,13 +4,13 @@ import dataclasses
 import datetime as dt
 
 from app.cards.names import QUESTION, TERM, origin
-from app.cards.store import Added, added_count, added_page
-from app.flashcards.finding import Found
+from app.cards.store import AddedCardRecord, added_count, added_page
+from app.flashcards.finding import ResolvedCard
 from app.flashcards.review_table import known, plan_of
 from app.flashcards.toward_exam import aim_of
-from app.learners.desk import Desk
+from app.learners.desk import RequestContext
 from app.questions.asking import first_words
-from app.scheduling import LEECH, Standing, before_exam
+from app.scheduling import LEECH, CardState, before_exam
 from app.web.words import day_of
 
 _PAGE = 30
@@ -36,7 +36,7 @@ class ListedCard:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Own:
+class OwnCardsPage:
     """One page of the added cards, the newest first, of `count` in all."""
 
     rows: tuple[ListedCard, ...]
@@ -45,7 +45,7 @@ class Own:
     count: int
 
 
-def own_cards(desk: Desk, wanted: int) -> Own:
+def own_cards(desk: RequestContext, wanted: int) -> OwnCardsPage:
     """The page `wanted` of the added cards, or the last where there are fewer."""
     db, learner = desk.db, desk.learner.id
     count = added_count(db, learner)
@@ -54,10 +54,10 @@ def own_cards(desk: Desk, wanted: int) -> Own:
     added = added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
     found = known(desk, [one.card for one in added])
     rows = tuple(row_of(desk, one, found.get(one.card)) for one in added)
-    return Own(rows, number, pages, count)
+    return OwnCardsPage(rows, number, pages, count)
 
 
-def row_of(desk: Desk, added: Added, found: Found | None) -> ListedCard:
+def row_of(desk: RequestContext, added: AddedCardRecord, found: ResolvedCard | None) -> ListedCard:
     """An added card as a list shows it."""
     kind, name = origin(added.card)
     return ListedCard(
@@ -90,7 +90,7 @@ def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
     return "due tomorrow" if days == 1 else f"due {day_of(due)}"
 
 
-def standing_words(standing: Standing | None, desk: Desk) -> str:
+def standing_words(standing: CardState | None, desk: RequestContext) -> str:
     """How a card of the course stands, an exam ahead reckoned in."""
     if standing is None:
         return "new"

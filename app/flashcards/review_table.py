@@ -7,20 +7,20 @@ from collections.abc import Collection, Mapping
 from urllib.parse import urlencode
 
 from app.cards.store import card_pace
-from app.content.model import Card, Source
-from app.errors import Conflict, NotFound
+from app.content.model import CitedSource, Flashcard
+from app.errors import ConflictError, NotFoundError
 from app.flashcards import store
 from app.flashcards.card_words import note_of
-from app.flashcards.finding import Found, find_cards
-from app.flashcards.left_words import Counter, counters_of, over_words
-from app.flashcards.store import Held, Limits, Planned, Queue
-from app.flashcards.toward_exam import Toward, aim_of, new_under, toward_of
-from app.learners.current import CurrentLearnerValue
-from app.learners.desk import Desk
+from app.flashcards.finding import ResolvedCard, find_cards
+from app.flashcards.left_words import QueueCounter, counters_of, over_words
+from app.flashcards.store import CardRecord, QueueQuery, ReviewQueue, TodaysCardPlan
+from app.flashcards.toward_exam import ExamPlanNotice, aim_of, new_under, toward_of
+from app.learners.current import LearnerProfile
+from app.learners.desk import RequestContext
 from app.scheduling import (
     CardPace,
-    Grade,
-    Left,
+    CardsLeft,
+    ReviewEvent,
     before_exam,
     interval_words,
     last_day,
@@ -37,7 +37,7 @@ _OFFER = 5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
+class ReviewFilter:
     """Which cards the learner wants to see: one topic or all, more new ones, one."""
 
     topic: str = ""
@@ -58,7 +58,7 @@ class Wish:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Button:
+class GradeButton:
     """A grade and when the card would come back."""
 
     rating: int
@@ -67,14 +67,14 @@ class Button:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Turn:
+class CardView:
     """One card before the learner: `note` says what is known of it.
 
     It can be set to be due from the study day `day` to `last`.
     """
 
-    card: Card
-    held: Held
+    card: Flashcard
+    held: CardRecord
     token: str
     who: str
     since: int
@@ -82,14 +82,14 @@ class Turn:
     title: str
     links: tuple[tuple[str, str], ...]
     question: str
-    sources: tuple[Source, ...]
+    sources: tuple[CitedSource, ...]
     day: dt.date
     last: dt.date
-    buttons: tuple[Button, ...] = ()
+    buttons: tuple[GradeButton, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rest:
+class CongratsInfo:
     """What is said when no card is due.
 
     `on` and `count` are the next study day with cards; `wait` the time until a
@@ -105,12 +105,12 @@ class Rest:
     topic: str
     tomorrow: bool
     reverses: bool
-    toward: Toward | None = None
+    toward: ExamPlanNotice | None = None
     over: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Table:
+class ReviewPage:
     """The whole desk: `turn` or `rest`, and what of the day is done and left.
 
     `graded` counts the grades of the day: it grows with each, whatever comes back.
@@ -121,29 +121,31 @@ class Table:
     total: int
     left: int
     graded: int
-    counters: tuple[Counter, ...]
-    turn: Turn | None
-    rest: Rest | None
+    counters: tuple[QueueCounter, ...]
+    turn: CardView | None
+    rest: CongratsInfo | None
     undo: int = 0
-    leech: Found | None = None
+    leech: ResolvedCard | None = None
     already: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Stack:
+class TodaysQueue:
     """The cards before the learner: the queue, and what it was asked for in the end.
 
     `unseen` counts the new cards of each topic while any may be begun; `left` is what
     there is to do.
     """
 
-    queue: Queue
-    limits: Limits
+    queue: ReviewQueue
+    limits: QueueQuery
     unseen: Mapping[str, int]
-    left: Left
+    left: CardsLeft
 
 
-def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0, token: str = "") -> Table:
+def lay(
+    desk: RequestContext, wish: ReviewFilter, *, show: bool = False, since: int = 0, token: str = ""
+) -> ReviewPage:
     """Lay out the desk: the most urgent card, or why there is none.
 
     `token` says which showing of the card it is, where that was shown before.
@@ -151,7 +153,7 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0, token: st
     stack = stack_of(desk, wish.topic, wish.more)
     done, held = stack.queue.finished, _chosen(desk, wish, stack)
     left = max(stack.left.cards, 1) if held else 0
-    return Table(
+    return ReviewPage(
         done=done,
         total=done + left,
         left=left,
@@ -162,7 +164,7 @@ def lay(desk: Desk, wish: Wish, *, show: bool = False, since: int = 0, token: st
     )
 
 
-def _kind(held: Held, stack: Stack) -> str:
+def _kind(held: CardRecord, stack: TodaysQueue) -> str:
     """Under which counter a card is.
 
     The plan counts as due what was left in its steps on an earlier day.
@@ -175,7 +177,7 @@ def _kind(held: Held, stack: Stack) -> str:
     return "due" if held.standing.state == "review" else "learning"
 
 
-def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
+def stack_of(desk: RequestContext, topic: str = "", more: int = 0) -> TodaysQueue:
     """What the desk holds for the study day, of one topic or all.
 
     Today and the plan say the same number, so they ask here too.
@@ -183,7 +185,7 @@ def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
     queue, limits = look(desk, limits_of(desk, topic))
     allowed, plan = new_today(desk, queue, more), plan_of(desk)
     unseen = _unseen(desk, limits) if allowed else {}
-    left = Left(
+    left = CardsLeft(
         due=queue.learning + queue.review,
         waiting=queue.waiting,
         fresh=min(allowed, sum(unseen.values())) + queue.added,
@@ -194,16 +196,16 @@ def stack_of(desk: Desk, topic: str = "", more: int = 0) -> Stack:
         learning=queue.learning,
         pace=pace_of(desk),
     )
-    return Stack(queue, limits, unseen, left)
+    return TodaysQueue(queue, limits, unseen, left)
 
 
-def limits_of(desk: Desk, topic: str = "") -> Limits:
+def limits_of(desk: RequestContext, topic: str = "") -> QueueQuery:
     """What the queue is asked for now."""
     strays = store.strays_of(desk.db, desk.learner.id, desk.library)
-    return Limits(desk.day, milliseconds(desk.now), topic, strays)
+    return QueueQuery(desk.day, milliseconds(desk.now), topic, strays)
 
 
-def look(desk: Desk, limits: Limits) -> tuple[Queue, Limits]:
+def look(desk: RequestContext, limits: QueueQuery) -> tuple[ReviewQueue, QueueQuery]:
     """The queue without cards that cannot be shown now, and what it was asked for."""
     queue = _look(desk, limits)
     while queue.first is not None and not can_be_shown(desk, queue.first.card):
@@ -214,14 +216,14 @@ def look(desk: Desk, limits: Limits) -> tuple[Queue, Limits]:
     return queue, limits
 
 
-def _look(desk: Desk, limits: Limits) -> Queue:
+def _look(desk: RequestContext, limits: QueueQuery) -> ReviewQueue:
     plan = plan_of(desk)
     if plan is None:
         return store.look(desk.db, desk.learner.id, limits)
     return store.look_planned(desk.db, desk.learner.id, limits, plan)
 
 
-def plan_of(desk: Desk) -> Planned | None:
+def plan_of(desk: RequestContext) -> TodaysCardPlan | None:
     """The plan of the study day; None without an exam ahead."""
     aim = aim_of(desk.learner, desk.day)
     if aim is None:
@@ -231,12 +233,12 @@ def plan_of(desk: Desk) -> Planned | None:
     return store.planned_of(desk.db, learner, desk.library, desk.day, aim)
 
 
-def pace_of(desk: Desk) -> CardPace:
+def pace_of(desk: RequestContext) -> CardPace:
     """How long this learner takes for cards, as the study day began."""
     return card_pace(desk.db, desk.learner.id, desk.day)
 
 
-def new_today(desk: Desk, queue: Queue, more: int = 0) -> int:
+def new_today(desk: RequestContext, queue: ReviewQueue, more: int = 0) -> int:
     """How many new cards may still be begun; `more` are asked for on top."""
     plan = plan_of(desk)
     if plan is None:
@@ -245,13 +247,13 @@ def new_today(desk: Desk, queue: Queue, more: int = 0) -> int:
     return new_under(plan, queue.whole.begun, more)
 
 
-def can_be_shown(desk: Desk, card: str) -> bool:
+def can_be_shown(desk: RequestContext, card: str) -> bool:
     """Whether a card is there, and nobody is being examined in it."""
     found = known(desk, [card]).get(card)
     return found is not None and not found.sat
 
 
-def known(desk: Desk, cards: Collection[str]) -> dict[str, Found]:
+def known(desk: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
     """Those of `cards` that there are, looked for once in a request."""
     new = [card for card in cards if card not in desk.found]
     if new:
@@ -260,13 +262,13 @@ def known(desk: Desk, cards: Collection[str]) -> dict[str, Found]:
     return {card: desk.found[card] for card in cards if card in desk.found}
 
 
-def find_card(desk: Desk, card: str) -> Found:
+def find_card(desk: RequestContext, card: str) -> ResolvedCard:
     """The card `card`; raises NotFound, or Conflict during an exam that asks it."""
     found = known(desk, [card]).get(card)
     if found is None:
-        raise NotFound(f"There is no card “{card}”.")
+        raise NotFoundError(f"There is no card “{card}”.")
     if found.sat:
-        raise Conflict(
+        raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it comes back.",
         )
@@ -278,16 +280,18 @@ def token_of(card: str, turns: int) -> str:
     return f"{card}.{turns}"
 
 
-def mark_of(learner: CurrentLearnerValue) -> str:
+def mark_of(learner: LearnerProfile) -> str:
     """A word that tells learners of one browser apart and gives nothing away."""
     return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
 
 
-def turn_of(desk: Desk, held: Held, *, show: bool, since: int, token: str = "") -> Turn:
+def turn_of(
+    desk: RequestContext, held: CardRecord, *, show: bool, since: int, token: str = ""
+) -> CardView:
     """A card as the desk shows it; with the grades once its answer is shown."""
     found = find_card(desk, held.card)
     card, sources = found.card, desk.library.sources
-    return Turn(
+    return CardView(
         card=card,
         held=held,
         token=token or token_of(held.card, held.turns),
@@ -304,17 +308,17 @@ def turn_of(desk: Desk, held: Held, *, show: bool, since: int, token: str = "") 
     )
 
 
-def _buttons(desk: Desk, held: Held) -> tuple[Button, ...]:
-    asked = Grade(3, desk.now, desk.day, desk.learner.retention)
+def _buttons(desk: RequestContext, held: CardRecord) -> tuple[GradeButton, ...]:
+    asked = ReviewEvent(3, desk.now, desk.day, desk.learner.retention)
     outcomes = previews(held.standing, asked, held.card)
     exam = desk.learner.exam_day
     return tuple(
-        Button(rating, words, interval_words(before_exam(outcome, exam), asked))
+        GradeButton(rating, words, interval_words(before_exam(outcome, exam), asked))
         for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 
 
-def _chosen(desk: Desk, wish: Wish, stack: Stack) -> Held | None:
+def _chosen(desk: RequestContext, wish: ReviewFilter, stack: TodaysQueue) -> CardRecord | None:
     db, learner, queue = desk.db, desk.learner.id, stack.queue
     if wish.card:
         return store.find(db, learner, wish.card)
@@ -328,11 +332,11 @@ def _chosen(desk: Desk, wish: Wish, stack: Stack) -> Held | None:
     return queue.first if soon and soon.due_at - desk.now <= _AHEAD else None
 
 
-def _unseen(desk: Desk, limits: Limits) -> dict[str, int]:
+def _unseen(desk: RequestContext, limits: QueueQuery) -> dict[str, int]:
     return store.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)
 
 
-def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
+def _rest(desk: RequestContext, queue: ReviewQueue, limits: QueueQuery) -> CongratsInfo:
     learner, library = desk.learner.id, desk.library
     later = store.next_due(desk.db, learner, limits)
     standing = queue.first.standing if queue.first else None
@@ -341,7 +345,7 @@ def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
     topic = library.topics.get(library.cards[new].topic) if new else None
     toward = _toward(desk, queue, later[0] if later else None)
     stopped, plan = toward is not None and toward.stopped, plan_of(desk)
-    return Rest(
+    return CongratsInfo(
         on=later[0] if later else None,
         count=later[1] if later else 0,
         wait=minutes_words(standing.due_at - desk.now) if standing else "",
@@ -354,7 +358,9 @@ def _rest(desk: Desk, queue: Queue, limits: Limits) -> Rest:
     )
 
 
-def _toward(desk: Desk, queue: Queue, later: dt.date | None) -> Toward | None:
+def _toward(
+    desk: RequestContext, queue: ReviewQueue, later: dt.date | None
+) -> ExamPlanNotice | None:
     aim, plan = aim_of(desk.learner, desk.day), plan_of(desk)
     if aim is None or plan is None:
         return None

@@ -11,7 +11,7 @@ from app.flashcards import store
 from app.flashcards.own_cards import ListedCard, row_of, standing_words
 from app.flashcards.review_table import known
 from app.flashcards.store import own
-from app.learners.desk import Desk
+from app.learners.desk import RequestContext
 from app.questions.asking import first_words
 from app.questions.phrases import fold_text, split_query
 from app.scheduling import LEECH
@@ -22,7 +22,7 @@ _MOST_WORDS = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Matches:
+class CardSearchResult:
     """The cards with all the words of `query`; `more` says that others have them."""
 
     query: str
@@ -30,17 +30,17 @@ class Matches:
     more: bool
 
 
-def search_cards(desk: Desk, query: str) -> Matches:
+def search_cards(desk: RequestContext, query: str) -> CardSearchResult:
     """The first cards with every word, in any order: added ones, then the course's."""
     words = split_query(query)[:_MOST_WORDS]
     if not words:
-        return Matches("", (), more=False)
+        return CardSearchResult("", (), more=False)
     names = list(itertools.islice(_names(desk, words), MOST + 1))
     rows = tuple(_rows(desk, names[:MOST]))
-    return Matches(" ".join(query.split()), rows, more=len(names) > MOST)
+    return CardSearchResult(" ".join(query.split()), rows, more=len(names) > MOST)
 
 
-def _names(desk: Desk, words: list[str]) -> Iterator[str]:
+def _names(desk: RequestContext, words: list[str]) -> Iterator[str]:
     db, learner, library = desk.db, desk.learner.id, desk.library
     if learner:
         yield from own.search_own(db, learner, words)
@@ -73,7 +73,7 @@ def _has(text: str, words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-def _rows(desk: Desk, names: list[str]) -> Iterator[ListedCard]:
+def _rows(desk: RequestContext, names: list[str]) -> Iterator[ListedCard]:
     mine = [name for name in names if is_added(name)]
     added = added_cards(desk.db, desk.learner.id, mine)
     course = [name for name in names if not is_added(name)]

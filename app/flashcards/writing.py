@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock, table
 
 from app.cards.added_cards import LONGEST_FACE, cleaned
-from app.questions.faces import Faces
+from app.questions.faces import CardFaces
 
 LONGEST = 4_000
 """So many letters a side may have."""
@@ -48,7 +48,7 @@ _markdown.block.ruler.at("table", _count_cells, {"alt": ["paragraph", "reference
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Typed:
+class OwnCardDraft:
     """The two sides as typed. A front with gaps may do without a back."""
 
     front: str
@@ -79,8 +79,8 @@ class Typed:
 class RenderedCard:
     """A card as typed, its two sides as clean HTML, and what is wrong, by field."""
 
-    typed: Typed
-    faces: Faces
+    typed: OwnCardDraft
+    faces: CardFaces
     problems: Problems
 
     @property
@@ -90,13 +90,13 @@ class RenderedCard:
         return sum(len(text.encode()) for text in words)
 
 
-def render_card(typed: Typed) -> RenderedCard:
+def render_card(typed: OwnCardDraft) -> RenderedCard:
     """Render both sides: gaps are open in front and filled behind.
 
     Takes up to a tenth of a second, so it belongs before a transaction that writes.
     """
     if typed.problems:
-        return RenderedCard(typed, Faces("", ""), typed.problems)
+        return RenderedCard(typed, CardFaces("", ""), typed.problems)
     words: list[str] = []
     hints: list[str] = []
 
@@ -110,12 +110,12 @@ def render_card(typed: Typed) -> RenderedCard:
     back, back_cells = _render(typed.back)
     problems = [*_refuse_cells("front", cells), *_refuse_cells("back", back_cells)]
     if problems:
-        return RenderedCard(typed, Faces("", ""), problems)
+        return RenderedCard(typed, CardFaces("", ""), problems)
     front = _filled(asked, [f"[{hint}]" for hint in hints])
     if words:
         back = _filled(asked, words) + back
     # Anki cuts the ends of a field: with them the card would come back as changed.
-    faces = Faces(cleaned(front).strip(), cleaned(back).strip())
+    faces = CardFaces(cleaned(front).strip(), cleaned(back).strip())
     return RenderedCard(typed, faces, _refuse_length(faces))
 
 
@@ -135,7 +135,7 @@ def _refuse_cells(field: str, cells: int) -> Problems:
     return [{"field": field, "message": said}]
 
 
-def _refuse_length(faces: Faces) -> Problems:
+def _refuse_length(faces: CardFaces) -> Problems:
     return [
         {
             "field": field,
@@ -148,17 +148,17 @@ def _refuse_length(faces: Faces) -> Problems:
     ]
 
 
-def typed_of(source: str, faces: Faces) -> Typed | None:
+def typed_of(source: str, faces: CardFaces) -> OwnCardDraft | None:
     """What was typed for a card; None where its sides were made otherwise since.
 
     One that was kept before there was a limit to its size is given back as it is.
     """
     if not source:
         return None
-    typed = Typed(*json.loads(source))
+    typed = OwnCardDraft(*json.loads(source))
     rendered = render_card(typed)
     # Those that were kept before the ends were cut have a line end behind them.
-    bare = Faces(faces.front.strip(), faces.back.strip())
+    bare = CardFaces(faces.front.strip(), faces.back.strip())
     return typed if rendered.problems or rendered.faces == bare else None
 
 

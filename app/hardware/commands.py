@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from app.estimator.hardware.fields import FIELDS
-from app.estimator.hardware.parts import Part, Value, parts
+from app.estimator.hardware.parts import CatalogPart, PartValue, parts
 
 
 def catalogue_command(arguments: Sequence[str]) -> int:
@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _matches(part: Part, given: argparse.Namespace) -> bool:
+def _matches(part: CatalogPart, given: argparse.Namespace) -> bool:
     maker = (given.vendor or "").casefold()
     return (
         (not given.part or part.id in given.part)
@@ -58,7 +58,7 @@ def _offered() -> str:
     return f"makers are {makers}."
 
 
-def _lines(chosen: Sequence[Part]) -> list[str]:
+def _lines(chosen: Sequence[CatalogPart]) -> list[str]:
     """A line for each part, and how many of its values are unknown."""
     wide = max(len(part.id) for part in chosen)
     kinds = max(len(part.kind) for part in chosen)
@@ -69,12 +69,12 @@ def _lines(chosen: Sequence[Part]) -> list[str]:
     return [*lines, f"{len(chosen)} parts"]
 
 
-def _short(part: Part) -> str:
+def _short(part: CatalogPart) -> str:
     count = len(part.missing)
     return f" ({count} unknown)" if count else ""
 
 
-def _gaps(chosen: Iterable[Part]) -> list[str]:
+def _gaps(chosen: Iterable[CatalogPart]) -> list[str]:
     lines = []
     for part in chosen:
         lines.append(f"{part.id}")
@@ -82,7 +82,7 @@ def _gaps(chosen: Iterable[Part]) -> list[str]:
     return lines
 
 
-def _whole(part: Part) -> str:
+def _whole(part: CatalogPart) -> str:
     """Every value of a part with its convention, its source and the day."""
     lines = [f"{part.id}: {part.vendor}, {part.name}"]
     for group, values in part.groups.items():
@@ -91,7 +91,7 @@ def _whole(part: Part) -> str:
     return "\n".join(lines).replace("\u00a0", " ")
 
 
-def _line(value: Value) -> str:
+def _line(value: PartValue) -> str:
     told = ", ".join(t for t in (value.words, value.field.says, value.beside) if t)
     if value.state != "known":
         return f"{value.field.label}: {value.words}. {value.reason}"
@@ -100,7 +100,7 @@ def _line(value: Value) -> str:
     return f"{value.field.label}: {told}{doubt} [{cited}, {value.read_on}]"
 
 
-def _as_json(part: Part, *, missing: bool) -> dict[str, Any]:
+def _as_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
     """A part in base units; with `missing` only what is unknown of it."""
     values = part.missing if missing else part.values
     return {
@@ -113,7 +113,7 @@ def _as_json(part: Part, *, missing: bool) -> dict[str, Any]:
     }
 
 
-def _value(value: Value) -> dict[str, Any]:
+def _value(value: PartValue) -> dict[str, Any]:
     if value.state != "known":
         return {"state": value.state, "reason": value.reason}
     return {

@@ -3,8 +3,8 @@
 import dataclasses
 from collections.abc import Sequence
 
-from app.estimator.hardware.fields import Field
-from app.estimator.hardware.parts import Part, Value
+from app.estimator.hardware.fields import CatalogField
+from app.estimator.hardware.parts import CatalogPart, PartValue
 
 MOST = 4
 """Parts that find room beside each other."""
@@ -13,31 +13,31 @@ _NOT_RANKED = frozenset({"launch_year", "gpus", "nics", "power_supplies", "power
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Beside:
+class ComparedField:
     """One value of all chosen parts; `best` are the places of the better ones."""
 
-    field: Field
-    values: tuple[Value | None, ...]
+    field: CatalogField
+    values: tuple[PartValue | None, ...]
     differs: bool
     best: frozenset[int]
 
 
-def compared(chosen: Sequence[Part]) -> dict[str, list[Beside]]:
+def compared(chosen: Sequence[CatalogPart]) -> dict[str, list[ComparedField]]:
     """The values of the parts by group, those of the first part's kind first."""
     fields = dict.fromkeys(v.field for part in chosen for v in part.values)
-    groups: dict[str, list[Beside]] = {}
+    groups: dict[str, list[ComparedField]] = {}
     for field in fields:
         values = tuple(part.get(field.name) for part in chosen)
         groups.setdefault(field.group, []).append(_beside(field, values))
     return groups
 
 
-def _beside(field: Field, values: tuple[Value | None, ...]) -> Beside:
+def _beside(field: CatalogField, values: tuple[PartValue | None, ...]) -> ComparedField:
     words = {value.words if value else "" for value in values}
-    return Beside(field, values, len(words) > 1, _best(field, values))
+    return ComparedField(field, values, len(words) > 1, _best(field, values))
 
 
-def _best(field: Field, values: Sequence[Value | None]) -> frozenset[int]:
+def _best(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
     """The places of the better numbers; none where all agree or nothing ranks."""
     numbers = {
         place: float(value.number)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import urlencode
 
 from app.estimator.hardware.fields import Kind
-from app.estimator.hardware.parts import Part, Value, parts
+from app.estimator.hardware.parts import CatalogPart, PartValue, parts
 from app.estimator.units import NBSP
 
 Column = tuple[str, str, str]  # field, words in the head, unit
@@ -56,7 +56,7 @@ _NETWORK: tuple[tuple[str, tuple[Column, ...]], ...] = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shelf:
+class PartCategory:
     """Parts that have the same values: what they are called, and their columns."""
 
     name: str
@@ -67,10 +67,10 @@ class Shelf:
     sort: str
 
 
-SHELVES: Mapping[str, Shelf] = {
+SHELVES: Mapping[str, PartCategory] = {
     shelf.name: shelf
     for shelf in (
-        Shelf(
+        PartCategory(
             "accelerators",
             "Accelerators",
             "Accelerator",
@@ -78,7 +78,7 @@ SHELVES: Mapping[str, Shelf] = {
             _CARD,
             "memory",
         ),
-        Shelf(
+        PartCategory(
             "systems",
             "Servers and racks",
             "System",
@@ -86,7 +86,7 @@ SHELVES: Mapping[str, Shelf] = {
             _SYSTEM,
             "gpu_memory",
         ),
-        Shelf(
+        PartCategory(
             "network",
             "Links, adapters and switches",
             "Part",
@@ -109,10 +109,10 @@ LEAST = (("", "Any"), ("48", "48 GB"), ("80", "80 GB"), ("141", "141 GB"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class PartQuery:
     """What the list was asked for; every field has a value that can be used."""
 
-    shelf: Shelf
+    shelf: PartCategory
     vendor: str = ""
     least: str = ""
     columns: str = ""
@@ -135,7 +135,7 @@ class Asked:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Head:
+class ColumnHead:
     """A column head: its words, where a click leads, and how it is sorted now."""
 
     name: str
@@ -146,7 +146,7 @@ class Head:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cell:
+class PartCell:
     """A value in the list; `why` is the letter of the reason when there is none."""
 
     words: str
@@ -156,33 +156,33 @@ class Cell:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class PartRow:
     """A part in the list."""
 
     id: str
     name: str
     about: str
-    cells: tuple[Cell, ...]
+    cells: tuple[PartCell, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Listing:
+class PartTable:
     """Everything that the list shows; `reasons` explains the letters in it."""
 
-    heads: tuple[Head, ...]
+    heads: tuple[ColumnHead, ...]
     groups: tuple[tuple[str, int], ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PartRow, ...]
     reasons: tuple[tuple[str, str], ...]
     total: int
     sorted_by: str
 
 
-def asked(query: Mapping[str, str]) -> Asked:
+def asked(query: Mapping[str, str]) -> PartQuery:
     """Read a query; what is not offered counts as not asked."""
     shelf = SHELVES.get(query.get("kind", ""), next(iter(SHELVES.values())))
     names = {name for _, columns in shelf.groups for name, _, _ in columns} | {"name"}
     sort = query.get("sort", "")
-    return Asked(
+    return PartQuery(
         shelf=shelf,
         vendor=_one_of(query.get("vendor", ""), vendors(shelf)),
         least=_one_of(query.get("memory", ""), [words for words, _ in LEAST]),
@@ -196,22 +196,22 @@ def _one_of(word: str, offered: Iterable[str]) -> str:
     return word if word in offered else ""
 
 
-def vendors(shelf: Shelf) -> tuple[str, ...]:
+def vendors(shelf: PartCategory) -> tuple[str, ...]:
     """The makers of the parts of a shelf."""
     return tuple(dict.fromkeys(part.vendor for part in on_shelf(shelf)))
 
 
-def on_shelf(shelf: Shelf) -> tuple[Part, ...]:
+def on_shelf(shelf: PartCategory) -> tuple[CatalogPart, ...]:
     """The parts of a shelf in the order of the catalog."""
     return tuple(part for part in parts() if part.kind in shelf.kinds)
 
 
-def shelf_of(part: Part) -> Shelf:
+def shelf_of(part: CatalogPart) -> PartCategory:
     """The shelf on which a part stands."""
     return next(shelf for shelf in SHELVES.values() if part.kind in shelf.kinds)
 
 
-def listing(asked: Asked) -> Listing:
+def listing(asked: PartQuery) -> PartTable:
     """The list that was asked for."""
     everything = on_shelf(asked.shelf)
     chosen = _sorted([part for part in everything if _matches(part, asked)], asked)
@@ -219,7 +219,7 @@ def listing(asked: Asked) -> Listing:
     columns = [column for _, inside in groups for column in inside]
     letters = _letters(chosen, [name for name, _, _ in columns])
     heads = tuple(_head(column, asked) for column in columns)
-    return Listing(
+    return PartTable(
         heads=(_head(("name", asked.shelf.one, ""), asked), *heads),
         groups=tuple((title, len(inside)) for title, inside in groups),
         rows=tuple(_row(part, columns, letters) for part in chosen),
@@ -229,7 +229,7 @@ def listing(asked: Asked) -> Listing:
     )
 
 
-def _matches(part: Part, asked: Asked) -> bool:
+def _matches(part: CatalogPart, asked: PartQuery) -> bool:
     if asked.vendor and part.vendor != asked.vendor:
         return False
     if not asked.least:
@@ -239,7 +239,7 @@ def _matches(part: Part, asked: Asked) -> bool:
     return isinstance(number, int | float) and number >= float(asked.least) * 1e9
 
 
-def _sorted(chosen: Sequence[Part], asked: Asked) -> list[Part]:
+def _sorted(chosen: Sequence[CatalogPart], asked: PartQuery) -> list[CatalogPart]:
     """By a value, the largest first unless asked otherwise; without one last."""
     name = asked.sort or asked.shelf.sort
     if name == "name":
@@ -250,20 +250,20 @@ def _sorted(chosen: Sequence[Part], asked: Asked) -> list[Part]:
     return [*sorted(have, key=_key(name), reverse=not asked.rising), *lack]
 
 
-def _key(name: str) -> Callable[[Part], tuple[bool, str | float]]:
-    def key(part: Part) -> tuple[bool, str | float]:
+def _key(name: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
+    def key(part: CatalogPart) -> tuple[bool, str | float]:
         number = _order(part, name)
         return (isinstance(number, str), number if number is not None else "")
 
     return key
 
 
-def _order(part: Part, name: str) -> str | float | None:
+def _order(part: CatalogPart, name: str) -> str | float | None:
     value = part.get(name)
     return value.number if value else None
 
 
-def _sorted_by(asked: Asked) -> str:
+def _sorted_by(asked: PartQuery) -> str:
     name = asked.sort or asked.shelf.sort
     if name == "name":
         return "name, backward" if asked.rising else "name"
@@ -271,17 +271,17 @@ def _sorted_by(asked: Asked) -> str:
     return f"“{words}”, {'smallest' if asked.rising else 'largest'} first"
 
 
-def _head(column: Column, asked: Asked) -> Head:
+def _head(column: Column, asked: PartQuery) -> ColumnHead:
     name, words, unit = column
     now = (asked.sort or asked.shelf.sort) == name
     falling = now and not asked.rising
     rises = name != "name"  # the first click sorts names from A, numbers from the top
     state = "" if not now else ("descending" if falling == rises else "ascending")
     order = "rising" if falling else ""
-    return Head(name, words, unit, asked.address(sort=name, order=order), state)
+    return ColumnHead(name, words, unit, asked.address(sort=name, order=order), state)
 
 
-def _letters(chosen: Iterable[Part], names: Sequence[str]) -> dict[str, str]:
+def _letters(chosen: Iterable[CatalogPart], names: Sequence[str]) -> dict[str, str]:
     """A letter for each reason why a value is not there."""
     values = (part.get(name) for part in chosen for name in names)
     reasons = dict.fromkeys(v.reason for v in values if v is not None and v.reason)
@@ -293,19 +293,19 @@ def _letter(place: int) -> str:
     return f"{chr(96 + tens) if tens else ''}{chr(97 + ones)}"
 
 
-def _row(part: Part, columns: Iterable[Column], letters: Mapping[str, str]) -> Row:
+def _row(part: CatalogPart, columns: Iterable[Column], letters: Mapping[str, str]) -> PartRow:
     made = f"{part.vendor}, {part.year}" if part.year else part.vendor
     kind = "" if part.kind in ("accelerator", "system") else KIND_WORDS[part.kind]
     cells = tuple(_cell(part.get(name), unit, letters) for name, _, unit in columns)
-    return Row(part.id, part.name, f"{made}, {kind}" if kind else made, cells)
+    return PartRow(part.id, part.name, f"{made}, {kind}" if kind else made, cells)
 
 
-def _cell(value: Value | None, unit: str, letters: Mapping[str, str]) -> Cell:
+def _cell(value: PartValue | None, unit: str, letters: Mapping[str, str]) -> PartCell:
     """A value without the unit that stands in the head of its column."""
     if value is None:
-        return Cell("–", "", "", unverified=False)
+        return PartCell("–", "", "", unverified=False)
     words, beside = (
         text.replace(f"{NBSP}{unit}", "") if unit else text for text in (value.words, value.beside)
     )
     letter = letters.get(value.reason, "")
-    return Cell(words, beside, letter, unverified=value.unverified)
+    return PartCell(words, beside, letter, unverified=value.unverified)

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from app.errors import NotFound
-from app.estimator.hardware.parts import Part, find_part, parts
+from app.errors import NotFoundError
+from app.estimator.hardware.parts import CatalogPart, find_part, parts
 from app.hardware import comparing, listing, pictures, uses
 from app.hardware.listing import KIND_WORDS, LEAST, SHELVES
 from app.learners.current import CurrentLearner
@@ -91,10 +91,10 @@ def show(request: Request, name: str, learner: CurrentLearner, library: CurrentL
     )
 
 
-def _part(name: str) -> Part:
+def _part(name: str) -> CatalogPart:
     """The part of the address; raises NotFound."""
     part = find_part(name)
     if part is None:
         onward = "/hardware", "See all parts"
-        raise NotFound(f"There is no part “{name}”.", onward=onward)
+        raise NotFoundError(f"There is no part “{name}”.", onward=onward)
     return part

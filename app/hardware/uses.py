@@ -3,10 +3,10 @@
 import functools
 
 from app.content.live.library import Library
-from app.content.model import Html, Section
+from app.content.model import HtmlBlock, Section
 from app.estimator import registry
 from app.estimator.hardware.accelerators import System
-from app.estimator.hardware.parts import Part, address_of
+from app.estimator.hardware.parts import CatalogPart, address_of
 from app.estimator.inputs import declared
 from app.instruments.links import address
 
@@ -14,7 +14,7 @@ Links = tuple[tuple[str, str], ...]
 _INPUT = {"accelerator": "gpu", "system": "system"}
 
 
-def calculators_of(part: Part) -> Links:
+def calculators_of(part: CatalogPart) -> Links:
     """The calculators that ask for a part like this, with this one chosen."""
     wanted = _INPUT.get(part.kind, "network")
     found = []
@@ -35,7 +35,7 @@ def _answers(name: str, field: str, part: str) -> bool:
     return True
 
 
-def pages_of(part: Part, library: Library) -> Links:
+def pages_of(part: CatalogPart, library: Library) -> Links:
     """The pages of the course that show a value of this part."""
     link = f'href="{address_of(part.id)}#'
     return tuple(
@@ -46,10 +46,10 @@ def pages_of(part: Part, library: Library) -> Links:
 
 
 def _shows(section: Section, link: str) -> bool:
-    return any(isinstance(p, Html) and link in p.html for p in section.pieces)
+    return any(isinstance(p, HtmlBlock) and link in p.html for p in section.pieces)
 
 
-def kin_of(part: Part, all_parts: tuple[Part, ...]) -> Links:
+def kin_of(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) -> Links:
     """Parts that are built of this one, or that this one is built of."""
     if isinstance(part.entry, System):
         return ((address_of(part.entry.accelerator), part["accelerator"].words),)

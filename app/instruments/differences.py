@@ -6,13 +6,13 @@ from typing import Any
 from app.estimator import inputs as given_inputs
 from app.estimator.estimate import Estimate
 from app.estimator.hardware.accelerators import accelerators
-from app.estimator.inputs import Input
+from app.estimator.inputs import InputSpec
 from app.estimator.models import lookup
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 
 
 def difference(
-    entry: Entry, inputs: Any, words: Mapping[str, str], estimate: Estimate
+    entry: EstimateSpec, inputs: Any, words: Mapping[str, str], estimate: Estimate
 ) -> tuple[str, str]:
     """A field and another value for it, which leads to another answer.
 
@@ -40,7 +40,7 @@ def _others(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
             yield from ((name, other) for other in vary(declared, value))
 
 
-def _choices(declared: Input, value: Any) -> list[str]:
+def _choices(declared: InputSpec, value: Any) -> list[str]:
     """The choices behind the one that was made, then those before it."""
     if declared.kind != "choice" or declared.advanced:
         return []
@@ -49,11 +49,11 @@ def _choices(declared: Input, value: Any) -> list[str]:
     return [*choices[place + 1 :], *choices[: max(0, place)]]
 
 
-def _counts(declared: Input, value: Any) -> list[str]:
+def _counts(declared: InputSpec, value: Any) -> list[str]:
     return [str(2 * value)] if declared.kind == "count" and value else []
 
 
-def _named(declared: Input, value: Any) -> list[str]:
+def _named(declared: InputSpec, value: Any) -> list[str]:
     """Another model or GPU, or a list without its last."""
     if declared.kind == "model":
         return [name for name, _ in lookup.models()[:_TRIED]]
@@ -62,7 +62,7 @@ def _named(declared: Input, value: Any) -> list[str]:
     return [value.rpartition(",")[0]] if declared.kind == "text" and value else []
 
 
-def _differs(entry: Entry, words: Mapping[str, str], estimate: Estimate) -> bool:
+def _differs(entry: EstimateSpec, words: Mapping[str, str], estimate: Estimate) -> bool:
     """Whether the calculator answers, and the figure that matters first is another."""
     try:
         other = entry.compute(given_inputs.read(entry.inputs, words))

@@ -12,12 +12,12 @@ from app.estimator import inputs as given_inputs
 from app.estimator import units
 from app.estimator.estimate import Estimate
 from app.estimator.hardware import accelerators
-from app.estimator.inputs import BadInputs, Input, InputProblem
+from app.estimator.inputs import InputProblem, InputSpec, InvalidInputsError
 from app.estimator.models import lookup
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.instruments.differences import difference
 from app.instruments.links import address
-from app.instruments.readings import Reading, query_of, read_estimate
+from app.instruments.readings import EstimateView, query_of, read_estimate
 
 Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
 
@@ -36,18 +36,18 @@ _NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Course:
+class CourseLinks:
     """What a calculator can point to: topics by slug, and the anchors of terms."""
 
     topics: Mapping[str, str]
     terms: Collection[str]
 
 
-NO_COURSE = Course({}, frozenset())
+NO_COURSE = CourseLinks({}, frozenset())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Options:
+class OptionGroup:
     """A group of choices; `title` is empty for a list without groups."""
 
     title: str
@@ -55,7 +55,7 @@ class Options:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One input as it stands in a form, with what was typed and what is wrong."""
 
     name: str
@@ -64,7 +64,7 @@ class Field:
     label: str
     value: str
     unit: str = ""
-    options: tuple[Options, ...] = ()
+    options: tuple[OptionGroup, ...] = ()
     help: str = ""
     accepts: str = ""
     least: str = ""
@@ -90,15 +90,15 @@ class Field:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Group:
+class FieldGroup:
     """Fields under one heading of the form."""
 
     title: str
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Instrument:
+class CalculatorForm:
     """A calculator ready for `calculators/_instrument.html`.
 
     `part` is the fragment that its form asks for: `result` on its own page,
@@ -110,10 +110,10 @@ class Instrument:
     id: str
     part: str
     sends: Literal["get", "post"]
-    groups: tuple[Group, ...]
-    folded: tuple[Group, ...]
+    groups: tuple[FieldGroup, ...]
+    folded: tuple[FieldGroup, ...]
     unfolded: bool
-    reading: Reading | None
+    reading: EstimateView | None
     problems: tuple[InputProblem, ...]
     link: str
     compare: str
@@ -127,13 +127,13 @@ class Instrument:
 
 
 def instrument(
-    entry: Entry,
+    entry: EstimateSpec,
     typed: Mapping[str, str],
     *,
-    course: Course = NO_COURSE,
+    course: CourseLinks = NO_COURSE,
     id: str = "calc",  # noqa: A002 - it is the id attribute
     block: bool = False,
-) -> Instrument:
+) -> CalculatorForm:
     """A calculator with its form filled in and its first answer.
 
     `block` makes the short form for a place inside of a text: the fields that
@@ -144,7 +144,7 @@ def instrument(
     near, far = _arranged(entry, fields, typed if block else None)
     query = reading.query if reading else urlencode({k: v for k, v in typed.items() if v})
     against = "&".join(part for part in (query, other) if part)
-    return Instrument(
+    return CalculatorForm(
         name=entry.name,
         title=entry.title,
         id=id,
@@ -161,14 +161,14 @@ def instrument(
 
 
 def fields_of(
-    entry: Entry,
+    entry: EstimateSpec,
     typed: Mapping[str, str],
     inputs: Any,
     problems: Sequence[InputProblem],
     *,
     id: str,  # noqa: A002 - it is the id attribute
-    course: Course = NO_COURSE,
-) -> tuple[Field, ...]:
+    course: CourseLinks = NO_COURSE,
+) -> tuple[FormField, ...]:
     """Every field of the form in the order of its declaration.
 
     `inputs` is what was understood, None where something was not.
@@ -191,7 +191,7 @@ def fields_of(
     return tuple(fields)
 
 
-def value_of(declared: Input, typed: str | None, meant: Any, *, sure: bool) -> str:
+def value_of(declared: InputSpec, typed: str | None, meant: Any, *, sure: bool) -> str:
     """What stands in a field: the words typed, or the value meant, written out.
 
     Names from a list are shown as the list has them once they are understood.
@@ -205,7 +205,7 @@ def value_of(declared: Input, typed: str | None, meant: Any, *, sure: bool) -> s
     return _as_people_write(declared, given_inputs.word_of(declared, meant))
 
 
-def _as_people_write(declared: Input, words: str) -> str:
+def _as_people_write(declared: InputSpec, words: str) -> str:
     """Plain digits with commas, and large counts as 15T or 70B."""
     if declared.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
         return words
@@ -217,10 +217,10 @@ def _as_people_write(declared: Input, words: str) -> str:
     return f"{value:,}"
 
 
-def field_of(name: str, declared: Input, value: str, id: str) -> Field:  # noqa: A002 - it is the id attribute
+def field_of(name: str, declared: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
     """One field without its mistakes and links."""
     unit = declared.typed_unit or units.PLURALS.get(declared.unit, declared.unit)
-    return Field(
+    return FormField(
         name=name,
         id=id,
         widget=_widget(declared),
@@ -236,8 +236,8 @@ def field_of(name: str, declared: Input, value: str, id: str) -> Field:  # noqa:
 
 
 def _answer(
-    entry: Entry, typed: Mapping[str, str], course: Course, *, block: bool
-) -> tuple[Any, Reading | None, str, tuple[InputProblem, ...]]:
+    entry: EstimateSpec, typed: Mapping[str, str], course: CourseLinks, *, block: bool
+) -> tuple[Any, EstimateView | None, str, tuple[InputProblem, ...]]:
     """The inputs understood and their reading, or the problems instead.
 
     The third is what a second scenario would change, as a query.
@@ -246,50 +246,54 @@ def _answer(
     try:
         inputs = given_inputs.read(entry.inputs, typed)
         estimate = entry.compute(inputs)
-    except BadInputs as bad:
+    except InvalidInputsError as bad:
         return inputs, None, "", bad.problems
     height = {"bar_height": _BLOCK_BAR} if block else {}
     reading = read_estimate(entry, inputs, estimate, topics=course.topics, **height)
     return inputs, reading, _other(entry, inputs, estimate), ()
 
 
-def _other(entry: Entry, inputs: Any, estimate: Estimate) -> str:
+def _other(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
     """What a second scenario would change, as a query."""
     field, value = difference(entry, inputs, given_inputs.write(inputs), estimate)
     return query_of({f"b.{field}": value}) if field else ""
 
 
-def comparison_of(entry: Entry, inputs: Any, estimate: Estimate, query: str) -> str:
+def comparison_of(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
     """The address at which an answer, as a `query`, stands beside another one."""
     against = "&".join(part for part in (query, _other(entry, inputs, estimate)) if part)
     return address(entry.name, against, part="compare")
 
 
 def _arranged(
-    entry: Entry, fields: Sequence[Field], named: Mapping[str, str] | None
-) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+    entry: EstimateSpec, fields: Sequence[FormField], named: Mapping[str, str] | None
+) -> tuple[tuple[FieldGroup, ...], tuple[FieldGroup, ...]]:
     """The groups shown at once, and those behind “More inputs”."""
     declared = given_inputs.declared(entry.inputs)
     near = [f for f in fields if not declared[f.name].advanced]
     far = [f for f in fields if declared[f.name].advanced]
     if named is not None:
         chosen = [f for f in fields if f.name in named]
-        return (Group("", tuple(chosen or near)),), ()
+        return (FieldGroup("", tuple(chosen or near)),), ()
     return _grouped(near, declared), _grouped(far, declared)
 
 
-def _grouped(fields: Sequence[Field], declared: Mapping[str, Input]) -> tuple[Group, ...]:
+def _grouped(
+    fields: Sequence[FormField], declared: Mapping[str, InputSpec]
+) -> tuple[FieldGroup, ...]:
     titles = dict.fromkeys(declared[f.name].group for f in fields)
-    return tuple(Group(t, tuple(f for f in fields if declared[f.name].group == t)) for t in titles)
+    return tuple(
+        FieldGroup(t, tuple(f for f in fields if declared[f.name].group == t)) for t in titles
+    )
 
 
-def _has_text(*groups: tuple[Group, ...]) -> bool:
+def _has_text(*groups: tuple[FieldGroup, ...]) -> bool:
     """Whether a field of the form takes a text too long for an address."""
     fields = [f for part in groups for group in part for f in group.fields]
     return any(f.widget == "text" for f in fields)
 
 
-def _widget(declared: Input) -> Widget:
+def _widget(declared: InputSpec) -> Widget:
     most = math.inf if declared.maximum is None else declared.maximum
     if declared.kind == "text":
         return "line" if most <= _LINE else "text"
@@ -301,43 +305,43 @@ def _widget(declared: Input) -> Widget:
     return "tick" if declared.kind == "flag" else "select"
 
 
-def _accepts(declared: Input) -> str:
+def _accepts(declared: InputSpec) -> str:
     """The range as a hint; lists show theirs by themselves."""
     if declared.kind in {"number", "count"}:
         return given_inputs.allowed(declared)
     return ""
 
 
-def _options(declared: Input, value: str) -> tuple[Options, ...]:
+def _options(declared: InputSpec, value: str) -> tuple[OptionGroup, ...]:
     """The choices of a field, with a foreign value kept as one more choice."""
     if declared.kind == "choice":
-        groups: tuple[Options, ...] = (Options("", declared.choices),)
+        groups: tuple[OptionGroup, ...] = (OptionGroup("", declared.choices),)
     elif declared.kind in _NAMED:
         groups = _offered(catalogued(declared.kind), dict(declared.choices))
     else:
         return ()
     if declared.optional:
-        groups = (Options("", (("", "Not set"),)), *groups)
+        groups = (OptionGroup("", (("", "Not set"),)), *groups)
     listed = {choice for group in groups for choice, _ in group.choices}
     own_size = declared.kind == "model" and not declared.optional
     if value in listed or own_size:
         return groups
-    return (Options("", ((value, value),)), *groups) if value else groups
+    return (OptionGroup("", ((value, value),)), *groups) if value else groups
 
 
-def _offered(groups: tuple[Options, ...], only: Mapping[str, str]) -> tuple[Options, ...]:
+def _offered(groups: tuple[OptionGroup, ...], only: Mapping[str, str]) -> tuple[OptionGroup, ...]:
     """The groups with those choices alone that a list offers; all where none are."""
     if not only:
         return groups
-    left = (Options(g.title, tuple(c for c in g.choices if c[0] in only)) for g in groups)
+    left = (OptionGroup(g.title, tuple(c for c in g.choices if c[0] in only)) for g in groups)
     return tuple(group for group in left if group.choices)
 
 
 @functools.cache
-def catalogued(kind: str) -> tuple[Options, ...]:
+def catalogued(kind: str) -> tuple[OptionGroup, ...]:
     """The names of a catalog in groups, as a list to choose from."""
     if kind == "model":
-        return (Options("By name", lookup.models()), Options("By size", _SIZES))
+        return (OptionGroup("By name", lookup.models()), OptionGroup("By size", _SIZES))
     if kind == "gpu":
         return _by([(a.vendor, a.id, a.name) for a in accelerators.accelerators()])
     if kind == "system":
@@ -353,9 +357,9 @@ _SIZES = tuple(
 )
 
 
-def _by(rows: Sequence[tuple[str, str, str]]) -> tuple[Options, ...]:
+def _by(rows: Sequence[tuple[str, str, str]]) -> tuple[OptionGroup, ...]:
     titles = dict.fromkeys(group for group, _, _ in rows)
     return tuple(
-        Options(title, tuple((key, name) for group, key, name in rows if group == title))
+        OptionGroup(title, tuple((key, name) for group, key, name in rows if group == title))
         for title in titles
     )

@@ -10,20 +10,20 @@ from urllib.parse import quote_plus
 
 from markupsafe import Markup
 
-from app.drawings import Drawing, draw, draw_bar
+from app.drawings import SvgChart, draw, draw_bar
 from app.drawings.components import looks_of
-from app.drawings.signs import SIGNS, Sign
+from app.drawings.signs import SIGNS, VerdictIcon
 from app.estimator import inputs as given_inputs
 from app.estimator import sources
 from app.estimator.estimate import (
-    Change,
     Estimate,
     Figure,
+    FormulaStep,
     StackedBar,
-    Step,
+    VerdictFlip,
 )
 from app.estimator.hardware.parts import address_of, find_part
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.estimator.units import NBSP, format_range, format_value
 from app.instruments.links import address
 from app.instruments.tables import show_table
@@ -49,7 +49,7 @@ _WORDS = (bool, str)
 _NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?")
 
 
-class ShownFigure(NamedTuple):
+class FigureView(NamedTuple):
     """A figure in words; `span` is its interval, or “exact” for an exact number."""
 
     name: str
@@ -62,7 +62,7 @@ class ShownFigure(NamedTuple):
     applies: bool = True
 
 
-class ShownStep(NamedTuple):
+class StepView(NamedTuple):
     """A line of the working; `source` and `address` say where it is from."""
 
     label: str
@@ -75,15 +75,15 @@ class ShownStep(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ShownPicture:
+class ChartView:
     """A drawing with its key and its table; the table is None where it is shown."""
 
-    drawing: Drawing
+    drawing: SvgChart
     table: Markup | None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ShownChange:
+class FlipView:
     """An input that turns the verdict, with the address where it has done so."""
 
     label: str
@@ -94,7 +94,7 @@ class ShownChange:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Reading:
+class EstimateView:
     """Everything that `calculators/_result.html` shows.
 
     `first` are the figures that matter first, `rest` all others in groups, and
@@ -105,18 +105,18 @@ class Reading:
 
     name: str
     title: str
-    sign: Sign
+    sign: VerdictIcon
     lead: Markup
     text: Markup
-    figures: tuple[ShownFigure, ...]
-    first: tuple[ShownFigure, ...]
-    rest: tuple[tuple[str, tuple[ShownFigure, ...]], ...]
-    elsewhere: tuple[ShownFigure, ...]
+    figures: tuple[FigureView, ...]
+    first: tuple[FigureView, ...]
+    rest: tuple[tuple[str, tuple[FigureView, ...]], ...]
+    elsewhere: tuple[FigureView, ...]
     parts: tuple[tuple[str, str], ...]
-    pictures: tuple[ShownPicture, ...]
+    pictures: tuple[ChartView, ...]
     tables: tuple[Markup, ...]
-    changes: tuple[ShownChange, ...]
-    steps: tuple[ShownStep, ...]
+    changes: tuple[FlipView, ...]
+    steps: tuple[StepView, ...]
     notes: tuple[str, ...]
     link: str
     query: str
@@ -128,13 +128,13 @@ class Reading:
 
 
 def read_estimate(
-    entry: Entry,
+    entry: EstimateSpec,
     inputs: Any,
     estimate: Estimate,
     *,
     topics: Collection[str] = (),
     bar_height: int = 44,
-) -> Reading:
+) -> EstimateView:
     """Put an estimate into words. `topics` are the concept pages that can be linked."""
     words = given_inputs.write(inputs)
     query = query_of(words)
@@ -144,7 +144,7 @@ def read_estimate(
     figures = tuple(show_figure(f, keys) for f in estimate.figures)
     numbers = {f.value for f in figures if f.span}
     first = _first(entry, estimate, figures)
-    return Reading(
+    return EstimateView(
         name=entry.name,
         title=entry.title,
         sign=sign,
@@ -179,12 +179,12 @@ def _quoted(value: str) -> str:
 _kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
 
 
-def show_figure(figure: Figure, keys: Mapping[str, str]) -> ShownFigure:
+def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
     """A figure in words, with its interval where it is modeled.
 
     One named like a component of a drawing gets its color from `keys`.
     """
-    return ShownFigure(
+    return FigureView(
         figure.name,
         figure.label,
         figure.words,
@@ -197,8 +197,8 @@ def show_figure(figure: Figure, keys: Mapping[str, str]) -> ShownFigure:
 
 
 def _first(
-    entry: Entry, estimate: Estimate, figures: Sequence[ShownFigure]
-) -> tuple[ShownFigure, ...]:
+    entry: EstimateSpec, estimate: Estimate, figures: Sequence[FigureView]
+) -> tuple[FigureView, ...]:
     """The three figures that matter first; what is not known leaves its place."""
     known = {
         figure.name: shown
@@ -209,11 +209,11 @@ def _first(
 
 
 def _grouped(
-    estimate: Estimate, figures: Sequence[ShownFigure]
-) -> tuple[tuple[str, tuple[ShownFigure, ...]], ...]:
+    estimate: Estimate, figures: Sequence[FigureView]
+) -> tuple[tuple[str, tuple[FigureView, ...]], ...]:
     """Figures that apply under the heading of what their unit measures."""
     units = {figure.name: figure.unit for figure in estimate.figures}
-    groups: dict[str, list[ShownFigure]] = {title: [] for title in _MEASURES}
+    groups: dict[str, list[FigureView]] = {title: [] for title in _MEASURES}
     for figure in figures:
         if figure.applies:
             title = _MEASURED.get(units[figure.name], _OTHERS)
@@ -221,7 +221,7 @@ def _grouped(
     return tuple((title, tuple(some)) for title, some in groups.items() if some)
 
 
-def _parts(entry: Entry, inputs: Any) -> tuple[tuple[str, str], ...]:
+def _parts(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
     """The hardware among the inputs, with the address of its page."""
     chosen = [
         getattr(inputs, name)
@@ -266,7 +266,7 @@ def _component_keys(estimate: Estimate) -> dict[str, str]:
 
 def _pictures(
     estimate: Estimate, keys: Mapping[str, str], bar_height: int
-) -> tuple[ShownPicture, ...]:
+) -> tuple[ChartView, ...]:
     told = {row[0] for table in estimate.tables for row in table.rows if row}
     told |= {f.label for f in estimate.figures}
     shown = []
@@ -277,13 +277,13 @@ def _pictures(
         else:
             drawing, repeated = draw(picture), False
         table = None if repeated else show_table(drawing.table, keys)
-        shown.append(ShownPicture(drawing, table))
+        shown.append(ChartView(drawing, table))
     return tuple(shown)
 
 
-def _change(name: str, change: Change, words: Mapping[str, str]) -> ShownChange:
+def _change(name: str, change: VerdictFlip, words: Mapping[str, str]) -> FlipView:
     query = query_of({**words, **change.words})
-    return ShownChange(
+    return FlipView(
         label=change.label,
         now=change.now,
         flips_at=change.at,
@@ -301,9 +301,9 @@ def within(sentence: str) -> str:
     return f"{sentence[:1].lower()}{sentence[1:]}".rstrip(".")
 
 
-def _step(step: Step, topics: Collection[str]) -> ShownStep:
+def _step(step: FormulaStep, topics: Collection[str]) -> StepView:
     source = sources.SOURCES.get(step.source)
-    return ShownStep(
+    return StepView(
         label=step.label,
         formula=step.formula,
         substituted=step.substituted,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from app.drawings.svg import escaped
-from app.estimator.estimate import Table
+from app.estimator.estimate import ResultTable
 from app.estimator.units import NBSP, format_value
 
 _SUMS = frozenset({"Needed", "Total", "Sum", "All"})
@@ -14,7 +14,7 @@ _PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
 _Cell = tuple[str, bool]
 
 
-def show_table(table: Table, keys: Mapping[str, str]) -> Markup:
+def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
     """A table in words; rows named like a component get its color from `keys`.
 
     Columns with a number in them are set as numbers. A row whose first cell is a

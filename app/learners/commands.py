@@ -9,19 +9,19 @@ from sqlalchemy import Engine
 from sqlmodel import Session
 
 from app.authors.commands import table, when
-from app.authors.store import COMMAND_LINE, Deed, record
+from app.authors.store import COMMAND_LINE, AuditRecord, record
 from app.db.writer import WRITING
 from app.learners import store
 from app.learners.codes import LIFE, new_code, plain
-from app.learners.store import Person
+from app.learners.store import LearnerListRow
 from app.web.clock import system_clock
-from app.web.visitor import Doorkeeper
+from app.web.visitor import SessionCookies
 
 
 def learners_command(
     words: Sequence[str],
     engine: Engine,
-    keeper: Doorkeeper,
+    keeper: SessionCookies,
     address: str,
     courses: Collection[str],
 ) -> int:
@@ -66,7 +66,7 @@ def _adopt(db: Session, course: str, courses: Collection[str]) -> int:
         return 1
     done, left = store.adopt(db, course)
     now = system_clock()
-    record(db, Deed(now, COMMAND_LINE, "learners adopted", f"{done} into {course}"))
+    record(db, AuditRecord(now, COMMAND_LINE, "learners adopted", f"{done} into {course}"))
     db.commit()
     sys.stdout.write(f"{course} has the work of {done} learners.\n")
     if left:
@@ -74,7 +74,7 @@ def _adopt(db: Session, course: str, courses: Collection[str]) -> int:
     return 0
 
 
-def _list(people: Sequence[Person]) -> int:
+def _list(people: Sequence[LearnerListRow]) -> int:
     if not people:
         sys.stdout.write("Nobody has saved anything yet.\n")
         return 0
@@ -87,10 +87,12 @@ def _list(people: Sequence[Person]) -> int:
     return 0
 
 
-def _code(db: Session, keeper: Doorkeeper, person: Person, address: str, now: dt.datetime) -> str:
+def _code(
+    db: Session, keeper: SessionCookies, person: LearnerListRow, address: str, now: dt.datetime
+) -> str:
     code = new_code()
     store.add_code(db, person.id, keeper.digest(plain(code)), now + LIFE)
-    record(db, Deed(now, COMMAND_LINE, "learner code made", f"learner {person.id}"))
+    record(db, AuditRecord(now, COMMAND_LINE, "learner code made", f"learner {person.id}"))
     minutes = int(LIFE.total_seconds() / 60)
     named = f"learner {person.id} ({_plain(person.name) or 'no name'})"
     return (
@@ -100,7 +102,7 @@ def _code(db: Session, keeper: Doorkeeper, person: Person, address: str, now: dt
     )
 
 
-def _meant(people: Sequence[Person], wanted: str) -> list[Person]:
+def _meant(people: Sequence[LearnerListRow], wanted: str) -> list[LearnerListRow]:
     """Whom a number or a name means; a number is never taken for a name."""
     if wanted.isascii() and wanted.isdigit():
         return [one for one in people if str(one.id) == wanted.lstrip("0")]
@@ -108,7 +110,7 @@ def _meant(people: Sequence[Person], wanted: str) -> list[Person]:
     return [one for one in people if name and one.name.casefold() == name]
 
 
-def _unclear(meant: Sequence[Person], wanted: str) -> str:
+def _unclear(meant: Sequence[LearnerListRow], wanted: str) -> str:
     if not meant:
         return (
             f"there is no learner “{wanted}”; `headroom learners list` shows "

@@ -16,9 +16,9 @@ from app.db.engine import DbSession, aside, reading_session
 from app.db.storage_limit import DailyQuota, StorageLimit
 from app.db.writer import Turn
 from app.learners.store import (
-    Arrival,
+    BrowserVisit,
     Enrollment,
-    Known,
+    LearnerRecord,
     count_change,
     describe_records,
     enroll,
@@ -27,19 +27,19 @@ from app.learners.store import (
     learner_numbered,
     see,
 )
-from app.scheduling.habits import USUAL, Habits
+from app.scheduling.habits import USUAL, StudyHabits
 from app.scheduling.retention import RETENTION
 from app.scheduling.study_day import begin_of, study_day_of
 from app.web.clock import Now, moment, read_clock
 from app.web.devices import device_of
-from app.web.front.rate_counting import Rates, client_of
-from app.web.visitor import Doorkeeper, Visitor
+from app.web.front.rate_counting import RateLimiter, client_of
+from app.web.visitor import SessionCookies, Visitor
 
 _A_DAY = dt.timedelta(days=1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CurrentLearnerValue:
+class LearnerProfile:
     """The asker: `id` is 0 until something of theirs is kept.
 
     `key` begins what is drawn for them and is the same in each of their browsers.
@@ -60,7 +60,7 @@ class CurrentLearnerValue:
     target: int | None = None
     calendar: bool = True
     missed: bool = True
-    habits: Habits = USUAL
+    habits: StudyHabits = USUAL
     last_seen: int = 0
     acts: int = 0
     person: str = ""
@@ -88,7 +88,7 @@ class CurrentLearnerValue:
         return begin_of(self.study_day(now) + dt.timedelta(days=1), self.zone)
 
 
-async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
+async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
     """The learner of the cookie; the front has read it and made one if need be.
 
     A browser whose session was revoked goes on as one that was never here.
@@ -99,11 +99,11 @@ async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
     if found is not None and found.revoked_at is None:
         return _value(found)
     if found is not None:
-        keeper: Doorkeeper = request.app.state.doorkeeper
+        keeper: SessionCookies = request.app.state.doorkeeper
         visitor = keeper.newcomer(visitor)
         request.state.visitor = visitor
     person = learner_key(visitor.key)
-    return CurrentLearnerValue(
+    return LearnerProfile(
         key_in(person, course),
         zone=visitor.zone or "UTC",
         person=person,
@@ -111,7 +111,7 @@ async def read_learner(request: Request, db: DbSession) -> CurrentLearnerValue:
     )
 
 
-async def find_learner_at_once(request: Request) -> CurrentLearnerValue:
+async def find_learner_at_once(request: Request) -> LearnerProfile:
     """The learner of the cookie, for a route that waits afterwards.
 
     It must not hold a place among those who read meanwhile.
@@ -120,7 +120,7 @@ async def find_learner_at_once(request: Request) -> CurrentLearnerValue:
         return await read_learner(request, db)
 
 
-def learner_of(db: Session, learner_id: int) -> CurrentLearnerValue | None:
+def learner_of(db: Session, learner_id: int) -> LearnerProfile | None:
     """A learner who is asked for without a browser; None where there is none."""
     found = learner_numbered(db, learner_id)
     return _value(found) if found else None
@@ -131,14 +131,14 @@ def learner_key(session_key: str) -> str:
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
 
 
-def arrival_of(request: Request, now: dt.datetime) -> Arrival:
+def arrival_of(request: Request, now: dt.datetime) -> BrowserVisit:
     """The browser that asks, as its session will be listed."""
     device = device_of(request.headers.get("user-agent", ""))
-    return Arrival(request.state.visitor.digest, device, now)
+    return BrowserVisit(request.state.visitor.digest, device, now)
 
 
-def _value(row: Known) -> CurrentLearnerValue:
-    return CurrentLearnerValue(
+def _value(row: LearnerRecord) -> LearnerProfile:
+    return LearnerProfile(
         key=row.key,
         id=row.id,
         name=row.name,
@@ -149,7 +149,9 @@ def _value(row: Known) -> CurrentLearnerValue:
         target=row.target,
         calendar=row.calendar,
         missed=row.missed,
-        habits=Habits(row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))),
+        habits=StudyHabits(
+            row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))
+        ),
         last_seen=row.last_seen,
         acts=row.acts,
         person=row.person,
@@ -160,17 +162,17 @@ def _value(row: Known) -> CurrentLearnerValue:
 
 async def enrolled(
     request: Request,
-    learner: Annotated[CurrentLearnerValue, Depends(read_learner)],
+    learner: Annotated[LearnerProfile, Depends(read_learner)],
     db: DbSession,
     now: Now,
-) -> CurrentLearnerValue:
+) -> LearnerProfile:
     """The learner with a row to write for: what every POST route asks for.
 
     Counts the change, so whoever writes for a learner must ask for this.
     """
     if not learner.home:  # a row for good, so nobody makes them without end
         visitor: Visitor = request.state.visitor
-        rates: Rates = request.app.state.rates
+        rates: RateLimiter = request.app.state.rates
         new = "learners", client_of(request.scope), visitor.known_digest
         rates.check(*new)
         # What is refused after this, such as a form with a mistake, leaves no row.
@@ -181,7 +183,7 @@ async def enrolled(
 @contextlib.asynccontextmanager
 async def writing(
     request: Request,
-) -> AsyncIterator[tuple[Session, CurrentLearnerValue]]:
+) -> AsyncIterator[tuple[Session, LearnerProfile]]:
     """What `DbSession` and `EnrolledLearner` give a route that declares them.
 
     For routes that are asked so often that resolving dependencies shows; what was
@@ -194,8 +196,8 @@ async def writing(
 
 
 def _enrolled(
-    db: Session, learner: CurrentLearnerValue, request: Request, now: dt.datetime
-) -> CurrentLearnerValue:
+    db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
+) -> LearnerProfile:
     if learner.id and count_change(db, learner.id):
         if learner.study_day(moment(learner.last_seen)) != learner.study_day(now):
             see(db, arrival_of(request, now))
@@ -205,7 +207,7 @@ def _enrolled(
     if learner.id:
         person = learner_key(request.state.visitor.key)
         key = key_in(person, learner.course)
-        new = CurrentLearnerValue(key, zone=learner.zone, person=person, course=learner.course)
+        new = LearnerProfile(key, zone=learner.zone, person=person, course=learner.course)
     arrival = arrival_of(request, now)
     number = enroll(db, Enrollment(new.person, new.course, new.name, new.zone, arrival))
     count_change(db, number)
@@ -236,6 +238,6 @@ def count_stored(request: Request, size: int) -> None:
     quota.count(client_of(request.scope), size)
 
 
-CurrentLearner = Annotated[CurrentLearnerValue, Depends(read_learner)]
-EnrolledLearner = Annotated[CurrentLearnerValue, Depends(enrolled)]
+CurrentLearner = Annotated[LearnerProfile, Depends(read_learner)]
+EnrolledLearner = Annotated[LearnerProfile, Depends(enrolled)]
 """A route that keeps something asks for `EnrolledLearner`, all others for the first."""

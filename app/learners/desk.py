@@ -14,8 +14,8 @@ from app.content.live.library import Library
 from app.db.engine import DbSession, reading_session
 from app.learners.current import (
     CurrentLearner,
-    CurrentLearnerValue,
     EnrolledLearner,
+    LearnerProfile,
     read_learner,
     writing,
 )
@@ -27,12 +27,12 @@ Result = TypeVar("Result")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Desk:
+class RequestContext:
     """What a route works with; `found` is what was looked up once for this request."""
 
     request: Request
     library: Library
-    learner: CurrentLearnerValue
+    learner: LearnerProfile
     db: Session
     now: dt.datetime
     found: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -48,26 +48,26 @@ class Desk:
         return page(self.request, template, status=status, learner=learner, **context)
 
 
-async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> Desk:
+async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> RequestContext:
     return await desk_of(request, learner, db)
 
 
-async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) -> Desk:
+async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) -> RequestContext:
     return await desk_of(request, learner, db)
 
 
-async def desk_of(request: Request, learner: CurrentLearnerValue, db: Session) -> Desk:
+async def desk_of(request: Request, learner: LearnerProfile, db: Session) -> RequestContext:
     """The desk of a request; a route that can wait declares `Reader` or `Writer`."""
     # Asked directly: each further dependency costs as much as a question to SQLite.
     library, now = await read_library(request), await read_clock(request)
-    return Desk(request, library, learner, db, now)
+    return RequestContext(request, library, learner, db, now)
 
 
-Reader = Annotated[Desk, Depends(_reading)]
-Writer = Annotated[Desk, Depends(_writing)]
+Reader = Annotated[RequestContext, Depends(_reading)]
+Writer = Annotated[RequestContext, Depends(_writing)]
 
 
-async def run_reading(request: Request, work: Callable[[Desk], Result]) -> Result:
+async def run_reading(request: Request, work: Callable[[RequestContext], Result]) -> Result:
     """Run `work` in a thread with a session that keeps nothing.
 
     For the costly parts of a POST: what is chosen before the write transaction, and
@@ -78,7 +78,7 @@ async def run_reading(request: Request, work: Callable[[Desk], Result]) -> Resul
         return await run_in_threadpool(work, desk)
 
 
-async def run_writing(request: Request, work: Callable[[Desk], Result]) -> Result:
+async def run_writing(request: Request, work: Callable[[RequestContext], Result]) -> Result:
     """Run `work` in a thread within a write transaction; committed on return.
 
     All other writers wait meanwhile, so it should take a few milliseconds.

@@ -18,7 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from app.db.engine import snapshot_session
 from app.db.storage_limit import StorageLimit
-from app.errors import Conflict
+from app.errors import ConflictError
 from app.web.front.fair_slots import FairSlots, Transfer, TransferSlots
 from app.web.front.rate_counting import client_of
 
@@ -54,7 +54,7 @@ class Downloads:
         HTTPException 503 where others keep the server busy, and StorageFullError.
         """
         if person in self._persons:
-            raise Conflict(
+            raise ConflictError(
                 "Another file of yours is being made or sent.",
                 "Wait until you have it, then ask for this one.",
             )

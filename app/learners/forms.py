@@ -56,7 +56,7 @@ class SettingsForm(BaseModel):
 
         The exam day that is `kept` may be over: it stays until another is typed.
         """
-        reader = _Reader(self)
+        reader = _SettingsReader(self)
         values = {
             "name": reader.text("name", 80),
             "exam_day": reader.day("exam_day", today, kept),
@@ -72,7 +72,7 @@ class SettingsForm(BaseModel):
         return values, reader.problems
 
 
-class _Reader:
+class _SettingsReader:
     """Reads fields one by one and collects what is wrong."""
 
     def __init__(self, form: SettingsForm) -> None:

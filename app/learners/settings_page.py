@@ -7,7 +7,7 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.learners import store
-from app.learners.current import CurrentLearnerValue
+from app.learners.current import LearnerProfile
 from app.learners.forms import WEEKDAYS, Problems, SettingsForm, zones
 from app.scheduling.study_day import zone_of
 from app.web.render import page
@@ -15,7 +15,7 @@ from app.web.render import page
 
 def settings_page(
     request: Request,
-    learner: CurrentLearnerValue,
+    learner: LearnerProfile,
     db: Session,
     typed: SettingsForm,
     problems: Problems,
@@ -40,12 +40,12 @@ def settings_page(
     )
 
 
-def _is_over(learner: CurrentLearnerValue, now: dt.datetime) -> bool:
+def _is_over(learner: LearnerProfile, now: dt.datetime) -> bool:
     exam = learner.exam_day
     return exam is not None and exam < learner.study_day(now)
 
 
-def as_typed(learner: CurrentLearnerValue) -> SettingsForm:
+def as_typed(learner: LearnerProfile) -> SettingsForm:
     """The settings as they stand."""
     return SettingsForm(
         name=learner.name,

@@ -5,12 +5,12 @@ from collections.abc import Collection, Mapping
 
 from app.content.live.library import Library
 from app.mastery.course import course_by_objective
-from app.mastery.evidence import First
+from app.mastery.evidence import AnswerHistory
 from app.questions.model import Question
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tally:
+class QuestionCount:
     """Questions of a kind: all, answered at least once, last answered rightly."""
 
     total: int
@@ -57,7 +57,7 @@ def held_back(library: Library, met: Collection[str]) -> frozenset[str]:
     return frozenset(q.id for q in library.questions.values() if q.reserved and q.id not in met)
 
 
-def missed(library: Library, firsts: Mapping[str, First]) -> int:
+def missed(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
     """How many questions were answered wrong, or in part, and not right since."""
     known = library.questions
     return sum(first.missed for item, first in firsts.items() if item in known)

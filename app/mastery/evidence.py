@@ -10,7 +10,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.mastery.fading import Cards, keeping
+from app.mastery.fading import ObjectiveCards, keeping
 
 ENOUGH = 5  # fewer first answers than this say next to nothing about an objective
 # The newest answers that count: one more moves a share by less than seven points, and
@@ -26,7 +26,7 @@ _HINTED = 0.5  # a right answer after a hint shows half of what one without show
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Later:
+class RepeatAnswer:
     """A later answer: `wait` days after the question was last answered."""
 
     score: float
@@ -41,7 +41,7 @@ class Later:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class First:
+class AnswerHistory:
     """The first answer to a question: its score 0..1, study day, hints taken.
 
     `certainty` is how sure the learner was, 1 to 3; 0 where they did not say. `later`
@@ -52,7 +52,7 @@ class First:
     day: dt.date
     hints: int = 0
     certainty: int = 0
-    later: tuple[Later, ...] = ()
+    later: tuple[RepeatAnswer, ...] = ()
 
     @property
     def value(self) -> float:
@@ -70,17 +70,17 @@ class First:
         newest = self.later[-1].score if self.later else self.score
         return newest < _WHOLE
 
-    def again(self, score: float, day: dt.date, hints: int = 0) -> "First":
+    def again(self, score: float, day: dt.date, hints: int = 0) -> "AnswerHistory":
         """The same with one more answer to the question."""
         wait = max(0, (day - self.seen).days)
-        later = (*self.later, Later(score, day, wait, hints))
+        later = (*self.later, RepeatAnswer(score, day, wait, hints))
         return dataclasses.replace(self, later=later)
 
     def ready(self, day: dt.date, *, varied: bool) -> bool:
         """Whether an answer on `day` would count; `varied` numbers are drawn anew."""
         return (day - self.seen).days >= (NEXT_DAY if varied else WEEK)
 
-    def counting(self, *, varied: bool, until: dt.date | None = None) -> "First":
+    def counting(self, *, varied: bool, until: dt.date | None = None) -> "AnswerHistory":
         """The same with only those later answers that count, given by `until`."""
         if not self.later:
             return self
@@ -90,7 +90,7 @@ class First:
         )
         return dataclasses.replace(self, later=later)
 
-    def shares(self) -> Iterator[tuple[float, "First | Later"]]:
+    def shares(self) -> Iterator[tuple[float, "AnswerHistory | RepeatAnswer"]]:
         """Every answer with its part of the weight, the newest first.
 
         Each takes half of what was left by those after it, the first takes the rest.
@@ -146,7 +146,7 @@ class Evidence:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Lot:
+class DayAnswers:
     """The first answers to an objective of one study day.
 
     `weight` is in answers as hard to guess as the mean question of the objective,
@@ -161,7 +161,7 @@ class Lot:
     fresh: float
 
 
-def lots(firsts: Iterable[tuple[First, float]], guess: float) -> tuple[Lot, ...]:
+def lots(firsts: Iterable[tuple[AnswerHistory, float]], guess: float) -> tuple[DayAnswers, ...]:
     """The first answers to an objective by day, the newest day first.
 
     Each comes with the guess rate of its question; `guess` is that of the objective.
@@ -186,11 +186,13 @@ def lots(firsts: Iterable[tuple[First, float]], guess: float) -> tuple[Lot, ...]
     answers, score = 0.0, 0.0
     for day, (count, scored, weight, fresh) in sorted(days.items()):
         answers, score = answers + count, score + scored
-        made.append(Lot(day, int(answers), score, weight, fresh))
+        made.append(DayAnswers(day, int(answers), score, weight, fresh))
     return tuple(reversed(made))
 
 
-def gather(by_day: Sequence[Lot], guess: float, cards: Cards, day: dt.date) -> Evidence:
+def gather(
+    by_day: Sequence[DayAnswers], guess: float, cards: ObjectiveCards, day: dt.date
+) -> Evidence:
     """Add up the lots of one objective as they stand on study day `day`.
 
     The newest answers count, of WINDOW weight together; the answers of a day are one

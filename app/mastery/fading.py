@@ -5,10 +5,10 @@ import functools
 import math
 from collections.abc import Callable
 
-from app.scheduling import Policy
+from app.scheduling import SchedulerPolicy
 from app.scheduling.curve import AT_STABILITY
 
-_PARAMETERS = Policy().parameters
+_PARAMETERS = SchedulerPolicy().parameters
 _DECAY = -_PARAMETERS[20]
 _FACTOR = math.pow(AT_STABILITY, 1 / _DECAY) - 1
 # Where no card follows it, knowledge of a course is kept like a card that was known
@@ -35,7 +35,7 @@ def recall(days: float, stability: float) -> float:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cards:
+class ObjectiveCards:
     """The cards of an objective as one: `begun` of `all`.
 
     `days` is the mean time since their last answers and `stability` their harmonic
@@ -47,12 +47,12 @@ class Cards:
     days: float = 0.0
     stability: float = TAUGHT
 
-    def earlier(self, days: int) -> "Cards":
+    def earlier(self, days: int) -> "ObjectiveCards":
         """The same `days` ago; a card answered since then counts as known then."""
         return dataclasses.replace(self, days=max(0.0, self.days - days))
 
 
-def keeping(cards: Cards) -> Callable[[int], float]:
+def keeping(cards: ObjectiveCards) -> Callable[[int], float]:
     """The share (0..1) that is left of what was known so many days ago.
 
     For the part of the objective that its begun cards cover: their recall today

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping
 from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.course import course_by_objective
-from app.mastery.evidence import ENOUGH, First
-from app.mastery.standing import Record
+from app.mastery.evidence import ENOUGH, AnswerHistory
+from app.mastery.standing import LearnerEvidence
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Ground:
+class WeakPrerequisite:
     """A prerequisite that is weak: its `answers`, of which `right` count today."""
 
     topic: Topic
@@ -28,7 +28,7 @@ class Ground:
         return f"{self.right:.3g} of {self.answers} answers to it were right"
 
 
-def weak_ground(library: Library, record: Record, topic: Topic) -> Ground | None:
+def weak_ground(library: Library, record: LearnerEvidence, topic: Topic) -> WeakPrerequisite | None:
     """The weak prerequisite of `topic` to begin with, or None when it stands well.
 
     A prerequisite is weak when at least ENOUGH of its questions were answered and the
@@ -39,7 +39,9 @@ def weak_ground(library: Library, record: Record, topic: Topic) -> Ground | None
     return _weakest(library, record, topic, frozenset({topic.slug}))
 
 
-def _weakest(library: Library, record: Record, topic: Topic, seen: frozenset[str]) -> Ground | None:
+def _weakest(
+    library: Library, record: LearnerEvidence, topic: Topic, seen: frozenset[str]
+) -> WeakPrerequisite | None:
     for slug in topic.requires:
         needed = library.topics.get(slug)
         if needed is None or slug in seen:
@@ -50,7 +52,7 @@ def _weakest(library: Library, record: Record, topic: Topic, seen: frozenset[str
     return None
 
 
-def _ground(library: Library, record: Record, topic: Topic) -> Ground | None:
+def _ground(library: Library, record: LearnerEvidence, topic: Topic) -> WeakPrerequisite | None:
     firsts = _firsts(record.firsts, topic)
     course = course_by_objective(library)
     right = sum(
@@ -62,15 +64,15 @@ def _ground(library: Library, record: Record, topic: Topic) -> Ground | None:
         rates = course.rates
         guess = sum(rates[q] for q in firsts) / len(firsts)
         weak = right / len(firsts) < (1 + guess) / 2
-        return Ground(topic, len(firsts), right) if weak else None
+        return WeakPrerequisite(topic, len(firsts), right) if weak else None
     if right or record.read.get(topic.slug) or topic.slug in record.cards:
         return None
     if topic.objectives and never_missed(library, record, topic.objectives):
         return None
-    return Ground(topic, len(firsts), right)
+    return WeakPrerequisite(topic, len(firsts), right)
 
 
-def never_missed(library: Library, record: Record, objectives: Iterable[str]) -> bool:
+def never_missed(library: Library, record: LearnerEvidence, objectives: Iterable[str]) -> bool:
     """Whether each of them was answered, and every time rightly at first."""
     named, firsts = course_by_objective(library).named, record.firsts
     for number in objectives:
@@ -80,5 +82,5 @@ def never_missed(library: Library, record: Record, objectives: Iterable[str]) ->
     return True
 
 
-def _firsts(firsts: Mapping[str, First], topic: Topic) -> dict[str, First]:
+def _firsts(firsts: Mapping[str, AnswerHistory], topic: Topic) -> dict[str, AnswerHistory]:
     return {q: firsts[q] for q in topic.questions if q in firsts}

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from app.content.model import ExamBlueprint
 from app.mastery.belief import TAIL, Belief
 from app.mastery.learner_effect import NODES, moved
-from app.mastery.standing import DomainStanding
+from app.mastery.standing import DomainMastery
 
 RULE = "beta-3"  # names this computation in the log; another one gets another name
 # With fewer answers than this in all most objectives of an exam have one or none, and
@@ -22,7 +22,7 @@ _EVEN = 100  # questions of the exam of a course that defines none
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class DomainForecast:
     """The questions of one domain: how many, and how many right ones are expected."""
 
     questions: int
@@ -30,7 +30,7 @@ class Part:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Forecast:
+class ScoreForecast:
     """Right answers expected of `questions`, with the range of nine cases in ten.
 
     `scores` has the chance of each number of right answers, 0 to `questions`;
@@ -44,7 +44,7 @@ class Forecast:
     low: int
     high: int
     scores: tuple[float, ...]
-    parts: Mapping[str, Part]
+    parts: Mapping[str, DomainForecast]
 
     @property
     def expected(self) -> int:
@@ -59,7 +59,7 @@ class Forecast:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Lacking:
+class MissingEvidence:
     """What a forecast waits for: first answers in all, and by title of domain.
 
     `untested` are the objectives of these domains that have no answer, where so many
@@ -89,10 +89,10 @@ class Lacking:
 
 
 def forecast(
-    domains: Sequence[DomainStanding],
+    domains: Sequence[DomainMastery],
     exam: ExamBlueprint | None = None,
     answers: int | None = None,
-) -> Forecast | Lacking:
+) -> ScoreForecast | MissingEvidence:
     """The score in `exam`, or what is lacking to say anything.
 
     Exact, without drawing lots: each objective answers its questions by a
@@ -115,10 +115,10 @@ def forecast(
     parts = {}
     for domain in asked:
         count = counts[domain.domain.number]
-        parts[domain.domain.number] = Part(count, count * domain.mean)
+        parts[domain.domain.number] = DomainForecast(count, count * domain.mean)
     scores = _scores(asked, counts)
     low, high = _range(scores)
-    return Forecast(
+    return ScoreForecast(
         exam=exam.slug if exam else "",
         questions=len(scores) - 1,
         answers=answers,
@@ -131,8 +131,8 @@ def forecast(
 
 
 def lacking(
-    domains: Sequence[DomainStanding], counts: Mapping[str, int], answers: int
-) -> Lacking | None:
+    domains: Sequence[DomainMastery], counts: Mapping[str, int], answers: int
+) -> MissingEvidence | None:
     """What is missing beside `answers`: ANSWERS in all, and enough in each domain.
 
     That is IN_DOMAIN answers, and so many objectives tested that at most the share
@@ -156,10 +156,10 @@ def lacking(
     more = 0 if whole else min(ANSWERS, bank) - answers
     if more <= 0 and not short:
         return None
-    return Lacking(max(0, more), tuple(short), tuple(untested))
+    return MissingEvidence(max(0, more), tuple(short), tuple(untested))
 
 
-def _scores(domains: Sequence[DomainStanding], counts: Mapping[str, int]) -> tuple[float, ...]:
+def _scores(domains: Sequence[DomainMastery], counts: Mapping[str, int]) -> tuple[float, ...]:
     """The chance of each number of right answers to all questions."""
     under: list[tuple[float, ...]] = [(1.0,)] * len(NODES)
     for domain in domains:
@@ -217,7 +217,7 @@ def right_of(belief: Belief, questions: int) -> list[float]:
     return chances
 
 
-def _counts(domains: Sequence[DomainStanding], exam: ExamBlueprint | None) -> Mapping[str, int]:
+def _counts(domains: Sequence[DomainMastery], exam: ExamBlueprint | None) -> Mapping[str, int]:
     if exam is not None:
         return exam.domains
     return {d.domain.number: round(d.domain.weight * _EVEN) for d in domains}

@@ -13,8 +13,8 @@ from app.mastery.course import (
     ObjectiveQuestions,
     course_by_objective,
 )
-from app.mastery.evidence import Evidence, First, Lot, gather, lots
-from app.mastery.fading import TAUGHT, Cards
+from app.mastery.evidence import AnswerHistory, DayAnswers, Evidence, gather, lots
+from app.mastery.fading import TAUGHT, ObjectiveCards
 from app.mastery.guessing import UNKNOWN
 
 NOT_TESTED, TOO_FEW = "not tested", "few answers"
@@ -38,23 +38,23 @@ class TopicCards:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Record:
+class LearnerEvidence:
     """What is kept about a learner, as the rules read it.
 
     `firsts` are first answers by question; `cards` the begun cards by topic; `read`
     the sections read, by topic.
     """
 
-    firsts: Mapping[str, First]
+    firsts: Mapping[str, AnswerHistory]
     cards: Mapping[str, TopicCards]
     read: Mapping[str, Collection[str]]
 
 
-NOTHING = Record({}, {}, {})
+NOTHING = LearnerEvidence({}, {}, {})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pages:
+class PagesRead:
     """Sections of the pages of an objective: read, and all."""
 
     read: int
@@ -62,7 +62,7 @@ class Pages:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Standing:
+class ObjectiveMastery:
     """One objective: what is believed of it, and from what.
 
     `guess` is the rate of guessing of the questions that an exam may ask. All that
@@ -79,8 +79,8 @@ class Standing:
     questions: int
     answered: int
     ready: int
-    cards: Cards
-    pages: Pages
+    cards: ObjectiveCards
+    pages: PagesRead
 
     @property
     def started(self) -> bool:
@@ -107,11 +107,11 @@ class Standing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DomainStanding:
+class DomainMastery:
     """A domain with its objectives."""
 
     domain: Domain
-    standings: tuple[Standing, ...]
+    standings: tuple[ObjectiveMastery, ...]
 
     @property
     def evidence(self) -> Evidence:
@@ -129,8 +129,8 @@ class DomainStanding:
 
 
 def standings(
-    library: Library, record: Record, day: dt.date, ago: int = 0
-) -> tuple[DomainStanding, ...]:
+    library: Library, record: LearnerEvidence, day: dt.date, ago: int = 0
+) -> tuple[DomainMastery, ...]:
     """Every objective of the syllabus, in its order, as of study day `day`.
 
     A question counts for each objective that it names; what the course no longer
@@ -148,13 +148,13 @@ def standings(
     )
 
 
-Sorted = Mapping[str, tuple[Lot, ...]]
+Sorted = Mapping[str, tuple[DayAnswers, ...]]
 Sure = collections.Counter[tuple[int, bool]]
 # By objective and days ago: lots, cards and day, and what they add up to.
-Gathered = dict[tuple[str, int], tuple[tuple[Lot, ...], Cards, dt.date, Evidence]]
+Gathered = dict[tuple[str, int], tuple[tuple[DayAnswers, ...], ObjectiveCards, dt.date, Evidence]]
 
 
-class Answers(dict[str, First]):
+class AnswerHistories(dict[str, AnswerHistory]):
     """First answers by question, beside what was made of them.
 
     Sorting thousands of answers takes longer than all that follows. So the lots of a
@@ -163,7 +163,7 @@ class Answers(dict[str, First]):
     weighed again when they, their cards or the day are others.
     """
 
-    def __init__(self, answers: Mapping[str, First] | None = None) -> None:
+    def __init__(self, answers: Mapping[str, AnswerHistory] | None = None) -> None:
         super().__init__(answers or {})
         self.lots: tuple[CourseByObjective, Sorted] | None = None
         self.gathered: Gathered = {}
@@ -171,9 +171,9 @@ class Answers(dict[str, First]):
         self.since: frozenset[str] = frozenset()
         self._sure: Sure | None = None
 
-    def and_(self, more: Mapping[str, First]) -> "Answers":
+    def and_(self, more: Mapping[str, AnswerHistory]) -> "AnswerHistories":
         """These answers and more of them."""
-        both = Answers(self)
+        both = AnswerHistories(self)
         both.update(more)
         both.lots, both.since = self.lots, self.since.union(more)
         both.gathered = dict(self.gathered)
@@ -199,26 +199,26 @@ class Answers(dict[str, First]):
         return self._sure
 
 
-def counted(library: Library, firsts: Mapping[str, First]) -> int:
+def counted(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
     """How many answers are to questions that the course still holds, each once."""
     course = course_by_objective(library)
-    if isinstance(firsts, Answers):
+    if isinstance(firsts, AnswerHistories):
         return firsts.held(course)
     return len(firsts.keys() & course.rates.keys())
 
 
-def certainties(firsts: Mapping[str, First]) -> Sure:
+def certainties(firsts: Mapping[str, AnswerHistory]) -> Sure:
     """How many answers there are of each certainty (0 for none), fully right or not."""
-    return firsts.sure() if isinstance(firsts, Answers) else _count(firsts.values())
+    return firsts.sure() if isinstance(firsts, AnswerHistories) else _count(firsts.values())
 
 
-def _count(answers: Iterable[First]) -> Sure:
+def _count(answers: Iterable[AnswerHistory]) -> Sure:
     return collections.Counter((f.certainty, f.score >= 1) for f in answers)
 
 
-def _sorted(course: CourseByObjective, firsts: Mapping[str, First]) -> Sorted:
+def _sorted(course: CourseByObjective, firsts: Mapping[str, AnswerHistory]) -> Sorted:
     """The answers of each objective by day, the newest first."""
-    if not isinstance(firsts, Answers):
+    if not isinstance(firsts, AnswerHistories):
         return _lots(course, firsts, course.asked)
     known = firsts.lots
     if known is None or known[0] is not course:
@@ -232,10 +232,10 @@ def _sorted(course: CourseByObjective, firsts: Mapping[str, First]) -> Sorted:
 
 def _lots(
     course: CourseByObjective,
-    firsts: Mapping[str, First],
+    firsts: Mapping[str, AnswerHistory],
     numbers: Iterable[str],
     until: dt.date | None = None,
-) -> dict[str, tuple[Lot, ...]]:
+) -> dict[str, tuple[DayAnswers, ...]]:
     made = {}
     for number in numbers:
         asked = course.asked[number]
@@ -251,10 +251,10 @@ def _lots(
 def _domain(
     domain: Domain,
     course: CourseByObjective,
-    record: Record,
+    record: LearnerEvidence,
     by_day: Sorted,
     when: tuple[dt.date, int],
-) -> DomainStanding:
+) -> DomainMastery:
     found = []
     for objective in domain.objectives:
         asked = course.asked.get(objective.number, ObjectiveQuestions())
@@ -268,10 +268,10 @@ def _domain(
         found.append((objective, topics, asked, cards, evidence))
     whole = sum((each[4] for each in found), Evidence())
     floor = sum(each[2].guess for each in found) / max(1, len(found))
-    return DomainStanding(
+    return DomainMastery(
         domain,
         tuple(
-            Standing(
+            ObjectiveMastery(
                 objective=objective,
                 topics=topics,
                 evidence=mine,
@@ -286,7 +286,9 @@ def _domain(
     )
 
 
-def _counts(course: CourseByObjective, record: Record, number: str, day: dt.date) -> dict[str, int]:
+def _counts(
+    course: CourseByObjective, record: LearnerEvidence, number: str, day: dt.date
+) -> dict[str, int]:
     named = course.named.get(number, ())
     known = {item: record.firsts[item] for item in named if item in record.firsts}
     again = sum(first.ready(day, varied=item in course.varied) for item, first in known.items())
@@ -298,15 +300,15 @@ def _counts(course: CourseByObjective, record: Record, number: str, day: dt.date
 
 
 def _gather(
-    firsts: Mapping[str, First],
+    firsts: Mapping[str, AnswerHistory],
     key: tuple[str, int],
-    mine: tuple[Lot, ...],
+    mine: tuple[DayAnswers, ...],
     guess: float,
-    cards: Cards,
+    cards: ObjectiveCards,
     day: dt.date,
 ) -> Evidence:
     """`gather`, or what it gave for the same lots, cards and day."""
-    if not isinstance(firsts, Answers):
+    if not isinstance(firsts, AnswerHistories):
         return gather(mine, guess, cards, day)
     known = firsts.gathered.get(key)
     # The lots of a state of the course are the same objects until one is added.
@@ -317,7 +319,7 @@ def _gather(
     return made
 
 
-def _cards(topics: Iterable[Topic], record: Record) -> Cards:
+def _cards(topics: Iterable[Topic], record: LearnerEvidence) -> ObjectiveCards:
     """The cards of several topics as one: mean age, harmonic mean of stability."""
     begun = all_ = 0
     days = losses = 0.0
@@ -328,11 +330,13 @@ def _cards(topics: Iterable[Topic], record: Record) -> Cards:
             begun, days = begun + mine.begun, days + mine.days
             losses += mine.losses
     if not begun:
-        return Cards(all=all_)
-    return Cards(begun, all_, days / begun, begun / losses if losses else TAUGHT)
+        return ObjectiveCards(all=all_)
+    return ObjectiveCards(begun, all_, days / begun, begun / losses if losses else TAUGHT)
 
 
-def _pages(topics: Iterable[Topic], course: CourseByObjective, record: Record) -> Pages:
+def _pages(
+    topics: Iterable[Topic], course: CourseByObjective, record: LearnerEvidence
+) -> PagesRead:
     read = whole = 0
     for topic in topics:
         names = course.anchors[topic.slug]
@@ -340,4 +344,4 @@ def _pages(topics: Iterable[Topic], course: CourseByObjective, record: Record) -
         done = record.read.get(topic.slug)
         if done:
             read += len(names.intersection(done))
-    return Pages(read, whole)
+    return PagesRead(read, whole)

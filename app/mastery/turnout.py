@@ -18,7 +18,7 @@ def says_enough(answered: int, questions: int) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Predicted:
+class ScorePrediction:
     """What a learner was told on a study day about an exam; `at` in ms."""
 
     exam: str
@@ -31,7 +31,7 @@ class Predicted:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Result:
+class ExamResult:
     """A closed sitting: its points of `questions`, of which `answered` were."""
 
     number: int
@@ -43,15 +43,15 @@ class Result:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Turnout:
+class PredictionOutcome:
     """A result beside the last prediction before it, None where there was none.
 
     `score` is scaled to the questions of the prediction where the bank was too small
     to fill the paper.
     """
 
-    result: Result
-    predicted: Predicted | None
+    result: ExamResult
+    predicted: ScorePrediction | None
 
     @property
     def counts(self) -> bool:
@@ -74,20 +74,22 @@ class Turnout:
         return self.predicted.low <= round(self.score) <= self.predicted.high
 
 
-def turnouts(predictions: Sequence[Predicted], results: Iterable[Result]) -> tuple[Turnout, ...]:
+def turnouts(
+    predictions: Sequence[ScorePrediction], results: Iterable[ExamResult]
+) -> tuple[PredictionOutcome, ...]:
     """Every result in order of time, with the newest prediction made before it."""
     return tuple(
-        Turnout(result, _before(predictions, result))
+        PredictionOutcome(result, _before(predictions, result))
         for result in sorted(results, key=lambda r: r.started)
     )
 
 
-def _before(predictions: Iterable[Predicted], result: Result) -> Predicted | None:
+def _before(predictions: Iterable[ScorePrediction], result: ExamResult) -> ScorePrediction | None:
     made = [p for p in predictions if p.exam == result.exam and p.at <= result.started]
     return max(made, key=lambda p: p.at, default=None)
 
 
-def inside_words(found: Iterable[Turnout]) -> str:
+def inside_words(found: Iterable[PredictionOutcome]) -> str:
     """The count in a sentence; empty before the first result that counts.
 
     The range means to hold nine results of ten, so that number is said beside it.

@@ -5,24 +5,24 @@ from collections.abc import Iterable, Sequence
 
 from app.content.live.library import Library
 from app.content.model import Topic
-from app.mastery.grounds import Ground, never_missed, weak_ground
-from app.mastery.standing import NOT_TESTED, DomainStanding, Record, Standing
+from app.mastery.grounds import WeakPrerequisite, never_missed, weak_ground
+from app.mastery.standing import NOT_TESTED, DomainMastery, LearnerEvidence, ObjectiveMastery
 
 _SHAKY = 0.2  # so much lower may firm ground stand and still come first
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Weak:
+class WeakObjective:
     """An objective in its place, and the topic whose questions ask for it: one read.
 
     `share` is its part of the exam (0..1), `ground` a weak prerequisite of the topic;
     `lowest` says that of all objectives tested it stands lowest.
     """
 
-    standing: Standing
+    standing: ObjectiveMastery
     topic: Topic
     share: float
-    ground: Ground | None = None
+    ground: WeakPrerequisite | None = None
     lowest: bool = False
 
     @property
@@ -75,8 +75,8 @@ class Weak:
 
 
 def weakest_first(
-    library: Library, record: Record, domains: Iterable[DomainStanding]
-) -> tuple[Weak, ...]:
+    library: Library, record: LearnerEvidence, domains: Iterable[DomainMastery]
+) -> tuple[WeakObjective, ...]:
     """Every objective that has questions, in the order to practice them.
 
     First those tested and not known well, the lowest first, but one that rests on
@@ -92,7 +92,7 @@ def weakest_first(
         return tuple(sorted(order, key=_rank))
     places = {slug: place for place, slug in enumerate(library.syllabus.topics)}
 
-    def unread(weak: Weak) -> tuple[int, bool, float]:
+    def unread(weak: WeakObjective) -> tuple[int, bool, float]:
         topic = weak.topic
         late = never_missed(library, record, topic.objectives)
         place = places.get(topic.slug, len(places)) + late * (1 + len(places))
@@ -102,23 +102,23 @@ def weakest_first(
 
 
 def _weak(
-    library: Library, record: Record, domain: DomainStanding, standing: Standing
-) -> Weak | None:
+    library: Library, record: LearnerEvidence, domain: DomainMastery, standing: ObjectiveMastery
+) -> WeakObjective | None:
     asked = [topic for topic in standing.topics if topic.questions]
     if not asked:
         return None
     topic = next((t for t in asked if record.read.get(t.slug)), asked[0])
     share = domain.domain.weight / len(domain.standings)
-    return Weak(standing, topic, share, weak_ground(library, record, topic))
+    return WeakObjective(standing, topic, share, weak_ground(library, record, topic))
 
 
-def _mark_lowest(found: Sequence[Weak]) -> list[Weak]:
+def _mark_lowest(found: Sequence[WeakObjective]) -> list[WeakObjective]:
     tested = [weak for weak in found if weak.tested]
     lowest = min(tested, key=lambda weak: weak.standing.belief.mean, default=None)
     return [dataclasses.replace(w, lowest=w is lowest) for w in found]
 
 
-def _rank(weak: Weak) -> tuple[int, bool, float]:
+def _rank(weak: WeakObjective) -> tuple[int, bool, float]:
     mean, shaky = weak.standing.belief.mean, weak.ground is not None
     if weak.asked_out:
         return 3, False, mean

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from app.notes.listing import Written
+from app.notes.listing import SavedNote
 
 LONGEST = 10_000
 
@@ -20,7 +20,7 @@ class NoteForm(BaseModel):
     beside: bool = False
     shown: str = ""
 
-    def read(self, topic: str, kept: str = "") -> Written:
+    def read(self, topic: str, kept: str = "") -> SavedNote:
         """The note with the line ends of this side and no empty ends.
 
         Words that were `kept` meanwhile by another tab stay: alone where this one
@@ -29,7 +29,7 @@ class NoteForm(BaseModel):
         words, shown = _plain(self.words), _plain(self.shown[1:])
         if self.shown and kept not in {shown, words}:
             words = kept if words == shown else "\n\n".join(w for w in (kept, words) if w)
-        return Written(topic, self.section, words, self.marked)
+        return SavedNote(topic, self.section, words, self.marked)
 
 
 def _plain(words: str) -> str:

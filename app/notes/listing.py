@@ -9,7 +9,7 @@ from app.questions.phrases import fold_text, split_query
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Written:
+class SavedNote:
     """A note: the page and section it stands beside, its words, its bookmark."""
 
     topic: str
@@ -19,24 +19,24 @@ class Written:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class NotedSection:
     """A section with what was written beside it; `address` is of the section."""
 
     title: str
     address: str
-    note: Written
+    note: SavedNote
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Leaf:
+class NotesPage:
     """The notes of one page."""
 
     slug: str
     title: str
-    places: tuple[Place, ...]
+    places: tuple[NotedSection, ...]
 
 
-def places_of(topic: Topic, written: Sequence[Written]) -> tuple[Place, ...]:
+def places_of(topic: Topic, written: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
     """Every section of a page, and after them notes whose section is gone."""
     by_section = {note.section: note for note in written}
     there = [s for s in topic.sections if s.anchor]
@@ -45,9 +45,9 @@ def places_of(topic: Topic, written: Sequence[Written]) -> tuple[Place, ...]:
     return tuple(places + lost)
 
 
-def leaves(library: Library, written: Sequence[Written]) -> tuple[Leaf, ...]:
+def leaves(library: Library, written: Sequence[SavedNote]) -> tuple[NotesPage, ...]:
     """All notes by page in course order; those of pages that are gone stand last."""
-    by_topic: dict[str, list[Written]] = {}
+    by_topic: dict[str, list[SavedNote]] = {}
     for note in written:
         by_topic.setdefault(note.topic, []).append(note)
     order = [s for s in (*library.syllabus.topics, *library.topics) if s in by_topic]
@@ -55,7 +55,7 @@ def leaves(library: Library, written: Sequence[Written]) -> tuple[Leaf, ...]:
     return tuple(_leaf(library.topics, slug, by_topic[slug]) for slug in ordered)
 
 
-def found_in(listed: Sequence[Leaf], query: str) -> tuple[Leaf, ...]:
+def found_in(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
     """The notes in which every word of the query stands, titles included."""
     words = split_query(query)
     found = []
@@ -75,7 +75,7 @@ def _holds(text: str, words: Sequence[str]) -> bool:
     return all(word in folded for word in words)
 
 
-def markdown(listed: Sequence[Leaf], site: str) -> str:
+def markdown(listed: Sequence[NotesPage], site: str) -> str:
     """The notes as a Markdown file; `site` is the address of this server."""
     parts = ["# Notes"]
     for leaf in listed:
@@ -87,16 +87,16 @@ def markdown(listed: Sequence[Leaf], site: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _leaf(topics: Mapping[str, Topic], slug: str, written: Sequence[Written]) -> Leaf:
+def _leaf(topics: Mapping[str, Topic], slug: str, written: Sequence[SavedNote]) -> NotesPage:
     topic = topics.get(slug)
     if topic is None:
-        places = tuple(Place(n.section, f"/concepts/{slug}", n) for n in written)
-        return Leaf(slug, slug, places)
+        places = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in written)
+        return NotesPage(slug, slug, places)
     noted = {note.section for note in written}
     all_places = places_of(topic, written)
-    return Leaf(slug, topic.title, tuple(p for p in all_places if p.note.section in noted))
+    return NotesPage(slug, topic.title, tuple(p for p in all_places if p.note.section in noted))
 
 
-def _place(topic: Topic, anchor: str, title: str, note: Written | None) -> Place:
+def _place(topic: Topic, anchor: str, title: str, note: SavedNote | None) -> NotedSection:
     address = f"/concepts/{topic.slug}#{anchor}"
-    return Place(title, address, note or Written(topic.slug, anchor))
+    return NotedSection(title, address, note or SavedNote(topic.slug, anchor))

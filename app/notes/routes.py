@@ -7,12 +7,12 @@ from fastapi.responses import HTMLResponse, Response
 
 from app.content.model import Topic
 from app.db.engine import DbSession
-from app.errors import Problem
+from app.errors import InvalidInputError
 from app.learners.current import CurrentLearner
 from app.learners.desk import Reader, Writer
 from app.notes import store
 from app.notes.forms import LONGEST, NoteForm
-from app.notes.listing import Place, found_in, leaves, markdown, places_of
+from app.notes.listing import NotedSection, found_in, leaves, markdown, places_of
 from app.web.addresses import public
 from app.web.course import CurrentLibrary, find_topic
 from app.web.page_cache import keep
@@ -48,7 +48,7 @@ def as_markdown(desk: Reader) -> Response:
     )
 
 
-def _beside(request: Request, topic: Topic, place: Place) -> Response:
+def _beside(request: Request, topic: Topic, place: NotedSection) -> Response:
     """The note as it stands in the text."""
     return reply(
         request,
@@ -92,10 +92,10 @@ def write(
     known = {*kept}
     known |= {s.anchor for s in found.sections if s.anchor}
     if note.section not in known:
-        raise Problem(f"This page has no section “{note.section}”.", "section")
+        raise InvalidInputError(f"This page has no section “{note.section}”.", "section")
     if len(note.words) > LONGEST:
         message = f"A note has at most {LONGEST:,} characters; this has {{}}."
-        raise Problem(message.format(f"{len(note.words):,}"), "words")
+        raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
     store.write(desk.db, desk.learner.id, note, desk.now)
     places = places_of(found, [note])
     if noted.beside:

@@ -5,11 +5,11 @@ import dataclasses
 import datetime as dt
 
 from app.progress.study_plan import (
-    Cards,
+    CardsOfDay,
     PlannedDay,
-    Student,
+    RemainingWork,
     StudyPlan,
-    Work,
+    TimeBudget,
     plan_days,
 )
 
@@ -20,8 +20,8 @@ _MORE = (1, 2, 3, 4, *range(5, 245, 5))
 def with_advice(
     plan: StudyPlan,
     today: dt.date,
-    work: Work,
-    student: Student,
+    work: RemainingWork,
+    student: TimeBudget,
     proposed: PlannedDay | None = None,
 ) -> StudyPlan:
     """The plan with the fewest minutes more a day with which every page fits.
@@ -41,9 +41,9 @@ def with_advice(
     return dataclasses.replace(plan, more=_MORE[place] if place < len(_MORE) else 0)
 
 
-def _with_cards(work: Work, days: int, minutes: float) -> Work:
+def _with_cards(work: RemainingWork, days: int, minutes: float) -> RemainingWork:
     """The work with so many minutes of cards more on each of the days."""
-    none = [Cards()] * (days - len(work.cards))
+    none = [CardsOfDay()] * (days - len(work.cards))
     longer = [
         dataclasses.replace(cards, minutes=cards.minutes + minutes)
         for cards in (*work.cards, *none)

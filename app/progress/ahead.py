@@ -3,17 +3,17 @@
 import dataclasses
 import datetime as dt
 
-from app.scheduling import CardPace, Left
+from app.scheduling import CardPace, CardsLeft
 from app.scheduling.curve import curve_of
-from app.scheduling.exam import Begun
+from app.scheduling.exam import StartedCard
 from app.scheduling.exam_plan import (
-    Outline,
-    PlanInputs,
+    CardPlanInputs,
+    PlanOutline,
     again_words,
     day_plan,
     plain_day,
 )
-from app.scheduling.outlook import HORIZON, Outlook, workload
+from app.scheduling.outlook import HORIZON, PlanForecast, workload
 from app.web.words import count_of, weekday_of
 
 SKIPPED = 3
@@ -22,7 +22,7 @@ _AGAIN = again_words(short=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class DeckCounts:
     """The cards of a learner: those begun, and how many of the course never were.
 
     Of those begun, `added` were added and never graded: the plan has to ask them, as
@@ -31,7 +31,7 @@ class Held:
     course are in none of these.
     """
 
-    begun: tuple[Begun, ...] = ()
+    begun: tuple[StartedCard, ...] = ()
     unseen: int = 0
     added: int = 0
     answered: int = 0
@@ -49,7 +49,7 @@ class Held:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Way:
+class StudyScenario:
     """One way to study until the exam, in the same minutes.
 
     `known` of all cards are expected to be known on the day, `begun` were begun;
@@ -63,21 +63,21 @@ class Way:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Ahead:
+class ScenarioComparison:
     """The plan run forward, beside plain intervals and days that are skipped.
 
     `skipped` of the next days are left out in the last way; None where so few are
     left that nothing would remain.
     """
 
-    outlook: Outlook
-    plan: Way
-    plain: Way
-    without: Way | None
+    outlook: PlanForecast
+    plan: StudyScenario
+    plain: StudyScenario
+    without: StudyScenario | None
     skipped: int
 
     @property
-    def ways(self) -> tuple[tuple[str, Way], ...]:
+    def ways(self) -> tuple[tuple[str, StudyScenario], ...]:
         """The ways by name, as a table shows them."""
         two = ("as planned", self.plan), ("without the exam day", self.plain)
         if self.without is None:
@@ -99,20 +99,20 @@ class Ahead:
 
 
 def asked_of(
-    held: Held,
+    held: DeckCounts,
     exam: dt.date,
     seconds: float,
     day: dt.date,
     retention: float,
     pace: CardPace,
-) -> PlanInputs:
+) -> CardPlanInputs:
     """What is asked of the plan now; what was done today takes its time."""
     spent = pace.look * (held.answered - held.fresh) + pace.first * held.fresh
     days = day.toordinal(), exam.toordinal()
-    return PlanInputs(*days, seconds, retention, spent, pace=pace)
+    return CardPlanInputs(*days, seconds, retention, spent, pace=pace)
 
 
-def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
+def ahead_of(held: DeckCounts, asked: CardPlanInputs, left: CardsLeft) -> ScenarioComparison | None:
     """Run the days forward; None beyond the horizon, on the exam day, and after it.
 
     The first day is shown with the cards that are `left` of it on the desk.
@@ -127,7 +127,7 @@ def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
     plain = workload(*cards, asked, curve, plain_day)
     skipped = min(SKIPPED, days - 1)
     less = workload(*cards, asked, curve, day_plan, skipping=skipped)
-    return Ahead(
+    return ScenarioComparison(
         outlook=outlook,
         plan=_way(outlook),
         plain=_way(plain),
@@ -136,7 +136,7 @@ def ahead_of(held: Held, asked: PlanInputs, left: Left) -> Ahead | None:
     )
 
 
-def in_short(short: Outline, asked: PlanInputs, left: Left) -> str:
+def in_short(short: PlanOutline, asked: CardPlanInputs, left: CardsLeft) -> str:
     """The plan in one sentence, from counts alone; `left` is on the desk today."""
     until = weekday_of(dt.date.fromordinal(asked.exam))
     if short.final <= asked.day:
@@ -152,20 +152,20 @@ def in_short(short: Outline, asked: PlanInputs, left: Left) -> str:
     return f"Until {until}: {said}."
 
 
-def pace_words(short: Outline) -> str:
+def pace_words(short: PlanOutline) -> str:
     """How many new cards a day, in the words of every page that says so."""
     if not short.fresh:
         return ""
     return f"about {count_of(short.fresh, 'new card')} a day"
 
 
-def _once_more(short: Outline) -> str:
+def _once_more(short: PlanOutline) -> str:
     if short.until == short.final - 1:
         return f"then {_AGAIN}"
     return f"and from {_weekday(short.final)} on {_AGAIN}"
 
 
-def _last_days(left: Left) -> str:
+def _last_days(left: CardsLeft) -> str:
     if not left.due:
         return "nothing more to review today"
     return f"the cards you started once more, {left.due:,} of them today"
@@ -175,7 +175,7 @@ def _weekday(ordinal: int) -> str:
     return weekday_of(dt.date.fromordinal(ordinal))
 
 
-def _begun_with(left: Left, outlook: Outlook) -> Outlook:
+def _begun_with(left: CardsLeft, outlook: PlanForecast) -> PlanForecast:
     """The days ahead, the first as the desk has it: its plan is of this morning."""
     today = dataclasses.replace(
         outlook.days[0],
@@ -187,9 +187,9 @@ def _begun_with(left: Left, outlook: Outlook) -> Outlook:
     return dataclasses.replace(outlook, days=(today, *outlook.days[1:]))
 
 
-def _way(outlook: Outlook) -> Way:
+def _way(outlook: PlanForecast) -> StudyScenario:
     minutes = [day.seconds / 60 for day in outlook.days]
-    return Way(
+    return StudyScenario(
         known=round(outlook.recall * outlook.cards),
         begun=outlook.begun,
         most=max(minutes, default=0.0),

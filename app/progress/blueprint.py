@@ -6,15 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from markupsafe import Markup
 
 from app.drawings.svg import frame, line, rect, text
-from app.mastery.readiness import Forecast, Part
-from app.mastery.standing import DomainStanding, Standing
+from app.mastery.readiness import DomainForecast, ScoreForecast
+from app.mastery.standing import DomainMastery, ObjectiveMastery
 from app.web.words import percent_of
 
 HEIGHT = 112
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Column:
+class ObjectiveColumn:
     """One objective: its chance of a right answer (0..1), in words `words`.
 
     `look` is fill, mark for the page read last, none for what was not tested and
@@ -31,7 +31,7 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Plot:
+class BlueprintDomain:
     """A domain with its columns; `share` is its part of the exam or of the score.
 
     `fifth` is that part in steps of 5%, which the style sheet turns into width.
@@ -41,23 +41,23 @@ class Plot:
     title: str
     share: str
     fifth: int
-    columns: tuple[Column, ...]
+    columns: tuple[ObjectiveColumn, ...]
     svg: Markup
 
 
 def plots(
-    domains: Sequence[DomainStanding],
+    domains: Sequence[DomainMastery],
     here: Collection[str],
-    ahead: Forecast | None,
+    ahead: ScoreForecast | None,
     target: int | None,
-) -> tuple[Plot, ...]:
+) -> tuple[BlueprintDomain, ...]:
     """The map; `here` are the objectives of the page that was read last.
 
     The filled area is the expected score, which is named by domain once there is
     enough to say it from. Before anything is done, nothing is said of objectives.
     """
     begun = any(s.started for d in domains for s in d.standings)
-    parts: Mapping[str, Part] = ahead.parts if ahead else {}
+    parts: Mapping[str, DomainForecast] = ahead.parts if ahead else {}
     return tuple(
         _plot(
             domain,
@@ -70,11 +70,11 @@ def plots(
 
 
 def _plot(
-    domain: DomainStanding,
-    columns: tuple[Column, ...],
-    part: Part | None,
+    domain: DomainMastery,
+    columns: tuple[ObjectiveColumn, ...],
+    part: DomainForecast | None,
     target: int | None,
-) -> Plot:
+) -> BlueprintDomain:
     begun = any(c.words for c in columns)
     said = "; ".join(f"{c.number} {c.words}" for c in columns)
     share = f"{percent_of(domain.domain.weight)} of the exam"
@@ -82,7 +82,7 @@ def _plot(
         share = f"{part.expected:.1f} of {part.questions}"
         said = f"{share} expected; {said}"
     sentence = said if begun else "nothing is started yet"
-    return Plot(
+    return BlueprintDomain(
         number=domain.domain.number,
         title=domain.domain.title,
         share=share,
@@ -92,7 +92,7 @@ def _plot(
     )
 
 
-def _draw(columns: Sequence[Column], target: int | None, says: str) -> Markup:
+def _draw(columns: Sequence[ObjectiveColumn], target: int | None, says: str) -> Markup:
     wide = 100 / max(1, len(columns))
     marks = []
     for place, column in enumerate(columns):
@@ -103,7 +103,7 @@ def _draw(columns: Sequence[Column], target: int | None, says: str) -> Markup:
     return frame(marks, HEIGHT + 24, says)
 
 
-def _tank(column: Column, x: float, wide: float) -> list[str]:
+def _tank(column: ObjectiveColumn, x: float, wide: float) -> list[str]:
     """The column filled up to the chance of a right answer, its number below."""
     full = HEIGHT * column.chance
     top = HEIGHT - full
@@ -114,17 +114,19 @@ def _tank(column: Column, x: float, wide: float) -> list[str]:
     return [*marks, text(column.number, x + wide / 2, HEIGHT + 17, "m")]
 
 
-def _columns(domain: DomainStanding, here: Collection[str], *, begun: bool) -> tuple[Column, ...]:
+def _columns(
+    domain: DomainMastery, here: Collection[str], *, begun: bool
+) -> tuple[ObjectiveColumn, ...]:
     """The objectives; before anything is done nothing is said of them."""
     made = (_column(standing, here if begun else ()) for standing in domain.standings)
     return tuple(c if begun else dataclasses.replace(c, words="") for c in made)
 
 
-def _column(standing: Standing, here: Collection[str]) -> Column:
+def _column(standing: ObjectiveMastery, here: Collection[str]) -> ObjectiveColumn:
     number = standing.objective.number
     current = number in here
     tested = standing.evidence.answers > 0
-    return Column(
+    return ObjectiveColumn(
         number=number,
         title=standing.objective.name,
         address=_address(standing),
@@ -135,11 +137,11 @@ def _column(standing: Standing, here: Collection[str]) -> Column:
     )
 
 
-def _address(standing: Standing) -> str:
+def _address(standing: ObjectiveMastery) -> str:
     if standing.topics:
         return f"/concepts/{standing.topics[0].slug}"
     return f"/course#o{standing.objective.number}"
 
 
-def _words(standing: Standing) -> str:
+def _words(standing: ObjectiveMastery) -> str:
     return standing.unjudged or percent_of(standing.belief.mean)

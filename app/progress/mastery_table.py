@@ -4,19 +4,19 @@ from typing import Any
 
 from sqlmodel import Session
 
-from app.mastery.readiness import Forecast, forecast
+from app.mastery.readiness import ScoreForecast, forecast
 from app.mastery.standing import counted, standings
 from app.mastery.turnout import turnouts
 from app.progress.objectives import AGO, groups
-from app.progress.snapshot import Snapshot, main_exam
+from app.progress.snapshot import LearnerSnapshot, main_exam
 from app.progress.store import predictions
-from app.progress.turnouts import Turnouts, turnouts_drawn
+from app.progress.turnouts import PredictionChart, turnouts_drawn
 from app.web.clock import moment
 
 _SITTINGS = 40
 
 
-def mastery_of(snapshot: Snapshot) -> dict[str, Any]:
+def mastery_of(snapshot: LearnerSnapshot) -> dict[str, Any]:
     """The rows by objective, now and four weeks ago, and the estimate."""
     before = standings(snapshot.library, snapshot.record, snapshot.day, AGO)
     return {
@@ -29,7 +29,7 @@ def mastery_of(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def turnouts_of(snapshot: Snapshot, db: Session) -> Turnouts:
+def turnouts_of(snapshot: LearnerSnapshot, db: Session) -> PredictionChart:
     """Each mock exam beside what was predicted before it."""
     learner = snapshot.learner
     results = predictions.results(db, learner.id, _SITTINGS) if learner.id else ()
@@ -41,7 +41,7 @@ def turnouts_of(snapshot: Snapshot, db: Session) -> Turnouts:
     return turnouts_drawn(turnouts(told, results), lambda at: learner.study_day(moment(at)))
 
 
-def _others(snapshot: Snapshot) -> list[tuple[str, Forecast]]:
+def _others(snapshot: LearnerSnapshot) -> list[tuple[str, ScoreForecast]]:
     """What the other mock exams of the course would bring, by title."""
     main = main_exam(snapshot.library)
     answers = counted(snapshot.library, snapshot.record.firsts)
@@ -50,4 +50,4 @@ def _others(snapshot: Snapshot) -> list[tuple[str, Forecast]]:
         for exam in snapshot.library.exams.values()
         if exam is not main
     ]
-    return [(title, ahead) for title, ahead in made if isinstance(ahead, Forecast)]
+    return [(title, ahead) for title, ahead in made if isinstance(ahead, ScoreForecast)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from app.drawings.svg import dot, frame, line, tile
-from app.mastery.standing import DomainStanding, Standing
+from app.mastery.standing import DomainMastery, ObjectiveMastery
 from app.web.words import percent_of
 
 AGO = 28  # days between the two dots of a row
@@ -39,7 +39,7 @@ class ObjectiveRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Group:
+class DomainRows:
     """The rows of one domain."""
 
     title: str
@@ -47,13 +47,13 @@ class Group:
 
 
 def groups(
-    now: Sequence[DomainStanding],
-    before: Sequence[DomainStanding],
+    now: Sequence[DomainMastery],
+    before: Sequence[DomainMastery],
     target: int | None = None,
-) -> tuple[Group, ...]:
+) -> tuple[DomainRows, ...]:
     """The rows of every domain; `before` is the same course four weeks ago."""
     return tuple(
-        Group(
+        DomainRows(
             domain.domain.title,
             tuple(
                 _row(one, other, target)
@@ -64,7 +64,7 @@ def groups(
     )
 
 
-def _row(now: Standing, before: Standing, target: int | None) -> ObjectiveRow:
+def _row(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) -> ObjectiveRow:
     low, high = now.belief.range
     tested, enough = now.evidence.answers > 0, now.evidence.enough
     points = round(now.belief.mean * 100)
@@ -85,7 +85,7 @@ def _row(now: Standing, before: Standing, target: int | None) -> ObjectiveRow:
     )
 
 
-def _draw(now: Standing, before: Standing, target: int | None) -> Markup:
+def _draw(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) -> Markup:
     """Now as a dot with its range, four weeks ago as a ring.
 
     A square is what has too few answers for a number, or none.

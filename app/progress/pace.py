@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping
 
 from app.content.model import Topic
-from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, Spent, shrunk
+from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, TimeSpent, shrunk
 
 QUESTION_MINUTES = 1.2
 """How long a question takes before the learner's own pace is known."""
@@ -15,7 +15,7 @@ _LONGEST = 6.0  # a page that lay open longer was not read all the time
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pace:
+class StudyPace:
     """Seconds for a card that is begun, a review and a question.
 
     `page` is the time for a page as a part of the minutes that its length suggests.
@@ -32,12 +32,12 @@ class Pace:
         return self.question / 60
 
 
-USUAL = Pace()
+USUAL = StudyPace()
 
 
-def pace_of(cards: CardPace, question: Spent, page: Spent) -> Pace:
+def pace_of(cards: CardPace, question: TimeSpent, page: TimeSpent) -> StudyPace:
     """The means of the log, drawn to what is usual while there is little of it."""
-    return Pace(
+    return StudyPace(
         first=cards.first,
         look=cards.look,
         question=shrunk(question, USUAL.question),
@@ -45,7 +45,7 @@ def pace_of(cards: CardPace, question: Spent, page: Spent) -> Pace:
     )
 
 
-def kept_for_questions(room: float, pace: Pace) -> float:
+def kept_for_questions(room: float, pace: StudyPace) -> float:
     """The minutes of a day that pages leave for a round of questions.
 
     Where `room` holds no more than two rounds, pages take all of it.
@@ -54,7 +54,7 @@ def kept_for_questions(room: float, pace: Pace) -> float:
     return few if room >= 2 * few else 0.0
 
 
-def page_spent(read: Iterable[tuple[str, str, int]], topics: Mapping[str, Topic]) -> Spent:
+def page_spent(read: Iterable[tuple[str, str, int]], topics: Mapping[str, Topic]) -> TimeSpent:
     """How long sections took, each as a part of its minutes.
 
     `read` are page, section and the moment in milliseconds at which it was marked.
@@ -67,7 +67,7 @@ def page_spent(read: Iterable[tuple[str, str, int]], topics: Mapping[str, Topic]
     for slug, at_section in marks.items():
         if slug in topics:
             parts += _parts(topics[slug], at_section)
-    return Spent(sum(parts), len(parts))
+    return TimeSpent(sum(parts), len(parts))
 
 
 def _parts(topic: Topic, at: Mapping[str, int]) -> Collection[float]:

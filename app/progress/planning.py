@@ -9,32 +9,32 @@ from sqlmodel import Session
 from app.content.live.library import Library
 from app.flashcards.left_words import over_words
 from app.flashcards.review_table import pace_of, plan_of, stack_of
-from app.learners.desk import Desk
+from app.learners.desk import RequestContext
 from app.mastery.short_paper import is_long, short_of
 from app.mastery.weakest import weakest_first
 from app.progress import store
 from app.progress.advice import with_advice
-from app.progress.ahead import Ahead, Held, ahead_of, asked_of, pace_words
-from app.progress.figures import StudyDays
-from app.progress.pace import USUAL, Pace
+from app.progress.ahead import DeckCounts, ScenarioComparison, ahead_of, asked_of, pace_words
+from app.progress.figures import StudyHistory
+from app.progress.pace import USUAL, StudyPace
 from app.progress.reading import minutes_left, minutes_read, reading_order
 from app.progress.situation import (
-    LeftRun,
-    Mock,
-    Placing,
-    Running,
-    Situation,
+    MockExamOption,
+    OpenPlacementTest,
+    OpenPracticeRun,
+    OpenSitting,
+    TodayInputs,
     TodayPlan,
 )
-from app.progress.snapshot import Snapshot
+from app.progress.snapshot import LearnerSnapshot
 from app.progress.steps import plan
 from app.progress.study_plan import (
-    Cards,
-    Page,
+    CardsOfDay,
+    PageToRead,
     PlannedDay,
-    Student,
+    RemainingWork,
     StudyPlan,
-    Work,
+    TimeBudget,
     cards_by_day,
     even_part,
     mock_days,
@@ -44,55 +44,55 @@ from app.progress.study_plan import (
     reading_days,
     time_for_pages,
 )
-from app.scheduling import Left, card_seconds
+from app.scheduling import CardsLeft, card_seconds
 from app.scheduling.outlook import HORIZON
 from app.scheduling.study_day import begin_of
 from app.web.clock import milliseconds, moment
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CardsAhead:
+class CardForecast:
     """The cards of today and of the days until the exam.
 
     `pace` says in words how many new ones a day has, `over` what is due and waits.
     """
 
-    ahead: Ahead | None = None
+    ahead: ScenarioComparison | None = None
     pace: str = ""
     over: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WholePlan:
+class ExamPlan:
     """The days until the exam, twice: their cards alone, and all that they hold.
 
     `study` is None without an exam day, or while it is far or over.
     """
 
-    cards: CardsAhead = dataclasses.field(default_factory=CardsAhead)
+    cards: CardForecast = dataclasses.field(default_factory=CardForecast)
     study: StudyPlan | None = None
 
 
-def _cards_ahead(desk: Desk, held: Held, left: Left) -> CardsAhead:
+def _cards_ahead(desk: RequestContext, held: DeckCounts, left: CardsLeft) -> CardForecast:
     """The cards until the exam, `left` of them today, and how many new ones a day."""
     learner, exam = desk.learner, desk.learner.exam_day
     if exam is None:
-        return CardsAhead()
+        return CardForecast()
     seconds = card_seconds(learner.minutes_a_day)
     times = seconds, desk.day, learner.retention, pace_of(desk)
     asked = asked_of(held, exam, *times)
     asked = dataclasses.replace(asked, habits=learner.habits)
     today = plan_of(desk)
     if today is None:
-        return CardsAhead(ahead_of(held, asked, left))
+        return CardForecast(ahead_of(held, asked, left))
     looks = frozenset(slot.card for slot in today.looks)
     ahead = ahead_of(held, dataclasses.replace(asked, looks=looks), left)
     over = over_words(today.over, today.passed)
-    return CardsAhead(ahead, pace_words(today.outline), over)
+    return CardForecast(ahead, pace_words(today.outline), over)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class SoFar:
+class TodaySoFar:
     """What today has been: minutes that were spent, and what was begun and waits.
 
     That is a mock exam whose clock runs, a placement test or a practice run.
@@ -103,10 +103,10 @@ class SoFar:
     answered: float = 0.0
     read: float = 0.0
     sat: dt.date | None = None
-    pace: Pace = USUAL
-    running: Running | None = None
-    placing: Placing | None = None
-    left_run: LeftRun | None = None
+    pace: StudyPace = USUAL
+    running: OpenSitting | None = None
+    placing: OpenPlacementTest | None = None
+    left_run: OpenPracticeRun | None = None
 
     @property
     def spent(self) -> float:
@@ -119,17 +119,17 @@ class SoFar:
         return sum(round(n) for n in (self.answered, self.read) if n >= 1)
 
 
-def read_today(snapshot: Snapshot, pace: Pace) -> float:
+def read_today(snapshot: LearnerSnapshot, pace: StudyPace) -> float:
     """The minutes of pages that were read today, at the learner's pace."""
     begun = milliseconds(begin_of(snapshot.day, snapshot.learner.zone))
     return minutes_read(snapshot.pages, snapshot.library, begun) * pace.page
 
 
-def today_plan(snapshot: Snapshot, left: Left, so_far: SoFar) -> TodayPlan:
+def today_plan(snapshot: LearnerSnapshot, left: CardsLeft, so_far: TodaySoFar) -> TodayPlan:
     """What to do today, with `left` cards on the desk."""
     minutes = snapshot.learner.minutes_on(snapshot.day) - so_far.spent
     return plan(
-        Situation(
+        TodayInputs(
             library=snapshot.library,
             record=snapshot.record,
             domains=snapshot.domains,
@@ -147,7 +147,7 @@ def today_plan(snapshot: Snapshot, left: Left, so_far: SoFar) -> TodayPlan:
     )
 
 
-def _reading_today(snapshot: Snapshot, so_far: SoFar) -> float:
+def _reading_today(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> float:
     """The minutes of pages that an even pace up to the exam still wants today."""
     exam, day = snapshot.learner.exam_day, snapshot.day
     if exam is None or not 0 < (exam - day).days <= HORIZON:
@@ -161,7 +161,7 @@ def _reading_today(snapshot: Snapshot, so_far: SoFar) -> float:
     return max(0.0, even_part(whole, day, exam, days) - read)
 
 
-def is_short(snapshot: Snapshot, so_far: SoFar) -> bool:
+def is_short(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> bool:
     """Whether the days up to the exam hold less than the pages that it asks for.
 
     It is reckoned as from this morning and with all days of mock exams, so that
@@ -170,31 +170,31 @@ def is_short(snapshot: Snapshot, so_far: SoFar) -> bool:
     exam, day = snapshot.learner.exam_day, snapshot.day
     if exam is None or not 0 < (exam - day).days <= HORIZON:
         return False
-    mocks, student = _until_exam(snapshot, exam, SoFar(pace=so_far.pace))
+    mocks, student = _until_exam(snapshot, exam, TodaySoFar(pace=so_far.pace))
     whole = _unread_this_morning(snapshot, so_far) * so_far.pace.page
     return whole > time_for_pages(day, exam, student, mocks)
 
 
 def _until_exam(
-    snapshot: Snapshot, exam: dt.date, so_far: SoFar
-) -> tuple[Collection[dt.date], Student]:
+    snapshot: LearnerSnapshot, exam: dt.date, so_far: TodaySoFar
+) -> tuple[Collection[dt.date], TimeBudget]:
     """The days of mock exams, and for whom it is planned."""
     learner, day = snapshot.learner, snapshot.day
     mocks = mock_days(day, exam, so_far.sat) if mocks_of(snapshot.library) else ()
-    return mocks, Student(learner.minutes_a_day, pace=so_far.pace, habits=learner.habits)
+    return mocks, TimeBudget(learner.minutes_a_day, pace=so_far.pace, habits=learner.habits)
 
 
-def _unread_this_morning(snapshot: Snapshot, so_far: SoFar) -> float:
+def _unread_this_morning(snapshot: LearnerSnapshot, so_far: TodaySoFar) -> float:
     return _unread(snapshot) + so_far.read / so_far.pace.page
 
 
-def _unread(snapshot: Snapshot) -> float:
+def _unread(snapshot: LearnerSnapshot) -> float:
     """The minutes of pages not read yet that the exam asks for."""
     of_exam = (t for t in snapshot.library.topics.values() if not t.level)
     return sum(minutes_left(topic, snapshot.record) for topic in of_exam)
 
 
-def running_of(snapshot: Snapshot, db: Session) -> Running | None:
+def running_of(snapshot: LearnerSnapshot, db: Session) -> OpenSitting | None:
     """The mock exam whose clock runs, under its title."""
     found = store.running(db, snapshot.learner.id, milliseconds(snapshot.now))
     exam = snapshot.library.exams.get(found.title) if found else None
@@ -203,7 +203,9 @@ def running_of(snapshot: Snapshot, db: Session) -> Running | None:
     return dataclasses.replace(found, title=exam.title if exam else "Mock exam")
 
 
-def left_runs_of(snapshot: Snapshot, db: Session) -> tuple[Placing | None, LeftRun | None]:
+def left_runs_of(
+    snapshot: LearnerSnapshot, db: Session
+) -> tuple[OpenPlacementTest | None, OpenPracticeRun | None]:
     """The placement test and the practice run that wait.
 
     Once an exam can be foretold nothing hangs on the placement test.
@@ -215,19 +217,19 @@ def left_runs_of(snapshot: Snapshot, db: Session) -> tuple[Placing | None, LeftR
     return (placing if snapshot.ahead is None else None), left_run
 
 
-def may_sit_today(snapshot: Snapshot) -> bool:
+def may_sit_today(snapshot: LearnerSnapshot) -> bool:
     """Whether this may be the day of a mock exam, whenever the last one was."""
     return _is_mock_day(snapshot, None)
 
 
-def _is_mock_day(snapshot: Snapshot, sat: dt.date | None) -> bool:
+def _is_mock_day(snapshot: LearnerSnapshot, sat: dt.date | None) -> bool:
     exam, day = snapshot.learner.exam_day, snapshot.day
     if exam is None or exam <= day or snapshot.learner.is_off(day):
         return False
     return (exam - day).days <= HORIZON and day in mock_days(day, exam, sat)
 
 
-def _mock_today(snapshot: Snapshot, sat: dt.date | None) -> Mock | None:
+def _mock_today(snapshot: LearnerSnapshot, sat: dt.date | None) -> MockExamOption | None:
     mocks, exam = mocks_of(snapshot.library), snapshot.learner.exam_day
     if exam is None or not mocks or not _is_mock_day(snapshot, sat):
         return None
@@ -240,7 +242,9 @@ def whole_minutes_of(library: Library) -> float:
     return sum(topic.minutes for topic in library.topics.values() if not topic.level)
 
 
-def whole_plan(desk: Desk, snapshot: Snapshot, held: Held, days: StudyDays) -> WholePlan:
+def whole_plan(
+    desk: RequestContext, snapshot: LearnerSnapshot, held: DeckCounts, days: StudyHistory
+) -> ExamPlan:
     """The plan until the exam; nothing without an exam day.
 
     `days` are those studied, of which today's minutes are charged. Its first day is
@@ -248,10 +252,10 @@ def whole_plan(desk: Desk, snapshot: Snapshot, held: Held, days: StudyDays) -> W
     """
     learner, exam, day = desk.learner, desk.learner.exam_day, desk.day
     if exam is None:
-        return WholePlan()
+        return ExamPlan()
     left = stack_of(desk).left
     if not 0 <= (exam - day).days <= HORIZON:
-        return WholePlan(_cards_ahead(desk, held, left))
+        return ExamPlan(_cards_ahead(desk, held, left))
     so_far, today = _so_far(desk, snapshot, days), None
     if not learner.habits.is_off(day.toordinal()):
         today = today_plan(snapshot, left, so_far)
@@ -260,19 +264,19 @@ def whole_plan(desk: Desk, snapshot: Snapshot, held: Held, days: StudyDays) -> W
     work = work_of(snapshot, cards.ahead, so_far)
     proposed = _as_day(today, day, work, left) if today else None
     usual = learner.minutes_a_day
-    student = Student(usual, so_far.spent, so_far.pace, learner.habits)
+    student = TimeBudget(usual, so_far.spent, so_far.pace, learner.habits)
     study = plan_days(day, exam, work, student, learner.key, proposed=proposed)
-    return WholePlan(cards, with_advice(study, day, work, student, proposed))
+    return ExamPlan(cards, with_advice(study, day, work, student, proposed))
 
 
-def _so_far(desk: Desk, snapshot: Snapshot, days: StudyDays) -> SoFar:
+def _so_far(desk: RequestContext, snapshot: LearnerSnapshot, days: StudyHistory) -> TodaySoFar:
     """What today has been, for the plan of days."""
     learner, db, day = desk.learner, desk.db, desk.day
     done = days.recent.get(day.isoformat())
     pace = store.pace(db, learner, desk.library, day)
     sat = store.last_sat(db, learner.id)
     placing, left_run = left_runs_of(snapshot, db)
-    return SoFar(
+    return TodaySoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
         read=read_today(snapshot, pace),
         sat=learner.study_day(moment(sat)) if sat else None,
@@ -283,7 +287,7 @@ def _so_far(desk: Desk, snapshot: Snapshot, days: StudyDays) -> SoFar:
     )
 
 
-def _that_fit(left: Left, today: TodayPlan) -> Left:
+def _that_fit(left: CardsLeft, today: TodayPlan) -> CardsLeft:
     """Of the cards on the desk those that Today proposes: its minutes hold no more."""
     step = next((s for s in today.steps if s.kind in {"review", "learn"}), None)
     if step is None:
@@ -291,9 +295,9 @@ def _that_fit(left: Left, today: TodayPlan) -> Left:
     return dataclasses.replace(left, fresh=step.fresh) if step.fresh else left
 
 
-def _as_day(today: TodayPlan, day: dt.date, work: Work, left: Left) -> PlannedDay:
+def _as_day(today: TodayPlan, day: dt.date, work: RemainingWork, left: CardsLeft) -> PlannedDay:
     """What Today proposes, as the first day of the plan; `left` of the cards fit."""
-    cards = work.cards[0] if work.cards else Cards()
+    cards = work.cards[0] if work.cards else CardsOfDay()
     asked = [step for step in today.steps if step.questions]
     sitting = next((s for s in today.steps if s.kind in {"exam", "mock"}), None)
     return PlannedDay(
@@ -304,20 +308,22 @@ def _as_day(today: TodayPlan, day: dt.date, work: Work, left: Left) -> PlannedDa
         questions=sum(step.questions for step in asked),
         about=asked[0].objective if len(asked) == 1 else "",
         cards=dataclasses.replace(cards, learning=left.steps),
-        mock=Mock(sitting.title, round(sitting.minutes)) if sitting else None,
+        mock=MockExamOption(sitting.title, round(sitting.minutes)) if sitting else None,
         minutes=today.minutes,
     )
 
 
-def mocks_of(library: Library) -> list[Mock]:
+def mocks_of(library: Library) -> list[MockExamOption]:
     """The mock exams of a course and their short papers, the shortest first."""
     exams = library.exams.values()
     papers = (*exams, *(short_of(exam) for exam in exams if is_long(exam)))
-    found = (Mock(e.title, e.minutes, e.slug) for e in papers)
+    found = (MockExamOption(e.title, e.minutes, e.slug) for e in papers)
     return sorted(found, key=lambda mock: mock.minutes)
 
 
-def work_of(snapshot: Snapshot, ahead: Ahead | None, so_far: SoFar) -> Work:
+def work_of(
+    snapshot: LearnerSnapshot, ahead: ScenarioComparison | None, so_far: TodaySoFar
+) -> RemainingWork:
     """What there is to do until the exam; pages beyond it can wait."""
     library, record, domains = snapshot.library, snapshot.record, snapshot.domains
     names = {s.objective.number: s.objective.name for d in domains for s in d.standings}
@@ -325,9 +331,9 @@ def work_of(snapshot: Snapshot, ahead: Ahead | None, so_far: SoFar) -> Work:
     short = is_short(snapshot, so_far)
     topics = reading_order(library, record, domains, is_short=short)
     topics.sort(key=lambda topic: topic.slug != last)  # the page left open comes first
-    return Work(
+    return RemainingWork(
         pages=[
-            Page(
+            PageToRead(
                 topic.slug,
                 topic.title,
                 left,
@@ -345,12 +351,12 @@ def work_of(snapshot: Snapshot, ahead: Ahead | None, so_far: SoFar) -> Work:
     )
 
 
-def _cards(today: dt.date, ahead: Ahead | None) -> tuple[Cards, ...]:
+def _cards(today: dt.date, ahead: ScenarioComparison | None) -> tuple[CardsOfDay, ...]:
     if ahead is None:
         return ()
     days = ahead.outlook.days
     found = {
-        dt.date.fromordinal(d.day): Cards(d.due, d.fresh, d.final, minutes=d.seconds / 60)
+        dt.date.fromordinal(d.day): CardsOfDay(d.due, d.fresh, d.final, minutes=d.seconds / 60)
         for d in days
     }
     return cards_by_day(today, found, len(days))

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.course import anchors
-from app.mastery.grounds import Ground, never_missed, weak_ground
-from app.mastery.standing import DomainStanding, Record
-from app.mastery.store import PageRow
-from app.mastery.weakest import Weak, weakest_first
-from app.progress.situation import Situation, Step
+from app.mastery.grounds import WeakPrerequisite, never_missed, weak_ground
+from app.mastery.standing import DomainMastery, LearnerEvidence
+from app.mastery.store import PageProgress
+from app.mastery.weakest import WeakObjective, weakest_first
+from app.progress.situation import StudyStep, TodayInputs
 
 
-def reading_step(now: Situation) -> Step | None:
+def reading_step(now: TodayInputs) -> StudyStep | None:
     """The page left open, or the next in the order of the course that stands well.
 
     Where nothing on the weakest objective was read and it rests on a weak page with
@@ -32,7 +32,7 @@ def reading_step(now: Situation) -> Step | None:
     ground = urgent.ground if urgent is not None else None
     if urgent is not None and ground and _reading(ground.topic, record):
         return first_this(ground, urgent.topic, record)
-    needed: Step | None = None
+    needed: StudyStep | None = None
     for topic in reading_order(library, record, now.domains, is_short=now.is_short):
         step = _reading(topic, record)
         if step is None:
@@ -44,7 +44,7 @@ def reading_step(now: Situation) -> Step | None:
     return needed
 
 
-def reading_steps(now: Situation) -> Iterator[Step]:
+def reading_steps(now: TodayInputs) -> Iterator[StudyStep]:
     """The next page, and those after it that the exam asks for, in order."""
     first = reading_step(now)
     if first is None:
@@ -59,8 +59,8 @@ def reading_steps(now: Situation) -> Iterator[Step]:
 
 def reading_order(
     library: Library,
-    record: Record,
-    domains: Sequence[DomainStanding],
+    record: LearnerEvidence,
+    domains: Sequence[DomainMastery],
     *,
     is_short: bool = False,
 ) -> list[Topic]:
@@ -86,7 +86,9 @@ def reading_order(
     return order
 
 
-def _urgent(library: Library, record: Record, domains: Sequence[DomainStanding]) -> Weak | None:
+def _urgent(
+    library: Library, record: LearnerEvidence, domains: Sequence[DomainMastery]
+) -> WeakObjective | None:
     """The weakest objective where it was tested and nothing on it was read."""
     weak = next(iter(weakest_first(library, record, domains)), None)
     return weak if weak and weak.low and not weak.standing.pages.read else None
@@ -103,13 +105,13 @@ def _rounds(order: Iterable[Topic]) -> dict[str, int]:
     return found
 
 
-def minutes_left(topic: Topic, record: Record) -> float:
+def minutes_left(topic: Topic, record: LearnerEvidence) -> float:
     """The minutes of a page that are not read yet."""
     step = _reading(topic, record)
     return step.minutes if step else 0.0
 
 
-def minutes_read(pages: Iterable[PageRow], library: Library, since: int) -> float:
+def minutes_read(pages: Iterable[PageProgress], library: Library, since: int) -> float:
     """The minutes of what was marked as read from a moment in milliseconds on."""
     return sum(
         _minutes_of(library.topics[page.topic], section)
@@ -126,7 +128,7 @@ def _minutes_of(topic: Topic, section: str) -> float:
     return next((s.minutes for s in topic.sections if s.anchor == section), 0.0)
 
 
-def _known_well(domains: Iterable[DomainStanding]) -> frozenset[str]:
+def _known_well(domains: Iterable[DomainMastery]) -> frozenset[str]:
     """The objectives that answers show to be known."""
     return frozenset(
         standing.objective.number
@@ -136,7 +138,7 @@ def _known_well(domains: Iterable[DomainStanding]) -> frozenset[str]:
     )
 
 
-def _reading(topic: Topic, record: Record) -> Step | None:
+def _reading(topic: Topic, record: LearnerEvidence) -> StudyStep | None:
     read = frozenset(record.read.get(topic.slug, ()))
     left = [a for a in anchors(topic) if a not in read]
     if not left:
@@ -147,15 +149,15 @@ def _reading(topic: Topic, record: Record) -> Step | None:
         goal = "objective" if len(topic.objectives) == 1 else "objectives"
         reason = f"{goal} {', '.join(topic.objectives)}, not read yet"
         slug = topic.slug
-        return Step("read", topic.title, address, reason, topic.minutes, slug)
+        return StudyStep("read", topic.title, address, reason, topic.minutes, slug)
     following = sections[left[0]]
     reason = f"continue at section {following.number}, {following.title}"
     minutes = sum(sections[a].minutes for a in left)
     place = f"{address}#{following.anchor}"
-    return Step("continue", topic.title, place, reason, minutes, topic.slug)
+    return StudyStep("continue", topic.title, place, reason, minutes, topic.slug)
 
 
-def first_this(ground: Ground, topic: Topic, record: Record) -> Step:
+def first_this(ground: WeakPrerequisite, topic: Topic, record: LearnerEvidence) -> StudyStep:
     """Go over a weak prerequisite before the topic that rests on it."""
     needed = ground.topic
     reason = f"first this: {topic.title} builds on it, and {ground.why}"
@@ -164,4 +166,4 @@ def first_this(ground: Ground, topic: Topic, record: Record) -> Step:
         return dataclasses.replace(again, reason=reason)
     slug = needed.slug
     address = f"/concepts/{slug}"
-    return Step("read", needed.title, address, reason, needed.minutes, slug)
+    return StudyStep("read", needed.title, address, reason, needed.minutes, slug)

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from typing import Literal
 
 from app.content.live.library import Library
-from app.mastery.standing import DomainStanding, Record
-from app.progress.pace import USUAL, Pace
-from app.scheduling import Left
+from app.mastery.standing import DomainMastery, LearnerEvidence
+from app.progress.pace import USUAL, StudyPace
+from app.scheduling import CardsLeft
 from app.scheduling.card_pace import whole_minutes
 
 Kind = Literal["exam", "place", "review", "learn", "mock", "read", "continue", "practice", "run"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Placing:
+class OpenPlacementTest:
     """A placement test that was begun: its run, and how many questions are open."""
 
     run: int
@@ -22,7 +22,7 @@ class Placing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class LeftRun:
+class OpenPracticeRun:
     """A practice run that was left: how many of its questions are open, of how many."""
 
     run: int
@@ -31,7 +31,7 @@ class LeftRun:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Running:
+class OpenSitting:
     """A mock exam whose clock runs, and the minutes on it."""
 
     number: int
@@ -40,7 +40,7 @@ class Running:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mock:
+class MockExamOption:
     """A mock exam that can be sat, under its name in addresses."""
 
     title: str
@@ -49,7 +49,7 @@ class Mock:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Situation:
+class TodayInputs:
     """All that a plan is made from.
 
     `left` are the cards on the desk, `minutes` those left of today, of which the plan
@@ -59,22 +59,22 @@ class Situation:
     """
 
     library: Library
-    record: Record
-    domains: Sequence[DomainStanding]
-    left: Left
+    record: LearnerEvidence
+    domains: Sequence[DomainMastery]
+    left: CardsLeft
     last_topic: str = ""
     minutes: float = 30.0
     reading: float = 0.0
-    running: Running | None = None
-    placing: Placing | None = None
-    left_run: LeftRun | None = None
-    mock: Mock | None = None
-    pace: Pace = USUAL
+    running: OpenSitting | None = None
+    placing: OpenPlacementTest | None = None
+    left_run: OpenPracticeRun | None = None
+    mock: MockExamOption | None = None
+    pace: StudyPace = USUAL
     is_short: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class StudyStep:
     """One thing to do, why, and how long it takes in minutes.
 
     A page is that of `topic`; of questions there are so many, on `objective`. Of new
@@ -96,8 +96,8 @@ class Step:
 class TodayPlan:
     """The steps that fit into today, the next one first; `beyond` do not fit."""
 
-    steps: tuple[Step, ...]
-    beyond: tuple[Step, ...]
+    steps: tuple[StudyStep, ...]
+    beyond: tuple[StudyStep, ...]
 
     @property
     def minutes(self) -> int:

@@ -12,15 +12,15 @@ from app.content.live.library import Library
 from app.content.model import ExamBlueprint
 from app.db.engine import DbSession
 from app.flashcards.store import strays_of
-from app.learners.current import CurrentLearner, CurrentLearnerValue
-from app.mastery.readiness import Forecast, Lacking, chance_words, forecast
+from app.learners.current import CurrentLearner, LearnerProfile
+from app.mastery.readiness import MissingEvidence, ScoreForecast, chance_words, forecast
 from app.mastery.standing import (
-    DomainStanding,
-    Record,
+    DomainMastery,
+    LearnerEvidence,
     counted,
     standings,
 )
-from app.mastery.store import PageRow, known_of
+from app.mastery.store import PageProgress, known_of
 from app.progress import store
 from app.progress.figures.forecast import draw_forecast
 from app.web.clock import Now, milliseconds, moment
@@ -30,20 +30,20 @@ WEEK = dt.timedelta(days=6)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Snapshot:
+class LearnerSnapshot:
     """Everything that is known about a learner at one moment.
 
     `coming` are the cards of the days up to a week from now, by ISO date.
     """
 
     library: Library
-    learner: CurrentLearnerValue
+    learner: LearnerProfile
     now: dt.datetime
-    pages: Sequence[PageRow]
-    coming: Mapping[str, store.Coming]
-    record: Record
-    domains: tuple[DomainStanding, ...]
-    readiness: Forecast | Lacking
+    pages: Sequence[PageProgress]
+    coming: Mapping[str, store.DueCount]
+    record: LearnerEvidence
+    domains: tuple[DomainMastery, ...]
+    readiness: ScoreForecast | MissingEvidence
 
     @property
     def day(self) -> dt.date:
@@ -63,9 +63,9 @@ class Snapshot:
         return min(ends)
 
     @property
-    def ahead(self) -> Forecast | None:
+    def ahead(self) -> ScoreForecast | None:
         """What the exam would bring today; None while the evidence is thin."""
-        return self.readiness if isinstance(self.readiness, Forecast) else None
+        return self.readiness if isinstance(self.readiness, ScoreForecast) else None
 
     @property
     def ahead_drawn(self) -> Markup:
@@ -74,9 +74,9 @@ class Snapshot:
         return draw_forecast(self.ahead, target) if self.ahead else Markup()
 
     @property
-    def lacking(self) -> Lacking | None:
+    def lacking(self) -> MissingEvidence | None:
         """What is missing for that; None when nothing is."""
-        return self.readiness if isinstance(self.readiness, Lacking) else None
+        return self.readiness if isinstance(self.readiness, MissingEvidence) else None
 
     @property
     def chance(self) -> str:
@@ -95,10 +95,10 @@ def main_exam(library: Library) -> ExamBlueprint | None:
 
 def snapshot_of(
     library: CurrentLibrary, learner: CurrentLearner, db: DbSession, now: Now
-) -> Snapshot:
+) -> LearnerSnapshot:
     """Four questions to the database, none for one who has no row yet."""
     day = learner.study_day(now)
-    coming: Mapping[str, store.Coming] = {}
+    coming: Mapping[str, store.DueCount] = {}
     known = known_of(db, learner, now)
     if learner.id:
         span = (day, day + WEEK, milliseconds(now))
@@ -106,7 +106,7 @@ def snapshot_of(
         coming = store.coming(db, learner.id, span, gone)
     domains = standings(library, known.record, day)
     answers = counted(library, known.record.firsts)
-    return Snapshot(
+    return LearnerSnapshot(
         library=library,
         learner=learner,
         now=now,
@@ -118,4 +118,4 @@ def snapshot_of(
     )
 
 
-CurrentSnapshot = Annotated[Snapshot, Depends(snapshot_of)]
+CurrentSnapshot = Annotated[LearnerSnapshot, Depends(snapshot_of)]

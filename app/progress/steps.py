@@ -6,26 +6,26 @@ from collections.abc import Iterable
 from app.content.live.library import Library
 from app.flashcards.left_words import made_of
 from app.mastery.bank import of_objective, of_topic
-from app.mastery.standing import DomainStanding, Record
-from app.mastery.weakest import Weak, weakest_first
-from app.progress.pace import ROUND, USUAL, Pace, kept_for_questions
+from app.mastery.standing import DomainMastery, LearnerEvidence
+from app.mastery.weakest import WeakObjective, weakest_first
+from app.progress.pace import ROUND, USUAL, StudyPace, kept_for_questions
 from app.progress.reading import first_this, reading_steps
 from app.progress.situation import (
-    LeftRun,
-    Mock,
-    Placing,
-    Running,
-    Situation,
-    Step,
+    MockExamOption,
+    OpenPlacementTest,
+    OpenPracticeRun,
+    OpenSitting,
+    StudyStep,
+    TodayInputs,
     TodayPlan,
 )
 from app.quiz.placement import QUESTION_MINUTES as PLACING_MINUTES
-from app.scheduling import Left
+from app.scheduling import CardsLeft
 
 _MOST = 10
 
 
-def plan(now: Situation) -> TodayPlan:
+def plan(now: TodayInputs) -> TodayPlan:
     """The steps of today in the order to take them; none when nothing is left.
 
     A running exam comes before everything: its clock does not wait. Then the rest of
@@ -46,7 +46,7 @@ def plan(now: Situation) -> TodayPlan:
     waits = not asked and not now.mock
     pages = list(reading_steps(now))
     page = pages[0] if pages else None
-    day = _Day(now.minutes, now.pace)
+    day = _TodayBuilder(now.minutes, now.pace)
     day.take(running_step(now.running))
     day.take(placing_step(now.placing))
     day.take(None if waits else cards)
@@ -63,16 +63,16 @@ def plan(now: Situation) -> TodayPlan:
     return TodayPlan(tuple(day.steps), tuple(day.beyond))
 
 
-class _Day:
+class _TodayBuilder:
     """The steps that were taken so far, those that do not fit, the minutes left."""
 
-    def __init__(self, minutes: float, pace: Pace) -> None:
-        self.steps: list[Step] = []
-        self.beyond: list[Step] = []
+    def __init__(self, minutes: float, pace: StudyPace) -> None:
+        self.steps: list[StudyStep] = []
+        self.beyond: list[StudyStep] = []
         self._left = minutes
         self._pace = pace
 
-    def take(self, step: Step | None) -> None:
+    def take(self, step: StudyStep | None) -> None:
         """Take a step, or what fits of it. Two reasons may lead to the same page."""
         known = {one.address for one in (*self.steps, *self.beyond)}
         if step is None or step.address in known:
@@ -86,7 +86,7 @@ class _Day:
         self.steps.append(step)
         self._left -= step.minutes
 
-    def read_on(self, first: Step | None, pages: Iterable[Step], wanted: float) -> None:
+    def read_on(self, first: StudyStep | None, pages: Iterable[StudyStep], wanted: float) -> None:
         """Take more pages after the first, whole ones, up to the minutes `wanted`."""
         if first is None or first not in self.steps:
             return
@@ -99,7 +99,7 @@ class _Day:
             wanted -= page.minutes
 
 
-def _shorter(step: Step, minutes: float, pace: Pace) -> Step | None:
+def _shorter(step: StudyStep, minutes: float, pace: StudyPace) -> StudyStep | None:
     """As much of a step as the minutes hold; None when it is hardly any.
 
     A round of fewer questions, or some of the new cards.
@@ -119,11 +119,11 @@ def _shorter(step: Step, minutes: float, pace: Pace) -> Step | None:
     )
 
 
-def running_step(running: Running | None) -> Step | None:
+def running_step(running: OpenSitting | None) -> StudyStep | None:
     """The exam whose clock runs."""
     if running is None:
         return None
-    return Step(
+    return StudyStep(
         "exam",
         running.title,
         f"/exams/sittings/{running.number}/review",
@@ -132,19 +132,19 @@ def running_step(running: Running | None) -> Step | None:
     )
 
 
-def mock_step(mock: Mock | None) -> Step | None:
+def mock_step(mock: MockExamOption | None) -> StudyStep | None:
     """The mock exam of the day."""
     if mock is None:
         return None
     reason = "planned for today: take all its time at once"
-    return Step("mock", mock.title, f"/exams/{mock.exam}", reason, mock.minutes)
+    return StudyStep("mock", mock.title, f"/exams/{mock.exam}", reason, mock.minutes)
 
 
-def placing_step(placing: Placing | None) -> Step | None:
+def placing_step(placing: OpenPlacementTest | None) -> StudyStep | None:
     """The rest of a placement test."""
     if placing is None:
         return None
-    return Step(
+    return StudyStep(
         "place",
         f"Placement test: {_left(placing.left)}",
         f"/quiz/runs/{placing.run}",
@@ -153,11 +153,11 @@ def placing_step(placing: Placing | None) -> Step | None:
     )
 
 
-def run_step(left: LeftRun | None, pace: Pace) -> Step | None:
+def run_step(left: OpenPracticeRun | None, pace: StudyPace) -> StudyStep | None:
     """The rest of the practice run that was left, which Practice proposes as well."""
     if left is None:
         return None
-    return Step(
+    return StudyStep(
         "run",
         f"Practice: {_left(left.left)}",
         f"/quiz/runs/{left.run}",
@@ -172,7 +172,7 @@ def _left(questions: int) -> str:
     return f"{questions} {'question' if questions == 1 else 'questions'} left"
 
 
-def cards_step(left: Left) -> Step | None:
+def cards_step(left: CardsLeft) -> StudyStep | None:
     """The cards that the desk holds, in its number; none while all wait for a time."""
     if not left.due and not left.fresh:
         return None
@@ -182,29 +182,29 @@ def cards_step(left: Left) -> Step | None:
     if left.returning or left.added:
         verb = "Study" if left.fresh else "Review"
         title = f"{verb} {left.cards:,} {noun}"
-        return Step("review", title, "/flashcards", reason, minutes)
+        return StudyStep("review", title, "/flashcards", reason, minutes)
     title = f"Learn {left.cards:,} new {noun}"
-    return Step("learn", title, "/flashcards", "no card is due", minutes, fresh=left.fresh)
+    return StudyStep("learn", title, "/flashcards", "no card is due", minutes, fresh=left.fresh)
 
 
-def _some_of(step: Step, minutes: float) -> Step | None:
+def _some_of(step: StudyStep, minutes: float) -> StudyStep | None:
     """As many new cards of a day as the minutes hold, beside their number."""
-    count = int(minutes / Left(fresh=1).seconds * 60)
+    count = int(minutes / CardsLeft(fresh=1).seconds * 60)
     if count < 1:
         return None
     title = step.title.replace("Learn ", f"Learn {count} of ", 1)
     return dataclasses.replace(
-        step, title=title, minutes=Left(fresh=count).seconds / 60, fresh=count
+        step, title=title, minutes=CardsLeft(fresh=count).seconds / 60, fresh=count
     )
 
 
 def practice_step(
     library: Library,
-    record: Record,
-    domains: Iterable[DomainStanding],
-    pace: Pace = USUAL,
-    page: Step | None = None,
-) -> Step | None:
+    record: LearnerEvidence,
+    domains: Iterable[DomainMastery],
+    pace: StudyPace = USUAL,
+    page: StudyStep | None = None,
+) -> StudyStep | None:
     """The weakest objective, as practice orders them; none when all is answered.
 
     If it was tested and rests on something weak, that comes first. Where hardly
@@ -221,7 +221,7 @@ def practice_step(
     return _practice(library, first, pace)
 
 
-def _on_page(library: Library, order: Iterable[Weak], slug: str) -> Weak | None:
+def _on_page(library: Library, order: Iterable[WeakObjective], slug: str) -> WeakObjective | None:
     """What a page is on, as far as that is hardly tested."""
     topic = library.topics[slug]
     found = (w for w in order if topic in w.standing.topics and not w.tested)
@@ -229,7 +229,7 @@ def _on_page(library: Library, order: Iterable[Weak], slug: str) -> Weak | None:
     return dataclasses.replace(weak, topic=topic) if weak else None
 
 
-def _practice(library: Library, weak: Weak, pace: Pace) -> Step:
+def _practice(library: Library, weak: WeakObjective, pace: StudyPace) -> StudyStep:
     """What practice asks: on a weakness all pages of its objective, else the one page.
 
     The questions that are kept for exams are not among them.
@@ -243,7 +243,7 @@ def _practice(library: Library, weak: Weak, pace: Pace) -> Step:
     open_ = sum(not question.reserved for question in questions)
     count = min(open_ or len(questions), _MOST)
     words = "1 question" if count == 1 else f"{count} questions"
-    return Step(
+    return StudyStep(
         "practice",
         f"{words}: {title}",
         address,

@@ -21,7 +21,7 @@ _FEW_WEEKS = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WeekRow:
+class HeatmapWeek:
     """A week in numbers, from Monday on; this week ends with today."""
 
     monday: dt.date
@@ -34,7 +34,7 @@ class WeekRow:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class StudyLog:
+class StudyHeatmap:
     """The last weeks; `studied` of the `days` from `since` on had anything in them.
 
     `since` is the learner's first day with work in words, empty where that is older.
@@ -44,7 +44,7 @@ class StudyLog:
 
     svg: Markup
     key: Markup
-    rows: tuple[WeekRow, ...]
+    rows: tuple[HeatmapWeek, ...]
     studied: int
     days: int
     since: str
@@ -55,7 +55,9 @@ def first_day(today: dt.date) -> dt.date:
     return today - dt.timedelta(days=today.weekday(), weeks=WEEKS - 1)
 
 
-def study_log(counts: Mapping[str, int], today: dt.date, begun: dt.date | None = None) -> StudyLog:
+def study_log(
+    counts: Mapping[str, int], today: dt.date, begun: dt.date | None = None
+) -> StudyHeatmap:
     """The log up to `today`; `counts` are answers and reviews by ISO date.
 
     Days before `begun`, the first day with work, are drawn but not counted.
@@ -68,10 +70,12 @@ def study_log(counts: Mapping[str, int], today: dt.date, begun: dt.date | None =
     studied = sum(count > 0 for count in found)
     counted = (today - start).days + 1
     since = f"Days with answers or reviews since {weekday_of(start)}"
-    return StudyLog(
+    return StudyHeatmap(
         svg=_draw(first, found, f"{since}: {studied} of {counted}."),
         key=_key(),
-        rows=tuple(WeekRow(days[n], tuple(found[n : n + 7])) for n in range(skipped, len(days), 7)),
+        rows=tuple(
+            HeatmapWeek(days[n], tuple(found[n : n + 7])) for n in range(skipped, len(days), 7)
+        ),
         studied=studied,
         days=counted,
         since=date_of(start) if start > first else "",

@@ -6,12 +6,12 @@ import hashlib
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from app.progress.pace import ROUND, USUAL, Pace, kept_for_questions
-from app.progress.situation import Mock
+from app.progress.pace import ROUND, USUAL, StudyPace, kept_for_questions
+from app.progress.situation import MockExamOption
 from app.scheduling import card_seconds
 from app.scheduling.card_pace import whole_minutes
 from app.scheduling.habits import USUAL as NO_HABITS
-from app.scheduling.habits import Habits
+from app.scheduling.habits import StudyHabits
 
 LAST_MOCK = 2
 """Days before the exam of the last mock: time to go over it, and to rest."""
@@ -29,7 +29,7 @@ _MISSED = "what you missed in the mock exam"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Page:
+class PageToRead:
     """A page to be read, or the rest of it, in minutes of usual reading."""
 
     slug: str
@@ -39,7 +39,7 @@ class Page:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cards:
+class CardsOfDay:
     """The cards of a day, and their `minutes`, as the plan of cards has them.
 
     Of those `due` or `final`, today some are in their steps: `learning`.
@@ -53,7 +53,7 @@ class Cards:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Work:
+class RemainingWork:
     """What there is to do until the exam.
 
     `pages` are those not read yet, `whole` the minutes of all that the exam asks for;
@@ -62,23 +62,23 @@ class Work:
     Where time `is_short`, the pages are those of every objective in turn.
     """
 
-    pages: Sequence[Page] = ()
+    pages: Sequence[PageToRead] = ()
     whole: float = 0.0
-    cards: Sequence[Cards] = ()
+    cards: Sequence[CardsOfDay] = ()
     weak: Sequence[str] = ()
-    mocks: Sequence[Mock] = ()
+    mocks: Sequence[MockExamOption] = ()
     mock_on: dt.date | None = None
     is_short: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Student:
+class TimeBudget:
     """For whom it is planned: minutes a day, those spent today, and how fast."""
 
     minutes: float
     spent: float = 0.0
-    pace: Pace = USUAL
-    habits: Habits = NO_HABITS
+    pace: StudyPace = USUAL
+    habits: StudyHabits = NO_HABITS
 
     def left(self, day: dt.date, exam: dt.date, *, now: bool) -> float:
         """The minutes of a day, without those that are spent of today."""
@@ -101,8 +101,8 @@ class PlannedDay:
     pages: tuple[tuple[str, str, bool], ...] = ()
     questions: int = 0
     about: str = ""
-    cards: Cards = dataclasses.field(default_factory=Cards)
-    mock: Mock | None = None
+    cards: CardsOfDay = dataclasses.field(default_factory=CardsOfDay)
+    mock: MockExamOption | None = None
     minutes: float = 0.0
 
 
@@ -120,7 +120,7 @@ class StudyPlan:
     left: tuple[str, ...] = ()
     over: int = 0
     more: int = 0
-    pace: Pace = USUAL
+    pace: StudyPace = USUAL
     is_short: bool = False
 
     @property
@@ -172,8 +172,8 @@ def _shown(days: Sequence[PlannedDay]) -> int:
 def plan_days(
     today: dt.date,
     exam: dt.date,
-    work: Work,
-    student: Student,
+    work: RemainingWork,
+    student: TimeBudget,
     seed: str,
     *,
     proposed: PlannedDay | None = None,
@@ -191,14 +191,14 @@ def plan_days(
     days = [today + dt.timedelta(days=n) for n in range(count)]
     mocks = mock_days(today, exam, work.mock_on) if work.mocks else frozenset()
     mocks = frozenset(day for day in mocks if not student.is_off(day))
-    reader = _Reader(work.pages, student.pace.page)
+    reader = _PageAllocator(work.pages, student.pace.page)
     made = []
     reading = reading_days(today, exam, student, mocks)
     if proposed is not None and days:
         made.append(proposed)
         reader.skip({slug for slug, _, _ in proposed.pages})
     for place, day in list(enumerate(days))[len(made) :]:
-        cards = work.cards[place] if place < len(work.cards) else Cards()
+        cards = work.cards[place] if place < len(work.cards) else CardsOfDay()
         left = student.left(day, exam, now=not place)
         room = left - cards.minutes
         mock = None
@@ -207,7 +207,7 @@ def plan_days(
             mock = mock_of(work.mocks, day, exam, unread)
         room -= kept_for_questions(room, student.pace)
         wanted = even_part(reader.left, day, exam, reading)
-        read = Read() if mock else reader.take(max(0.0, room), wanted)
+        read = PagesOfDay() if mock else reader.take(max(0.0, room), wanted)
         done = PlannedDay(day, read.pages, cards=cards, mock=mock)
         about = _about(work, read, day, seed)
         made.append(_with_questions(done, left, read.minutes, about, student.pace))
@@ -215,7 +215,7 @@ def plan_days(
     return _with_unread(plan, reader)
 
 
-def _with_unread(plan: StudyPlan, reader: "_Reader") -> StudyPlan:
+def _with_unread(plan: StudyPlan, reader: "_PageAllocator") -> StudyPlan:
     """The plan with what it does not hold, in the minutes that the pages show."""
     return dataclasses.replace(
         plan,
@@ -231,7 +231,7 @@ def even_part(minutes: float, day: dt.date, exam: dt.date, reading: Iterable[dt.
 
 
 def reading_days(
-    today: dt.date, exam: dt.date, student: Student, mocks: Collection[dt.date]
+    today: dt.date, exam: dt.date, student: TimeBudget, mocks: Collection[dt.date]
 ) -> list[dt.date]:
     """The days up to the exam that have pages: neither days off nor those of mocks."""
     days = (today + dt.timedelta(days=n) for n in range((exam - today).days))
@@ -239,7 +239,7 @@ def reading_days(
 
 
 def time_for_pages(
-    today: dt.date, exam: dt.date, student: Student, mocks: Collection[dt.date]
+    today: dt.date, exam: dt.date, student: TimeBudget, mocks: Collection[dt.date]
 ) -> float:
     """About how many minutes of pages the days up to the exam hold.
 
@@ -254,7 +254,7 @@ def time_for_pages(
 
 
 def _with_questions(
-    day: PlannedDay, left: float, reading: float, about: str, pace: Pace
+    day: PlannedDay, left: float, reading: float, about: str, pace: StudyPace
 ) -> PlannedDay:
     """The day with as many questions as its minutes still hold, and how long it is."""
     spent = day.cards.minutes + reading
@@ -289,7 +289,7 @@ def mock_days(today: dt.date, exam: dt.date, sat: dt.date | None = None) -> froz
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Read:
+class PagesOfDay:
     """What of the pages a day holds."""
 
     pages: tuple[tuple[str, str, bool], ...] = ()
@@ -297,10 +297,10 @@ class Read:
     objective: str = ""
 
 
-class _Reader:
+class _PageAllocator:
     """Pages in their order, of which each day takes some."""
 
-    def __init__(self, pages: Sequence[Page], rate: float) -> None:
+    def __init__(self, pages: Sequence[PageToRead], rate: float) -> None:
         self.pages = [dataclasses.replace(p, minutes=p.minutes * rate) for p in pages]
         self._begun = False
 
@@ -313,7 +313,7 @@ class _Reader:
         """Leave out pages that are read on a day that was planned otherwise."""
         self.pages = [page for page in self.pages if page.slug not in slugs]
 
-    def take(self, room: float, wanted: float) -> Read:
+    def take(self, room: float, wanted: float) -> PagesOfDay:
         """So many minutes as are wanted, if there is room; pages whole if they fit."""
         taken: list[tuple[str, str, bool]] = []
         spent, objective = 0.0, ""
@@ -329,10 +329,12 @@ class _Reader:
                 self.pages[0] = dataclasses.replace(page, minutes=rest)
             else:
                 self.pages.pop(0)
-        return Read(tuple(taken), spent, objective)
+        return PagesOfDay(tuple(taken), spent, objective)
 
 
-def mock_of(mocks: Sequence[Mock], day: dt.date, exam: dt.date, unread: float) -> Mock:
+def mock_of(
+    mocks: Sequence[MockExamOption], day: dt.date, exam: dt.date, unread: float
+) -> MockExamOption:
     """The mock exam of a day, of those sorted by length.
 
     A short one shows where to begin while most pages are `unread` (a part of 1); from
@@ -348,12 +350,12 @@ def part_of(minutes: float, whole: float) -> float:
     return minutes / whole if whole else 0.0
 
 
-def _questions(minutes: float, pace: Pace) -> int:
+def _questions(minutes: float, pace: StudyPace) -> int:
     count = math.floor(minutes * 60 / pace.question + 1e-9)
     return min(count, _MOST_QUESTIONS) if count >= ROUND else 0
 
 
-def _about(work: Work, read: Read, day: dt.date, seed: str) -> str:
+def _about(work: RemainingWork, read: PagesOfDay, day: dt.date, seed: str) -> str:
     """The objective of the day's page, else one of the weakest in turn."""
     if read.objective or not work.weak:
         return read.objective
@@ -363,7 +365,9 @@ def _about(work: Work, read: Read, day: dt.date, seed: str) -> str:
     return weakest[turn % len(weakest)]
 
 
-def cards_by_day(today: dt.date, found: Mapping[dt.date, Cards], count: int) -> tuple[Cards, ...]:
+def cards_by_day(
+    today: dt.date, found: Mapping[dt.date, CardsOfDay], count: int
+) -> tuple[CardsOfDay, ...]:
     """The cards of `count` days from `today` on, none where nothing is said."""
     days = (today + dt.timedelta(days=n) for n in range(count))
-    return tuple(found.get(day, Cards()) for day in days)
+    return tuple(found.get(day, CardsOfDay()) for day in days)

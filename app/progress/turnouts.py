@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
-from app.drawings.planes import SHARES, Plane, in_percent
+from app.drawings.planes import SHARES, PlotArea, in_percent
 from app.drawings.svg import Box, across, dot, frame, line, text
-from app.mastery.turnout import Turnout, inside_words
+from app.mastery.turnout import PredictionOutcome, inside_words
 from app.web.words import short_date_of
 
 MOST = 12
-_PLANE = Plane(Box(0, 6.0, 87, 120.0), SHARES)
+_PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Line:
+class PredictionRow:
     """The same as a row of a table, in words."""
 
     number: int
@@ -28,26 +28,28 @@ class Line:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Turnouts:
+class PredictionChart:
     """All exams as a table and as a drawing; `sentence` counts those inside."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[PredictionRow, ...]
     svg: Markup
     sentence: str
 
 
-def turnouts_drawn(found: Sequence[Turnout], day_of: Callable[[int], dt.date]) -> Turnouts:
+def turnouts_drawn(
+    found: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date]
+) -> PredictionChart:
     """The last exams; `day_of` is the learner's study day of a moment in ms."""
     sentence = inside_words(found)
     told = sentence or "No result can be held against a prediction yet."
-    return Turnouts(
+    return PredictionChart(
         lines=tuple(_line(turnout, day_of) for turnout in reversed(found)),
         svg=_draw(found[-MOST:], day_of, f"{told} The table has each."),
         sentence=sentence,
     )
 
 
-def _draw(last: Sequence[Turnout], day_of: Callable[[int], dt.date], says: str) -> Markup:
+def _draw(last: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date], says: str) -> Markup:
     marks = _PLANE.scale(in_percent)
     for place, turnout in enumerate(last):
         x = _PLANE.box.width * (place + 0.5) / len(last)
@@ -58,7 +60,7 @@ def _draw(last: Sequence[Turnout], day_of: Callable[[int], dt.date], says: str) 
     return frame(marks, 150, says)
 
 
-def _exam(turnout: Turnout, x: float) -> list[str]:
+def _exam(turnout: PredictionOutcome, x: float) -> list[str]:
     """The range that was predicted with what was expected in it, and the result."""
     told, result = turnout.predicted, turnout.result
     questions = (told.questions if told else result.questions) or 1
@@ -75,9 +77,9 @@ def _exam(turnout: Turnout, x: float) -> list[str]:
     return [*marks, dot(look, x, _PLANE.down(turnout.score / questions), 5)]
 
 
-def _line(turnout: Turnout, day_of: Callable[[int], dt.date]) -> Line:
+def _line(turnout: PredictionOutcome, day_of: Callable[[int], dt.date]) -> PredictionRow:
     told, result = turnout.predicted, turnout.result
-    return Line(
+    return PredictionRow(
         number=result.number,
         day=short_date_of(day_of(result.started)),
         predicted=f"{told.expected:.0f}, {told.low} to {told.high}" if told else "",
@@ -87,7 +89,7 @@ def _line(turnout: Turnout, day_of: Callable[[int], dt.date]) -> Line:
     )
 
 
-def _verdict(turnout: Turnout) -> str:
+def _verdict(turnout: PredictionOutcome) -> str:
     if turnout.predicted is None:
         return "nothing predicted before"
     if not turnout.counts:

@@ -4,11 +4,11 @@ import dataclasses
 import datetime as dt
 from collections.abc import Mapping
 
-from app.progress.store import Coming
+from app.progress.store import DueCount
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DayAhead:
+class UpcomingDay:
     """One study day and the cards due on it."""
 
     day: dt.date
@@ -16,7 +16,7 @@ class DayAhead:
     today: bool
 
 
-def week(coming: Mapping[str, Coming], today: dt.date, returning: int) -> tuple[DayAhead, ...]:
+def week(coming: Mapping[str, DueCount], today: dt.date, returning: int) -> tuple[UpcomingDay, ...]:
     """Today with the cards `returning` on the desk, and the six days after it."""
     count = dict.fromkeys(range(7), 0)
     for day, row in coming.items():
@@ -25,5 +25,5 @@ def week(coming: Mapping[str, Coming], today: dt.date, returning: int) -> tuple[
             count[ahead] += row.cards
     count[0] = returning
     return tuple(
-        DayAhead(today + dt.timedelta(days=n), cards, n == 0) for n, cards in count.items()
+        UpcomingDay(today + dt.timedelta(days=n), cards, n == 0) for n, cards in count.items()
     )

@@ -11,7 +11,7 @@ from app.scheduling import card_seconds
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Welcome:
+class FirstVisitInfo:
     """The exam, the placement test and the first page.
 
     `exam` is the mock with the exam's own format, None where a course has none;
@@ -38,13 +38,15 @@ class Welcome:
         return round(60 * self.exam.minutes / self.exam.questions) if self.exam else 0
 
 
-def welcome_of(library: Library, exam: ExamBlueprint | None, minutes: int, seed: str) -> Welcome:
+def welcome_of(
+    library: Library, exam: ExamBlueprint | None, minutes: int, seed: str
+) -> FirstVisitInfo:
     """What the course says of itself to one who studies `minutes` a day."""
     domains = library.syllabus.domains
     drawn = draw_placement(list(library.questions.values()), domains, {}, seed)
     order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
     cards = card_seconds(minutes) / 60
-    return Welcome(
+    return FirstVisitInfo(
         exam=exam,
         domains=domains,
         placement=len(drawn),

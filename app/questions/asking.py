@@ -5,14 +5,14 @@ import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.content.model import Text
-from app.content.numbers.expressions import BadExpression
+from app.content.model import RichText
+from app.content.numbers.expressions import ExpressionError
 from app.content.numbers.templates import PLACEHOLDER
 from app.estimator import registry
-from app.instruments.forms import Field, fields_of
+from app.instruments.forms import FormField, fields_of
 from app.questions import kinds
-from app.questions.certainty import LEVELS, Level
-from app.questions.kind import Kind
+from app.questions.certainty import LEVELS, ConfidenceLevel
+from app.questions.kind import QuestionType
 from app.questions.model import Question, Variant
 from app.questions.variants import draw, next_seed
 
@@ -20,7 +20,7 @@ _LONGEST = 90  # characters of a question or card in a list
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Asked:
+class OpenQuestion:
     """What `quiz/_question.html` shows: one question as a form.
 
     `token` makes a repeated answer harmless; `context` is page, quiz or practice;
@@ -53,7 +53,7 @@ class Asked:
         return self.variant.question
 
     @property
-    def kind(self) -> Kind[Any]:
+    def kind(self) -> QuestionType[Any]:
         """What kind of question it is."""
         return kinds.of(self.variant)
 
@@ -63,7 +63,7 @@ class Asked:
         return self.kind.shown(self.variant.answer, self.typed)
 
     @property
-    def levels(self) -> tuple[Level, ...]:
+    def levels(self) -> tuple[ConfidenceLevel, ...]:
         """How sure the learner may say to be."""
         return LEVELS
 
@@ -93,7 +93,7 @@ class Asked:
 
     def inputs(
         self, estimate: str, values: Mapping[str, str], sent: Mapping[str, str]
-    ) -> tuple[Field, ...]:
+    ) -> tuple[FormField, ...]:
         """Inputs of an estimate as fields, `sent` from each name to that in the form.
 
         `values` are what stands in all of its inputs so far.
@@ -117,14 +117,14 @@ def ask(
     before: Sequence[int] = (),
     context: str = "quiz",
     back: str = "",
-) -> Asked:
+) -> OpenQuestion:
     """Put a question to the learner of `key`.
 
     `before` are the seeds of earlier attempts, the newest first: a computed question
     shows other numbers than the last time, where it has others.
     """
     seed = seed_for(question, key, before)
-    return Asked(draw(question, seed), new_token(), context, back)
+    return OpenQuestion(draw(question, seed), new_token(), context, back)
 
 
 def seed_for(question: Question, key: str, before: Sequence[int]) -> int:
@@ -148,11 +148,11 @@ def title_of(question: Question) -> str:
         return first_words(question.stem)
     try:
         return first_words(draw(question, 0).stem)
-    except BadExpression:
+    except ExpressionError:
         return first_words(question.stem)
 
 
-def first_words(text: Text) -> str:
+def first_words(text: RichText) -> str:
     """The beginning of a text, cut at a word, for lists and titles.
 
     Numbers that are drawn for each attempt are left open.

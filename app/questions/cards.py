@@ -4,16 +4,16 @@ The desk shows them, and a package for another program carries them along.
 """
 
 from app.questions import kinds
-from app.questions.faces import Faces, block
+from app.questions.faces import CardFaces, block
 from app.questions.kind import Gap
 from app.questions.model import Variant
 
 
-def question_faces(variant: Variant, gap: Gap) -> Faces:
+def question_faces(variant: Variant, gap: Gap) -> CardFaces:
     """The stem with its options, then the right answer and the explanation."""
     asked, told = kinds.of(variant).faces(variant.answer, gap)
     below = f'<div class="given">{asked}</div>' if asked else ""
-    return Faces(block(variant.stem) + below, told + _explained(variant))
+    return CardFaces(block(variant.stem) + below, told + _explained(variant))
 
 
 def _explained(variant: Variant) -> str:

@@ -7,20 +7,20 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
-from app.content.model import Text
+from app.content.model import RichText
 from app.content.numbers.expressions import Value
-from app.content.source_file import Manuscript
-from app.questions.faces import Faces, aside, items, told, with_why
-from app.questions.kind import Counted, Fault, Gap, Kind, State
+from app.content.source_file import SourceFile
+from app.questions.faces import CardFaces, aside, items, told, with_why
+from app.questions.kind import CountedOption, Gap, QuestionType, State, VariantFault
 from app.questions.option_rules import (
     check_any_right,
     check_count,
     check_doubles,
     check_feedback,
 )
-from app.questions.options import Choice, Option, choices_of, is_last, worth_of
-from app.questions.verdict import Mark, Raw, Unreadable, Verdict
-from app.questions.written import Written
+from app.questions.options import Choice, ParsedOption, choices_of, is_last, worth_of
+from app.questions.verdict import GradeResult, PartResult, Raw, UnreadableResponse
+from app.questions.written import AuthoredItem
 
 ChoiceKind = Literal["single", "multiple", "true-false"]
 _NUMBER = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"
@@ -31,7 +31,7 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Choices:
+class ChoiceAnswer:
     """Single, multiple or true/false: options of which `right` ones are ticked."""
 
     kind: ChoiceKind
@@ -42,10 +42,10 @@ class Choices:
 _SIDES = "The options of a true-false question are True and False, in any language."
 
 
-class Choosing(Kind[Choices]):
+class ChoiceType(QuestionType[ChoiceAnswer]):
     """A kind whose answer is to choose among options."""
 
-    models = (Choices, Choice)
+    models = (ChoiceAnswer, Choice)
     keys = ("shuffle",)
     listed = "options"
     chosen = True
@@ -54,14 +54,14 @@ class Choosing(Kind[Choices]):
     note = ""
     nothing = "No answer is chosen. Choose one."
 
-    def parse(self, written: Written) -> Choices:
+    def parse(self, written: AuthoredItem) -> ChoiceAnswer:
         """The options in authored order."""
         comment = written.comment
         shuffle = comment.word("shuffle").lower() not in {"no", "false"}
         made = choices_of(comment.id, written.parts.options, written.scope)
-        return Choices(self.name, made, shuffle)
+        return ChoiceAnswer(self.name, made, shuffle)
 
-    def check(self, answer: Choices, written: Written, *, exam: bool) -> None:
+    def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """The rules that hold for all options to choose among."""
         options, sheet = written.parts.options, written.sheet
         first = options[0].line if options else written.draft.line
@@ -76,18 +76,20 @@ class Choosing(Kind[Choices]):
         if answer.shuffle:
             _check_last(options, sheet)
 
-    def check_ticks(self, ticked: Sequence[Option], sheet: Manuscript) -> None:
+    def check_ticks(self, ticked: Sequence[ParsedOption], sheet: SourceFile) -> None:
         """E21: as many options are right as the kind allows."""
         if len(ticked) > 1:
             hint = "Take one tick away, or say type: multiple."
             message = f"{len(ticked)} options are marked right in a {self.name} choice."
             sheet.report("E21", ticked[1].line, 1, message, hint)
 
-    def check_reasons(self, options: Sequence[Option], sheet: Manuscript) -> None:
+    def check_reasons(self, options: Sequence[ParsedOption], sheet: SourceFile) -> None:
         """W25: each wrong option says why."""
         check_feedback(options, sheet)
 
-    def check_words(self, answer: Choices, stem: Text, line: int, sheet: Manuscript) -> None:
+    def check_words(
+        self, answer: ChoiceAnswer, stem: RichText, line: int, sheet: SourceFile
+    ) -> None:
         """E21: it asks for as many as are right. W31: it does not end in an article."""
         self.check_number(answer, stem.plain, line, sheet)
         match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
@@ -96,7 +98,7 @@ class Choosing(Kind[Choices]):
             hint = "Write “a(n)”, or move it to the options."
             sheet.report("W31", line, 1, message, hint)
 
-    def check_number(self, answer: Choices, stem: str, line: int, sheet: Manuscript) -> None:
+    def check_number(self, answer: ChoiceAnswer, stem: str, line: int, sheet: SourceFile) -> None:
         """E21: a stem that asks for two has two right options, in English at least.
 
         “Which two” may ask for a pair, so of one right option only “choose two” counts.
@@ -114,15 +116,17 @@ class Choosing(Kind[Choices]):
             hint = "Tick as many as it asks for, or correct the number."
             sheet.report("E21", line, 1, message, hint)
 
-    def options(self, answer: Choices) -> tuple[Counted, ...]:
+    def options(self, answer: ChoiceAnswer) -> tuple[CountedOption, ...]:
         """Every option by its words."""
-        return tuple(Counted(o.key, o.text.plain, o.right, o.credit) for o in answer.options)
+        return tuple(CountedOption(o.key, o.text.plain, o.right, o.credit) for o in answer.options)
 
-    def effort(self, answer: Choices) -> float:
+    def effort(self, answer: ChoiceAnswer) -> float:
         """Each option is compared with each."""
         return 0.2 * len(answer.options) ** 2
 
-    def faults(self, answer: Choices, stem: Text, values: Mapping[str, Value]) -> list[Fault]:
+    def faults(
+        self, answer: ChoiceAnswer, stem: RichText, values: Mapping[str, Value]
+    ) -> list[VariantFault]:
         """Two options that read alike with these numbers."""
         del stem
         seen: set[str] = set()
@@ -130,11 +134,11 @@ class Choosing(Kind[Choices]):
             words = " ".join(option.text.plain.split())
             if words in seen:
                 message = f"two options read “{words[:50]}”."
-                return [Fault("E47", message, "Change the values.")]
+                return [VariantFault("E47", message, "Change the values.")]
             seen.add(words)
         return []
 
-    def shuffled(self, answer: Choices, mixer: random.Random) -> Choices:
+    def shuffled(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
         """Mixed options; those that speak of the others stay last."""
         if not answer.shuffle:
             return answer
@@ -143,15 +147,17 @@ class Choosing(Kind[Choices]):
         last = (o for o in answer.options if o.pinned)
         return dataclasses.replace(answer, options=(*free, *last))
 
-    def grade(self, answer: Choices, raw: Raw, partial: str) -> Verdict | Unreadable:
+    def grade(
+        self, answer: ChoiceAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
         """Judge the ticked options; `answer` in the response holds their keys."""
         sent = set(raw.get("answer", ()))
         chosen = [o for o in answer.options if o.key in sent]
         if not chosen:
-            return Unreadable(self.nothing, "Nothing was counted.")
+            return UnreadableResponse(self.nothing, "Nothing was counted.")
         if len(chosen) > 1 and not self.several:
-            return Unreadable("Choose one answer only.", "Nothing was counted.")
-        return Verdict(
+            return UnreadableResponse("Choose one answer only.", "Nothing was counted.")
+        return GradeResult(
             score=self.score(answer, {o.key for o in chosen}, partial),
             parsed={"chosen": [o.key for o in chosen]},
             marks=marks_of(answer.options, sent),
@@ -159,38 +165,38 @@ class Choosing(Kind[Choices]):
             wanted=letters(answer.options, [o for o in answer.options if o.right]),
         )
 
-    def score(self, answer: Choices, chosen: set[str], partial: str) -> float:
+    def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
         """The score 0..1 of the options chosen."""
         del partial
         return min(worth_of(o) for o in answer.options if o.key in chosen)
 
-    def anything(self, answer: Choices) -> Raw:
+    def anything(self, answer: ChoiceAnswer) -> Raw:
         """The first option."""
         return {"answer": [answer.options[0].key]}
 
-    def faces(self, answer: Choices, gap: Gap) -> Faces:
+    def faces(self, answer: ChoiceAnswer, gap: Gap) -> CardFaces:
         """The options with letters, then the right ones and why not the others."""
         del gap
         return faces_of(answer.options, self.note)
 
-    def states(self, answer: Choices) -> Iterator[State]:
+    def states(self, answer: ChoiceAnswer) -> Iterator[State]:
         """Each option, the right one first."""
         for option in sorted(answer.options, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
 
-    def guess_rate(self, answer: Choices, partial: str) -> float:
+    def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
         """The mean of what the choices are worth: 1 ÷ k where one of k is right."""
         del partial
         worth = sum(o.credit for o in answer.options if not o.right)
         return (1 + worth) / max(1, len(answer.options))
 
-    def guess_score(self, answer: Choices) -> float | None:
+    def guess_score(self, answer: ChoiceAnswer) -> float | None:
         """The same in percent."""
         right = sum(option.right for option in answer.options)
         return guess_score(self.name, len(answer.options), right)
 
 
-def _check_last(options: Sequence[Option], sheet: Manuscript) -> None:
+def _check_last(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
     """W28: no option speaks of the others among which it is shuffled."""
     for option in options:
         if is_last(option.words):
@@ -199,17 +205,17 @@ def _check_last(options: Sequence[Option], sheet: Manuscript) -> None:
             sheet.report("W28", option.line, 1, message, hint)
 
 
-def choice_type(options: Sequence[Option]) -> ChoiceKind:
+def choice_type(options: Sequence[ParsedOption]) -> ChoiceKind:
     """The type of options whose item says none."""
     if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
         return "true-false"
     return "multiple" if sum(o.ticked for o in options) > 1 else "single"
 
 
-def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[Mark, ...]:
+def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResult, ...]:
     """Each option with whether it was chosen, and whether that was right."""
     return tuple(
-        Mark(
+        PartResult(
             key=option.key,
             label=LETTERS[index % len(LETTERS)],
             text=option.text,
@@ -227,7 +233,7 @@ def letters(options: Sequence[Choice], some: Sequence[Choice]) -> str:
     return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in some)
 
 
-def faces_of(options: Sequence[Choice], note: str = "") -> Faces:
+def faces_of(options: Sequence[Choice], note: str = "") -> CardFaces:
     """Options with letters as the two faces of a card."""
     named = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
     asked = f'<ol class="letters" type="A">{items(o.text.html for _, o in named)}</ol>'
@@ -235,7 +241,7 @@ def faces_of(options: Sequence[Choice], note: str = "") -> Faces:
     others = [
         f"<b>{name}.</b> {o.feedback.html}" for name, o in named if not o.right and o.feedback.html
     ]
-    return Faces(
+    return CardFaces(
         asked + (f"<p>{note}</p>" if note else ""),
         told(right) + aside("Why not the others", others),
     )

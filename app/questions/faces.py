@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from app.content.model import Text
+from app.content.model import RichText
 from app.questions.options import Choice
 
 
-class Faces(NamedTuple):
+class CardFaces(NamedTuple):
     """What is asked, and what stands behind it, as HTML that is safe on a page."""
 
     front: str
@@ -36,11 +36,11 @@ def with_why(choice: Choice) -> str:
     return f"{choice.text.html}{why(choice.feedback)}"
 
 
-def why(feedback: Text) -> str:
+def why(feedback: RichText) -> str:
     """A reason, where there is one."""
     return f'<div class="why">{feedback.html}</div>' if feedback.html else ""
 
 
-def block(text: Text) -> str:
+def block(text: RichText) -> str:
     """A text below others, where there is one."""
     return f"<div>{text.html}</div>" if text.html else ""

@@ -9,14 +9,14 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from markdown_it.token import Token
 
-from app.content.model import Drawing, Text
+from app.content.model import RichText, SvgFigure
 from app.content.numbers import templates
 from app.content.numbers.expressions import Value
-from app.content.source_file import Manuscript
-from app.questions.faces import Faces
-from app.questions.options import Option
-from app.questions.verdict import Raw, Unreadable, Verdict
-from app.questions.written import Written
+from app.content.source_file import SourceFile
+from app.questions.faces import CardFaces
+from app.questions.options import ParsedOption
+from app.questions.verdict import GradeResult, Raw, UnreadableResponse
+from app.questions.written import AuthoredItem
 
 A = TypeVar("A")
 Typed = Mapping[str, Sequence[str]]
@@ -26,7 +26,7 @@ State = tuple[str, Raw]
 """An answer worth looking at: in words, and as a form would send it."""
 
 
-class Counted(NamedTuple):
+class CountedOption(NamedTuple):
     """An option whose answers are counted: its key, its words, whether it is right.
 
     `credit` is the part of the mark that it is worth where it is not.
@@ -38,7 +38,7 @@ class Counted(NamedTuple):
     credit: float = 0.0
 
 
-class Fault(NamedTuple):
+class VariantFault(NamedTuple):
     """What is wrong with one combination of a computed question."""
 
     code: str
@@ -46,7 +46,7 @@ class Fault(NamedTuple):
     hint: str = ""
 
 
-class Kind(abc.ABC, Generic[A]):
+class QuestionType(abc.ABC, Generic[A]):
     """One kind of question, from the Markdown to the statistics.
 
     `name` is its type in the comment. `models` are the values that its answer part
@@ -91,7 +91,7 @@ class Kind(abc.ABC, Generic[A]):
 
     # --- the author ---
 
-    def told_by(self, block: Token, options: Sequence[Option]) -> str:
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
         """What in the body tells it where no type is said, in words; empty: nothing.
 
         `options` are those that the item has, none of them ticked.
@@ -99,20 +99,20 @@ class Kind(abc.ABC, Generic[A]):
         del block, options
         return ""
 
-    def told_by_options(self, options: Sequence[Option]) -> str:
+    def told_by_options(self, options: Sequence[ParsedOption]) -> str:
         """What the options of an item tell that says no type, in words."""
         del options
         return ""
 
     @abc.abstractmethod
-    def parse(self, written: Written) -> A:
+    def parse(self, written: AuthoredItem) -> A:
         """The answer part as it is written; what is malformed is reported."""
 
     @abc.abstractmethod
-    def check(self, answer: A, written: Written, *, exam: bool) -> None:
+    def check(self, answer: A, written: AuthoredItem, *, exam: bool) -> None:
         """Report what is wrong with it; `exam`: it can stand in a mock exam."""
 
-    def check_words(self, answer: A, stem: Text, line: int, sheet: Manuscript) -> None:
+    def check_words(self, answer: A, stem: RichText, line: int, sheet: SourceFile) -> None:
         """Report what is wrong with its words beside the stem."""
 
     def right_words(self, answer: A) -> list[str]:
@@ -123,7 +123,7 @@ class Kind(abc.ABC, Generic[A]):
         """What is right, in words: another key asks for a review of the item."""
         return self.right_words(answer)
 
-    def options(self, answer: A) -> tuple[Counted, ...]:
+    def options(self, answer: A) -> tuple[CountedOption, ...]:
         """The options whose answers are counted, in authored order."""
         del answer
         return ()
@@ -155,7 +155,7 @@ class Kind(abc.ABC, Generic[A]):
         del answer
         return ()
 
-    def drawn(self, answer: A, found: Mapping[str, Drawing]) -> A:
+    def drawn(self, answer: A, found: Mapping[str, SvgFigure]) -> A:
         """The answer with its drawings, by the names of their files."""
         del found
         return answer
@@ -172,7 +172,7 @@ class Kind(abc.ABC, Generic[A]):
         del answer
         return 0.0
 
-    def faults(self, answer: A, stem: Text, values: Mapping[str, Value]) -> list[Fault]:
+    def faults(self, answer: A, stem: RichText, values: Mapping[str, Value]) -> list[VariantFault]:
         """What is wrong with one combination; raises BadExpression."""
         del stem
         self.filled(answer, values)
@@ -208,8 +208,8 @@ class Kind(abc.ABC, Generic[A]):
         return raw
 
     @abc.abstractmethod
-    def grade(self, answer: A, raw: Raw, partial: str) -> Verdict | Unreadable:
-        """Judge a response; what cannot be understood is `Unreadable`."""
+    def grade(self, answer: A, raw: Raw, partial: str) -> GradeResult | UnreadableResponse:
+        """Judge a response; what cannot be understood is `UnreadableResponse`."""
 
     def anything(self, answer: A) -> Raw:
         """Some response that can be read, so that grading lays out the solution."""
@@ -226,10 +226,10 @@ class Kind(abc.ABC, Generic[A]):
         del answer, parsed
         return ""
 
-    def faces(self, answer: A, gap: Gap) -> Faces:
+    def faces(self, answer: A, gap: Gap) -> CardFaces:
         """What it shows below its stem on a card, and its right answer."""
         del answer, gap
-        return Faces("", "")
+        return CardFaces("", "")
 
     def read_before(self, answer: A) -> str:
         """What is read below the stem before it is answered, in whatever order."""

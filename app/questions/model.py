@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
-from app.content.model import NO_TEXT, Computed, Level, Place, Status, Text
+from app.content.model import NO_TEXT, ComputedParameters, Level, RichText, SourceLocation, Status
 from app.questions import kinds
 from app.questions.kinds import Answer
 
@@ -22,19 +22,19 @@ class Question:
     id: str
     topic: str
     type: str
-    stem: Text
+    stem: RichText
     answer: Answer
     objectives: tuple[str, ...]
-    place: Place
+    place: SourceLocation
     revision: str
     difficulty: int = 3
     sources: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    hints: tuple[Text, ...] = ()
-    explanation: Text = NO_TEXT
-    mistake: Text = NO_TEXT
+    hints: tuple[RichText, ...] = ()
+    explanation: RichText = NO_TEXT
+    mistake: RichText = NO_TEXT
     partial: Literal["", "off", "net", "coverage", "each", "lcs"] = ""
-    computed: Computed | None = None
+    computed: ComputedParameters | None = None
     section: str = ""
     level: Level = ""
     use: Literal["", "exam"] = ""
@@ -75,10 +75,10 @@ class Variant:
 
     question: Question
     seed: int
-    stem: Text
+    stem: RichText
     answer: Answer
-    hints: tuple[Text, ...]
-    explanation: Text
-    mistake: Text
+    hints: tuple[RichText, ...]
+    explanation: RichText
+    mistake: RichText
     values: Mapping[str, str | int | float]
     calculator: str = ""

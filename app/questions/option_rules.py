@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from app.content.source_file import Manuscript
-from app.questions.options import Option
+from app.content.source_file import SourceFile
+from app.questions.options import ParsedOption
 
 
-def check_any_right(options: Sequence[Option], line: int, sheet: Manuscript) -> None:
+def check_any_right(options: Sequence[ParsedOption], line: int, sheet: SourceFile) -> None:
     """E20: at least one option is ticked."""
     if not any(o.ticked for o in options):
         first = options[0].line if options else line
@@ -14,7 +14,7 @@ def check_any_right(options: Sequence[Option], line: int, sheet: Manuscript) -> 
         sheet.report("E20", first, 1, "No answer is marked right.", hint)
 
 
-def check_credits(options: Sequence[Option], kind: str, sheet: Manuscript) -> None:
+def check_credits(options: Sequence[ParsedOption], kind: str, sheet: SourceFile) -> None:
     """E24: no option of this kind is worth a part of the mark by itself."""
     for option in options:
         if option.credit:
@@ -27,7 +27,7 @@ def check_credits(options: Sequence[Option], kind: str, sheet: Manuscript) -> No
 
 
 def check_count(
-    count: int, least: int, line: int, sheet: Manuscript, *, exam: str, hint: str = ""
+    count: int, least: int, line: int, sheet: SourceFile, *, exam: str, hint: str = ""
 ) -> None:
     """E22 and W22: there are enough options to choose from.
 
@@ -46,7 +46,7 @@ def check_count(
         sheet.report("W22", line, 1, message, f"{wanted} {hint}".rstrip())
 
 
-def check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
+def check_doubles(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
     """E23: no two options say the same."""
     seen: dict[str, int] = {}
     for option in options:
@@ -57,7 +57,7 @@ def check_doubles(options: Sequence[Option], sheet: Manuscript) -> None:
         seen.setdefault(words, option.line)
 
 
-def check_feedback(options: Sequence[Option], sheet: Manuscript) -> None:
+def check_feedback(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
     """W25: a wrong option says why it is wrong."""
     for option in options:
         if not option.ticked and not option.feedback:

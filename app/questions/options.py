@@ -11,9 +11,9 @@ from markdown_it.token import Token
 from app.content.identity import key, normal
 from app.content.limits import MOST_OPTIONS
 from app.content.markdown.syntax import close_of, first_line, plain, take_pin
-from app.content.markdown.writer import Scope, write
-from app.content.model import NO_TEXT, Text
-from app.content.source_file import Manuscript
+from app.content.markdown.writer import RenderContext, write
+from app.content.model import NO_TEXT, RichText
+from app.content.source_file import SourceFile
 
 _PERCENT = r"\d{1,3}(?:\.\d{1,5})?[ \t]*%"
 _BOX = re.compile(
@@ -35,14 +35,14 @@ class Choice:
     """
 
     key: str
-    text: Text
+    text: RichText
     right: bool
-    feedback: Text = NO_TEXT
+    feedback: RichText = NO_TEXT
     pinned: bool = False
     credit: float = 0.0
 
 
-class Worth(Protocol):
+class Scorable(Protocol):
     """Something to be chosen or typed that is right, or worth a part of the mark."""
 
     @property
@@ -51,7 +51,7 @@ class Worth(Protocol):
     def credit(self) -> float: ...
 
 
-def worth_of(option: Worth | None) -> float:
+def worth_of(option: Scorable | None) -> float:
     """The score 0..1 of what was chosen or typed; nothing for the unforeseen."""
     if option is None:
         return 0.0
@@ -59,7 +59,7 @@ def worth_of(option: Worth | None) -> float:
 
 
 @dataclasses.dataclass(slots=True)
-class Option:
+class ParsedOption:
     """One item of a task list as written.
 
     `credit` is what a box such as [50%] says, 0..1; an option with one is not ticked.
@@ -83,7 +83,7 @@ class Option:
         """Its box as it is written."""
         return "[x]" if self.ticked else box_of(self.credit)
 
-    def place(self, sheet: Manuscript) -> tuple[int, int]:
+    def place(self, sheet: SourceFile) -> tuple[int, int]:
         """Where its words begin, behind the box."""
         first = self.source.strip().split("\n")[0]
         return sheet.find(first, self.line, self.line)
@@ -113,9 +113,9 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
     ]
 
 
-def read_options(tokens: list[Token], sheet: Manuscript) -> list[Option]:
+def read_options(tokens: list[Token], sheet: SourceFile) -> list[ParsedOption]:
     """The options of a task list; malformed boxes are reported (E24)."""
-    options: list[Option] = []
+    options: list[ParsedOption] = []
     end = close_of(tokens, 0)
     index = 1
     while index < end:
@@ -128,7 +128,7 @@ def read_options(tokens: list[Token], sheet: Manuscript) -> list[Option]:
     return options
 
 
-def _check_pins(options: list[Option], sheet: Manuscript) -> None:
+def _check_pins(options: list[ParsedOption], sheet: SourceFile) -> None:
     """E10, E11: a pinned key can be read, and belongs to one option."""
     seen: dict[str, int] = {}
     for option in options:
@@ -146,7 +146,7 @@ def _check_pins(options: list[Option], sheet: Manuscript) -> None:
         seen.setdefault(option.pinned_key, option.line)
 
 
-def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
+def _option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOption | None:
     inline = inside[1] if len(inside) > 1 else None
     if inline is None or inline.type != "inline":
         sheet.report("E24", line, 1, "This option is empty.", "Write - [ ] and a text.")
@@ -172,10 +172,10 @@ def _option(inside: list[Token], line: int, sheet: Manuscript) -> Option | None:
     ticked = "x" in match["inside"].lower()
     said = match["inside"]
     credit = round(float(said[:-1]) / 100, 7) if "%" in said else 0.0
-    return Option(ticked, inline, _feedback(inside), line, pinned, source, credit)
+    return ParsedOption(ticked, inline, _feedback(inside), line, pinned, source, credit)
 
 
-def _check_nested(inside: list[Token], sheet: Manuscript) -> None:
+def _check_nested(inside: list[Token], sheet: SourceFile) -> None:
     """E24: an option stands beside the others, not inside of one."""
     for token in inside[2:]:
         if token.type == "inline" and _BOX.match(token.content):
@@ -210,7 +210,7 @@ def _feedback(inside: list[Token]) -> list[Token]:
     return rest
 
 
-def code_of(option: Option) -> str | None:
+def code_of(option: ParsedOption) -> str | None:
     """The content of an option that is one code span, else None."""
     solid = [c for c in option.inline.children or [] if c.content.strip() or c.nesting]
     if len(solid) == 1 and solid[0].type == "code_inline":
@@ -218,7 +218,7 @@ def code_of(option: Option) -> str | None:
     return None
 
 
-def make_key(item: str, option: Option, taken: set[str]) -> str:
+def make_key(item: str, option: ParsedOption, taken: set[str]) -> str:
     """The opaque key of an option: from its pin or its words, never its place."""
     basis = f"= {option.pinned_key}" if option.pinned_key else normal(option.source)
     found = key(item, basis)
@@ -230,12 +230,12 @@ def make_key(item: str, option: Option, taken: set[str]) -> str:
     return found
 
 
-def text_of(tokens: list[Token], scope: Scope) -> Text:
+def text_of(tokens: list[Token], scope: RenderContext) -> RichText:
     """Feedback and the like; nothing written is no text."""
     return write(tokens, scope) if tokens else NO_TEXT
 
 
-def choices_of(item: str, options: list[Option], scope: Scope) -> tuple[Choice, ...]:
+def choices_of(item: str, options: list[ParsedOption], scope: RenderContext) -> tuple[Choice, ...]:
     """The options as values, in authored order."""
     taken: set[str] = set()
     made = []
@@ -260,7 +260,7 @@ def is_last(words: str) -> bool:
     return bool(_LAST.match(words.strip()))
 
 
-def code_or_report(option: Option, sheet: Manuscript) -> str | None:
+def code_or_report(option: ParsedOption, sheet: SourceFile) -> str | None:
     """The one code span that an option has to be; anything else is reported."""
     template = code_of(option)
     if template is None:
@@ -292,7 +292,7 @@ def fresh(item: str, basis: str, taken: set[str]) -> str:
     return name
 
 
-def is_full(made: Sized, what: str, line: int, sheet: Manuscript) -> bool:
+def is_full(made: Sized, what: str, line: int, sheet: SourceFile) -> bool:
     """Whether a question has as many parts as it can; the first too many is named."""
     if len(made) < MOST_OPTIONS:
         return False

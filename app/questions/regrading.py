@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from app.content.identity import normal
-from app.content.numbers.expressions import BadExpression
+from app.content.numbers.expressions import ExpressionError
 from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Question, Variant
 from app.questions.variants import draw
-from app.questions.verdict import Raw, Unreadable, Verdict
+from app.questions.verdict import GradeResult, Raw, UnreadableResponse
 
 # What a verdict says beside what it understood: which option of the key was met.
 _JUDGED = {"option", "met"}
 
 
-class Refusal(enum.StrEnum):
+class RegradeRefusal(enum.StrEnum):
     """Why an answer cannot be graded again: it was an answer to something else."""
 
     LOST = "its wording cannot be read any more"
@@ -30,7 +30,7 @@ class Refusal(enum.StrEnum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pair:
+class VariantPair:
     """One attempt's question as it was seen, and as it is today with the same numbers.
 
     `alike` says that both read the same.
@@ -40,7 +40,7 @@ class Pair:
     today: Variant
     alike: bool
 
-    def grade(self, raw: Raw, *, reworded: bool = False) -> float | Refusal:
+    def grade(self, raw: Raw, *, reworded: bool = False) -> float | RegradeRefusal:
         """The score that an answer to the one earns by the key of the other.
 
         `reworded` says that other words mean the same; nothing says that of the rest.
@@ -48,40 +48,40 @@ class Pair:
         if not raw:  # they said that they do not know
             return 0.0
         was, found = grade(self.seen, raw), grade(self.today, raw)
-        if isinstance(found, Unreadable):
-            return Refusal.UNREADABLE
-        if isinstance(was, Verdict) and _understood(was) != _understood(found):
-            return Refusal.PARTS
-        return found.score if self.alike or reworded else Refusal.WORDS
+        if isinstance(found, UnreadableResponse):
+            return RegradeRefusal.UNREADABLE
+        if isinstance(was, GradeResult) and _understood(was) != _understood(found):
+            return RegradeRefusal.PARTS
+        return found.score if self.alike or reworded else RegradeRefusal.WORDS
 
 
-def pair_of(asked: Question, now: Question, seed: int) -> Pair | Refusal:
+def pair_of(asked: Question, now: Question, seed: int) -> VariantPair | RegradeRefusal:
     """Two wordings of a question beside each other, as an attempt of `seed` shows them.
 
     Only the key may have been mended: whoever saw another kind or other numbers did not
     answer this question. Seeds that draw the same numbers make pairs that grade alike.
     """
     if kinds.of(asked) is not kinds.of(now):
-        return Refusal.KIND
+        return RegradeRefusal.KIND
     try:
         seen, today = draw(asked, seed), draw(now, seed)
-    except BadExpression:
-        return Refusal.NUMBERS
+    except ExpressionError:
+        return RegradeRefusal.NUMBERS
     if seen.values != today.values:
-        return Refusal.NUMBERS
-    return Pair(seen, today, _words(seen) == _words(today))
+        return RegradeRefusal.NUMBERS
+    return VariantPair(seen, today, _words(seen) == _words(today))
 
 
 def is_key_alone(asked: Question, now: Question) -> bool:
     """Whether answers to one wording can be graded by the key of another at all."""
     pair = pair_of(asked, now, 0)
-    if isinstance(pair, Refusal):
+    if isinstance(pair, RegradeRefusal):
         return False
     some = kinds.of(asked).anything(pair.seen.answer)
-    return not isinstance(pair.grade(some), Refusal)
+    return not isinstance(pair.grade(some), RegradeRefusal)
 
 
-def _understood(verdict: Verdict) -> Mapping[str, Any]:
+def _understood(verdict: GradeResult) -> Mapping[str, Any]:
     """What was answered, and the parts of the question that it could be about."""
     parsed = {n: v for n, v in verdict.parsed.items() if n not in _JUDGED}
     if "chosen" in parsed:  # in the order displayed, which a mended file may change

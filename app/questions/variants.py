@@ -6,10 +6,10 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.content.model import Computed
+from app.content.model import ComputedParameters
 from app.content.numbers import estimates, templates
 from app.content.numbers.expressions import (
-    BadExpression,
+    ExpressionError,
     Value,
     compile_expression,
     evaluate,
@@ -35,12 +35,12 @@ def draw(question: Question, seed: int) -> Variant:
     """
     try:
         return _drawn(question, seed)
-    except BadExpression:
+    except ExpressionError:
         raise
     except Exception as error:  # what is authored must never be a fault of the server
         _log.exception("the question “%s” could not be drawn", question.id)
         message = "The numbers of this question cannot be computed."
-        raise BadExpression("E47", message) from error
+        raise ExpressionError("E47", message) from error
 
 
 def _drawn(question: Question, seed: int) -> Variant:
@@ -64,19 +64,19 @@ def _drawn(question: Question, seed: int) -> Variant:
 
 
 def _satisfied(
-    computed: Computed, answer: Answer, seed: int
+    computed: ComputedParameters, answer: Answer, seed: int
 ) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
     """The first combination from `seed` on that has an answer, with its values."""
     kind = kinds.of_answer(answer)
-    refused: BadExpression | None = None
+    refused: ExpressionError | None = None
     for tried in range(min(combinations(computed), MOST_VARIANTS)):
         chosen = combination(computed, seed + tried)
         try:
             values = resolve(computed, chosen)
             return chosen, values, kind.filled(answer, values)
-        except BadExpression as error:
+        except ExpressionError as error:
             refused = refused or error
-    raise refused or BadExpression("E47", "There is no combination of parameters.")
+    raise refused or ExpressionError("E47", "There is no combination of parameters.")
 
 
 def next_seed(question: Question, salt: str, n: int) -> int:
@@ -108,7 +108,7 @@ def _stride(wanted: int, count: int) -> int:
     return step
 
 
-def combinations(computed: Computed) -> int:
+def combinations(computed: ComputedParameters) -> int:
     """How many combinations of parameters there are."""
     return math.prod(len(values) for values in computed.params.values())
 
@@ -118,7 +118,7 @@ def numbers_of(question: Question, seed: int) -> int:
     return seed % combinations(question.computed) if question.computed else 0
 
 
-def combination(computed: Computed, index: int) -> dict[str, str | float]:
+def combination(computed: ComputedParameters, index: int) -> dict[str, str | float]:
     """The parameters of one combination; `index` counts on beyond the last."""
     rest = index % combinations(computed)
     chosen: dict[str, str | float] = {}
@@ -128,7 +128,7 @@ def combination(computed: Computed, index: int) -> dict[str, str | float]:
     return chosen
 
 
-def resolve(computed: Computed, chosen: Mapping[str, str | float]) -> dict[str, Value]:
+def resolve(computed: ComputedParameters, chosen: Mapping[str, str | float]) -> dict[str, Value]:
     """Parameters and expressions as values; raises BadExpression.
 
     A number among the parameters has an unknown unit: only its author knows it.
@@ -160,7 +160,7 @@ def indices(question: Question) -> Sequence[int]:
     return [i * count // MOST_VARIANTS for i in range(MOST_VARIANTS)]
 
 
-def _calculator(computed: Computed, values: Mapping[str, Value]) -> str:
+def _calculator(computed: ComputedParameters, values: Mapping[str, Value]) -> str:
     """The calculator behind the first expression that asks the estimator."""
     for _, text in computed.lets:
         for call in compile_expression(text).calls:

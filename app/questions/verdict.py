@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, Literal
 
-from app.content.model import NO_TEXT, Text
+from app.content.model import NO_TEXT, RichText
 
 Raw = Mapping[str, Sequence[str]]
 Result = Literal["right", "partly", "wrong"]
@@ -15,7 +15,7 @@ LONGEST = 200
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mark:
+class PartResult:
     """One part of the question after the answer: an option, a step, a row, a gap.
 
     `label` names it (“A”, “2.”, the left cell); `given` is what the learner put
@@ -25,17 +25,17 @@ class Mark:
 
     key: str
     label: str
-    text: Text
+    text: RichText
     chosen: bool
     wanted_chosen: bool
     good: bool
-    given: Text = NO_TEXT
-    wanted: Text = NO_TEXT
-    feedback: Text = NO_TEXT
+    given: RichText = NO_TEXT
+    wanted: RichText = NO_TEXT
+    feedback: RichText = NO_TEXT
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Verdict:
+class GradeResult:
     """The judgment of one response.
 
     `score` is 0..1; `parsed` what was understood, ready for JSON; `said` and
@@ -47,10 +47,10 @@ class Verdict:
 
     score: float
     parsed: Mapping[str, Any]
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[PartResult, ...] = ()
     said: str = ""
     wanted: str = ""
-    feedback: Text = NO_TEXT
+    feedback: RichText = NO_TEXT
     near: str = ""
     unreadable: str = ""
 
@@ -62,7 +62,7 @@ class Verdict:
         return "partly" if self.score > 0 else "wrong"
 
     @property
-    def withheld(self) -> "Verdict":
+    def withheld(self) -> "GradeResult":
         """The same where nobody answered: what belongs to each part, and no points."""
         marks = tuple(
             dataclasses.replace(mark, chosen=False, given=NO_TEXT, good=False)
@@ -72,7 +72,7 @@ class Verdict:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableResponse:
     """A response that cannot be judged; it is refused and costs no attempt."""
 
     message: str
@@ -90,6 +90,6 @@ def share(part: float, whole: float) -> float:
     return min(1.0, max(0.0, part / whole)) if whole else 0.0
 
 
-def written(words: str) -> Text:
+def written(words: str) -> RichText:
     """What a learner typed as text that is safe on a page."""
-    return Text(escape(words), words)
+    return RichText(escape(words), words)

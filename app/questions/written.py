@@ -5,18 +5,18 @@ import dataclasses
 from markdown_it.token import Token
 
 from app.content import strict_yaml
-from app.content.markdown.writer import Scope
-from app.content.source_file import Manuscript
-from app.content.strict_yaml import Mapped
-from app.questions.options import Option
+from app.content.markdown.writer import RenderContext
+from app.content.source_file import SourceFile
+from app.content.strict_yaml import YamlMapping
+from app.questions.options import ParsedOption
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Comment:
+class ItemComment:
     """The comment of an item: its fields and where they stand."""
 
     id: str
-    fields: Mapped
+    fields: YamlMapping
     line: int
     column: int
 
@@ -35,14 +35,14 @@ class Comment:
 
 
 @dataclasses.dataclass(slots=True)
-class Draft:
+class ItemDraft:
     """An item as written: its heading, its comment and what follows them.
 
     `text` is all of it, `below` what stands below its comment.
     """
 
     heading: Token
-    comment: Comment
+    comment: ItemComment
     body: list[Token]
     line: int
     level: int
@@ -52,14 +52,14 @@ class Draft:
 
 
 @dataclasses.dataclass(slots=True)
-class Parts:
+class ItemParts:
     """The blocks of an item by what they mean.
 
     `block` is the list or table that some kinds take as their answer.
     """
 
     stem: list[Token]
-    options: list[Option]
+    options: list[ParsedOption]
     block: list[Token]
     hints: list[list[Token]]
     explanation: list[Token]
@@ -68,21 +68,21 @@ class Parts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Written:
+class AuthoredItem:
     """What a kind reads its answer from; `computed`: its numbers are drawn later."""
 
-    draft: Draft
-    parts: Parts
-    scope: Scope
+    draft: ItemDraft
+    parts: ItemParts
+    scope: RenderContext
     computed: bool = False
 
     @property
-    def comment(self) -> Comment:
+    def comment(self) -> ItemComment:
         """The comment of the item."""
         return self.draft.comment
 
     @property
-    def sheet(self) -> Manuscript:
+    def sheet(self) -> SourceFile:
         """The file, where problems are reported."""
         return self.scope.sheet
 

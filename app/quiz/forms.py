@@ -14,10 +14,10 @@ from pydantic import (
     field_validator,
 )
 
-from app.errors import Problem
+from app.errors import InvalidInputError
 from app.questions.kinds import KINDS
 from app.questions.verdict import Raw
-from app.quiz.practice import MODES, Mode, Wish
+from app.quiz.practice import MODES, Mode, PracticeRequest
 from app.web.addresses import LAST_ROW, Address
 
 _SENT = {name for kind in KINDS.values() for name in kind.fields}
@@ -57,7 +57,7 @@ class QuestionForm(BaseModel):
     reported: bool = False
 
 
-class RunForm(BaseModel):
+class PracticeForm(BaseModel):
     """A wish to practice: `pick` is “mode:scope”, e.g. “topic:kv-cache” or “mixed”."""
 
     pick: str = Field("mixed", max_length=140)
@@ -79,10 +79,10 @@ class RunForm(BaseModel):
         return count
 
     @property
-    def wish(self) -> Wish:
+    def wish(self) -> PracticeRequest:
         """The wish as the rule takes it."""
         mode, _, scope = self.pick.partition(":")
-        return Wish(cast("Mode", mode), scope, self.count)
+        return PracticeRequest(cast("Mode", mode), scope, self.count)
 
 
 class FlagForm(BaseModel):
@@ -109,14 +109,14 @@ class ReportForm(BaseModel):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sent:
+class Submission:
     """What came with a request: the fields about it, and the answer itself."""
 
     form: QuestionForm
     raw: Raw
 
 
-def read_sent(pairs: Iterable[tuple[str, Any]]) -> Sent:
+def read_sent(pairs: Iterable[tuple[str, Any]]) -> Submission:
     """Part the fields of a request; raises RequestValidationError or Problem."""
     fields: dict[str, str] = {}
     raw: dict[str, list[str]] = {}
@@ -132,8 +132,8 @@ def read_sent(pairs: Iterable[tuple[str, Any]]) -> Sent:
     length = sum(len(value) for values in raw.values() for value in values)
     if length > _MOST_CHARACTERS:
         most = f"An answer may have {_MOST_CHARACTERS:,} characters in all"
-        raise Problem(f"{most}; this has {length:,}.", "answer")
-    return Sent(checked(QuestionForm, fields), raw)
+        raise InvalidInputError(f"{most}; this has {length:,}.", "answer")
+    return Submission(checked(QuestionForm, fields), raw)
 
 
 def checked(kind: type[Form], fields: Mapping[str, Any]) -> Form:
@@ -144,12 +144,12 @@ def checked(kind: type[Form], fields: Mapping[str, Any]) -> Form:
         raise RequestValidationError(error.errors()) from error
 
 
-async def posted(request: Request) -> Sent:
+async def posted(request: Request) -> Submission:
     """What a form sent."""
     return read_sent((await request.form()).multi_items())
 
 
-async def asked_for(request: Request) -> Sent:
+async def asked_for(request: Request) -> Submission:
     """What an address says."""
     return read_sent(request.query_params.multi_items())
 
@@ -165,8 +165,8 @@ async def _report(fields: Fields) -> ReportForm:
     return checked(ReportForm, fields)
 
 
-async def _run(fields: Fields) -> RunForm:
-    return checked(RunForm, fields)
+async def _run(fields: Fields) -> PracticeForm:
+    return checked(PracticeForm, fields)
 
 
 async def _flag(fields: Fields) -> FlagForm:
@@ -177,9 +177,9 @@ async def _score(fields: Fields) -> ScoreForm:
     return checked(ScoreForm, fields)
 
 
-Posted = Annotated[Sent, Depends(posted)]
-AskedFor = Annotated[Sent, Depends(asked_for)]
+Posted = Annotated[Submission, Depends(posted)]
+AskedFor = Annotated[Submission, Depends(asked_for)]
 Reported = Annotated[ReportForm, Depends(_report)]
-RunWished = Annotated[RunForm, Depends(_run)]
+RunWished = Annotated[PracticeForm, Depends(_run)]
 FlagWished = Annotated[FlagForm, Depends(_flag)]
 ScoreWished = Annotated[ScoreForm, Depends(_score)]

@@ -6,26 +6,26 @@ from urllib.parse import parse_qsl, urlsplit
 
 from sqlmodel import Session
 
-from app.cards.comeback import Comeback
+from app.cards.comeback import MissedQuestionCard
 from app.content.live.library import Library
-from app.content.model import Source
+from app.content.model import CitedSource
 from app.estimator import registry
 from app.instruments.forms import instrument
-from app.instruments.readings import Reading
+from app.instruments.readings import EstimateView
 from app.questions import kinds
 from app.questions.grading import grade, unanswered, unread
-from app.questions.kind import Kind
+from app.questions.kind import QuestionType
 from app.questions.model import Question, Variant
 from app.questions.variants import draw
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz import store
-from app.quiz.store import Given
+from app.quiz.store import RecordedAttempt
 from app.web.course import course_of
 from app.web.words import count_of
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class AnswerFeedback:
     """What `quiz/_verdict.html` shows: the judgment, why, and where to go on.
 
     `reading` is the calculator with the numbers of this attempt, None for questions
@@ -35,12 +35,12 @@ class Outcome:
     """
 
     variant: Variant
-    verdict: Verdict
-    given: Given
-    sources: tuple[Source, ...]
+    verdict: GradeResult
+    given: RecordedAttempt
+    sources: tuple[CitedSource, ...]
     page: str
     page_title: str
-    reading: Reading | None
+    reading: EstimateView | None
     back: str
     again: str
     onward: str
@@ -48,7 +48,7 @@ class Outcome:
     here: str
     token: str
     old: bool = False
-    comeback: Comeback | None = None
+    comeback: MissedQuestionCard | None = None
 
     @property
     def question(self) -> Question:
@@ -68,7 +68,7 @@ class Outcome:
         return f"{words}."
 
     @property
-    def kind(self) -> Kind[Any]:
+    def kind(self) -> QuestionType[Any]:
         """What kind of question it is."""
         return kinds.of(self.variant)
 
@@ -84,15 +84,15 @@ class Outcome:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Judged:
+class GradedVariant:
     """What was asked, and the judgment of what was answered."""
 
     variant: Variant
-    verdict: Verdict
+    verdict: GradeResult
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Way:
+class NextLinks:
     """Where the learner came from and goes on to."""
 
     back: str = ""
@@ -105,10 +105,10 @@ class Way:
 def outcome_of(
     db: Session,
     library: Library,
-    given: Given,
-    way: Way,
-    judged: Judged | None = None,
-) -> Outcome:
+    given: RecordedAttempt,
+    way: NextLinks,
+    judged: GradedVariant | None = None,
+) -> AnswerFeedback:
     """The outcome of an answer: `judged` just now, or graded as it was then."""
     seen = judged or _as_it_was(db, library, given)
     variant, verdict = seen.variant, seen.verdict
@@ -116,7 +116,7 @@ def outcome_of(
     topic = library.topics.get(question.topic)
     anchor = f"#{question.section}" if question.section else ""
     current = library.questions.get(question.id)
-    return Outcome(
+    return AnswerFeedback(
         variant=variant,
         verdict=verdict,
         given=given,
@@ -134,19 +134,19 @@ def outcome_of(
     )
 
 
-def _as_it_was(db: Session, library: Library, given: Given) -> Judged:
+def _as_it_was(db: Session, library: Library, given: RecordedAttempt) -> GradedVariant:
     variant = draw(_as_answered(db, library, given), given.seed)
     if not given.raw:
-        return Judged(variant, unanswered(variant))
+        return GradedVariant(variant, unanswered(variant))
     verdict = grade(variant, given.raw)
-    if isinstance(verdict, Unreadable) and given.score:  # the rules have changed since
-        verdict = Verdict(score=given.score, parsed={})
-    elif isinstance(verdict, Unreadable):  # in an exam, where nobody was there to ask
+    if isinstance(verdict, UnreadableResponse) and given.score:  # the rules have changed since
+        verdict = GradeResult(score=given.score, parsed={})
+    elif isinstance(verdict, UnreadableResponse):  # in an exam, where nobody was there to ask
         verdict = unread(variant, given.raw, verdict)
-    return Judged(variant, verdict)
+    return GradedVariant(variant, verdict)
 
 
-def _as_answered(db: Session, library: Library, given: Given) -> Question:
+def _as_answered(db: Session, library: Library, given: RecordedAttempt) -> Question:
     current = library.questions.get(given.item)
     if current is not None and current.revision == given.revision:
         return current
@@ -155,16 +155,16 @@ def _as_answered(db: Session, library: Library, given: Given) -> Question:
     return kept
 
 
-def _sources(library: Library, question: Question) -> tuple[Source, ...]:
+def _sources(library: Library, question: Question) -> tuple[CitedSource, ...]:
     return tuple(library.sources[k] for k in question.sources if k in library.sources)
 
 
-def _address(variant: Variant, verdict: Verdict) -> str:
+def _address(variant: Variant, verdict: GradeResult) -> str:
     planned = kinds.of(variant).calculator(variant.answer, verdict.parsed)
     return planned or variant.calculator
 
 
-def _reading(calculator: str, library: Library) -> Reading | None:
+def _reading(calculator: str, library: Library) -> EstimateView | None:
     """The estimate behind a question, with the numbers of the attempt."""
     address = urlsplit(calculator)
     entry = registry.find(address.path.rpartition("/")[2]) if address.path else None

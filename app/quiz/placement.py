@@ -7,7 +7,7 @@ from app.content.model import Domain
 from app.mastery.bank import shares
 from app.questions import kinds
 from app.questions.model import Question
-from app.quiz.practice import Past
+from app.quiz.practice import PastAttempts
 
 QUESTIONS = 15
 QUESTION_MINUTES = 1.0
@@ -17,7 +17,7 @@ QUESTION_MINUTES = 1.0
 def draw_placement(
     questions: Sequence[Question],
     domains: Sequence[Domain],
-    past: Mapping[str, Past],
+    past: Mapping[str, PastAttempts],
     seed: str,
 ) -> tuple[str, ...]:
     """The ids of a placement test in the order asked, at most QUESTIONS of them.

@@ -23,7 +23,7 @@ _WHOLE = 1 - 1e-9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Past:
+class PastAttempts:
     """What a learner did with one question: attempts, last score, moment in ms."""
 
     tries: int
@@ -37,7 +37,7 @@ class Past:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
+class PracticeRequest:
     """What to practice: `scope` is a topic's slug or an objective's number."""
 
     mode: Mode
@@ -47,8 +47,8 @@ class Wish:
 
 def choose(
     questions: Sequence[Question],
-    past: Mapping[str, Past],
-    wish: Wish,
+    past: Mapping[str, PastAttempts],
+    wish: PracticeRequest,
     seed: str,
     weakest: Sequence[str] = (),
 ) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def choose(
 
 
 def _with_missed(
-    pool: Sequence[Question], past: Mapping[str, Past], objective: str, most: int
+    pool: Sequence[Question], past: Mapping[str, PastAttempts], objective: str, most: int
 ) -> list[Question]:
     """The pool with up to `most` of those missed on an objective before all others."""
     missed = [
@@ -86,7 +86,7 @@ def _with_missed(
     return [*missed, *(q for q in pool if q not in missed)]
 
 
-def _in_scope(question: Question, past: Mapping[str, Past], wish: Wish) -> bool:
+def _in_scope(question: Question, past: Mapping[str, PastAttempts], wish: PracticeRequest) -> bool:
     if wish.mode == "missed":
         seen = past.get(question.id)
         return seen is not None and seen.missed
@@ -102,7 +102,9 @@ def _weakness(question: Question, places: Mapping[str, int]) -> int:
     return min((places.get(o, last) for o in question.objectives), default=last)
 
 
-def _rank(past: Mapping[str, Past], seed: str) -> Callable[[Question], tuple[str, int, int, str]]:
+def _rank(
+    past: Mapping[str, PastAttempts], seed: str
+) -> Callable[[Question], tuple[str, int, int, str]]:
     def rank(question: Question) -> tuple[str, int, int, str]:
         level, seen = question.level, past.get(question.id)
         mixed = hashlib.sha256(f"{seed}:{question.id}".encode()).hexdigest()

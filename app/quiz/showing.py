@@ -7,19 +7,19 @@ from fastapi.responses import HTMLResponse
 
 from app.cards.comeback import comeback_of
 from app.content.live.library import Library
-from app.content.model import Embedded
-from app.errors import Conflict
-from app.learners.desk import Desk
+from app.content.model import QuestionBlock
+from app.errors import ConflictError
+from app.learners.desk import RequestContext
 from app.learners.store.under_exam import in_past_exams, in_running_exam
 from app.mastery.bank import held_back
 from app.questions import kinds
-from app.questions.asking import Asked, new_token, seed_for
+from app.questions.asking import OpenQuestion, new_token, seed_for
 from app.questions.model import Question
 from app.questions.variants import draw
 from app.quiz import store
-from app.quiz.forms import Sent
-from app.quiz.outcomes import Judged, Outcome, Way, outcome_of
-from app.quiz.store import Given, Run
+from app.quiz.forms import Submission
+from app.quiz.outcomes import AnswerFeedback, GradedVariant, NextLinks, outcome_of
+from app.quiz.store import PracticeRunState, RecordedAttempt
 from app.web.clock import milliseconds
 from app.web.render import is_htmx
 
@@ -28,7 +28,7 @@ _HOMES = {"/flashcards": "your cards", "/quiz/runs/": _PRACTICE}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Flag:
+class FlagButton:
     """What the button of a question says; `back` is the page it stands on."""
 
     topic: str
@@ -81,7 +81,7 @@ class RunFrame:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PageTally:
+class PageQuestionCount:
     """What a page says of its own questions: `tries` of one, `answered` of `count`."""
 
     item: str
@@ -90,23 +90,23 @@ class PageTally:
     count: int
 
 
-def tally_of(desk: Desk, question: Question) -> PageTally | None:
+def tally_of(desk: RequestContext, question: Question) -> PageQuestionCount | None:
     """The tally of the page in whose text a question stands; None if it does not."""
     topic = desk.library.topics.get(question.topic)
     asked = [
         piece.question
         for section in (topic.sections if topic else ())
         for piece in section.pieces
-        if isinstance(piece, Embedded)
+        if isinstance(piece, QuestionBlock)
     ]
     if question.id not in asked:
         return None
     past = store.history(desk.db, desk.learner.id)
     tries = past[question.id].tries if question.id in past else 0
-    return PageTally(question.id, tries, sum(item in past for item in asked), len(asked))
+    return PageQuestionCount(question.id, tries, sum(item in past for item in asked), len(asked))
 
 
-def frame_of(desk: Desk, run: Run, place: int) -> RunFrame:
+def frame_of(desk: RequestContext, run: PracticeRunState, place: int) -> RunFrame:
     """The frame of question `place` of a run."""
     scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
     hidden = desk.request.cookies.get("score") == "hidden"
@@ -114,21 +114,21 @@ def frame_of(desk: Desk, run: Run, place: int) -> RunFrame:
     return RunFrame(run.id, place, scores, hidden, placing=placing)
 
 
-def not_in_exam(desk: Desk, question: Question) -> None:
+def not_in_exam(desk: RequestContext, question: Question) -> None:
     """Refuse a question of the mock exam that is being sat; raises Conflict."""
     if question.id in in_running_exam(desk.db, desk.learner.id, desk.now):
-        raise Conflict(
+        raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
         )
     if question.id in away(desk):
-        raise Conflict(
+        raise ConflictError(
             "This question is kept for mock exams.",
             "Once a mock exam has asked it, it can be practiced.",
         )
 
 
-def away(desk: Desk) -> frozenset[str]:
+def away(desk: RequestContext) -> frozenset[str]:
     """The questions that practice does not ask now.
 
     Those of the mock exam that is being sat, and those kept for one to come.
@@ -138,7 +138,7 @@ def away(desk: Desk) -> frozenset[str]:
     return kept | in_running_exam(db, learner, desk.now)
 
 
-def put(desk: Desk, question: Question, sent: Sent) -> Asked:
+def put(desk: RequestContext, question: Question, sent: Submission) -> OpenQuestion:
     """The question as the request wants it: its seed, and what is typed so far."""
     form, raw = sent.form, sent.raw
     seed = form.seed
@@ -148,7 +148,7 @@ def put(desk: Desk, question: Question, sent: Sent) -> Asked:
     variant = draw(question, seed)
     if form.move:
         raw = kinds.of(variant).moved(raw, form.move)
-    return Asked(
+    return OpenQuestion(
         variant=variant,
         token=form.token or new_token(),
         context=form.context,
@@ -162,32 +162,32 @@ def put(desk: Desk, question: Question, sent: Sent) -> Asked:
 
 
 def judged(
-    desk: Desk,
-    given: Given,
+    desk: RequestContext,
+    given: RecordedAttempt,
     frame: RunFrame | None,
-    sent: Sent,
-    seen: Judged | None = None,
-) -> Outcome:
+    sent: Submission,
+    seen: GradedVariant | None = None,
+) -> AnswerFeedback:
     """The outcome of a recorded answer, with the ways on from it."""
     if frame is not None:
         last = frame.onward.endswith("result")
         words = "See the result" if last else "Next question"
-        way = Way(frame.address, frame.onward, words)
+        way = NextLinks(frame.address, frame.onward, words)
     elif sent.form.context == "page":
-        way = Way(sent.form.back)
+        way = NextLinks(sent.form.back)
     elif _home(sent.form.back) == _PRACTICE:
-        way = Way(sent.form.back, sent.form.back, f"Back to {_PRACTICE}")
+        way = NextLinks(sent.form.back, sent.form.back, f"Back to {_PRACTICE}")
     else:
         topic = desk.library.questions.get(given.item)
         onward = f"/quiz/{topic.topic}" if topic else "/quiz"
-        way = Way(sent.form.back, onward, "All questions of this topic")
+        way = NextLinks(sent.form.back, onward, "All questions of this topic")
     here = verdict_page(given, frame, sent)
     way = dataclasses.replace(way, here=here, token=new_token())
     outcome = outcome_of(desk.db, desk.library, given, way, seen)
     return with_comeback(desk, outcome)
 
 
-def with_comeback(desk: Desk, outcome: Outcome) -> Outcome:
+def with_comeback(desk: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
     """The outcome with whether its question comes back as a card."""
     day = desk.learner.study_day(desk.now)
     item = outcome.question.id
@@ -202,7 +202,7 @@ def _home(back: str) -> str:
     return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
 
 
-def verdict_page(given: Given, frame: RunFrame | None, sent: Sent) -> str:
+def verdict_page(given: RecordedAttempt, frame: RunFrame | None, sent: Submission) -> str:
     """Where a browser without htmx sees the verdict."""
     if frame is not None:
         return f"/quiz/runs/{frame.id}/{frame.place}"
@@ -212,30 +212,32 @@ def verdict_page(given: Given, frame: RunFrame | None, sent: Sent) -> str:
     return f"/quiz/{given.topic}/{given.item}?{urlencode(query)}"
 
 
-def once_more(desk: Desk, outcome: Outcome, sent: Sent) -> Asked | None:
+def once_more(
+    desk: RequestContext, outcome: AnswerFeedback, sent: Submission
+) -> OpenQuestion | None:
     """The same numbers asked again, where only the unit was wrong; else None."""
     near = outcome.verdict.near
     if not near or outcome.old:
         return None
-    asked = put(desk, outcome.question, Sent(sent.form, outcome.given.raw))
+    asked = put(desk, outcome.question, Submission(sent.form, outcome.given.raw))
     return dataclasses.replace(asked, variant=outcome.variant, token=new_token(), near=near)
 
 
 def question_page(
-    desk: Desk,
-    shown: Asked | Outcome,
+    desk: RequestContext,
+    shown: OpenQuestion | AnswerFeedback,
     frame: RunFrame | None = None,
     *,
     status: int = 200,
     reported: bool = False,
-    tally: PageTally | None = None,
+    tally: PageQuestionCount | None = None,
 ) -> HTMLResponse:
     """A page with one question; where htmx sent a form, the part that it replaces.
 
     With a `tally` that part brings what the page around the question says of it.
     """
-    asked = shown if isinstance(shown, Asked) else None
-    outcome = shown if isinstance(shown, Outcome) else None
+    asked = shown if isinstance(shown, OpenQuestion) else None
+    outcome = shown if isinstance(shown, AnswerFeedback) else None
     template = "quiz/show.html"
     if desk.request.method == "POST" and is_htmx(desk.request):
         alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
@@ -257,17 +259,19 @@ def question_page(
     )
 
 
-def _flag(desk: Desk, shown: Asked | Outcome, frame: RunFrame | None) -> Flag | None:
+def _flag(
+    desk: RequestContext, shown: OpenQuestion | AnswerFeedback, frame: RunFrame | None
+) -> FlagButton | None:
     """The flag of a question; in the text of a page that page shows it itself."""
     if shown.question.id not in desk.library.questions:
         return None
     question = shown.question
     alone = f"/quiz/{question.topic}/{question.id}"
     back = f"/quiz/runs/{frame.id}/{frame.place}" if frame else alone
-    if isinstance(shown, Outcome) and frame is None:
+    if isinstance(shown, AnswerFeedback) and frame is None:
         back = f"{alone}?attempt={shown.given.id}"
     on = question.id in store.flagged(desk.db, desk.learner.id)
-    return Flag(question.topic, question.id, on, back)
+    return FlagButton(question.topic, question.id, on, back)
 
 
 def titles(library: Library, question: Question) -> list[str]:

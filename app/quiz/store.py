@@ -12,7 +12,7 @@ from sqlalchemy import delete, func, select
 from sqlmodel import Session, col
 
 from app.cards.names import question_card
-from app.cards.store import Addition, Studied, add_missed, add_to_day
+from app.cards.store import CardToAdd, DayTotals, add_missed, add_to_day
 from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
 from app.db.insert_once import insert_once
 from app.db.quotas import MOST_RUNS, OPEN_REPORTS, check_quota
@@ -23,10 +23,10 @@ from app.db.tables import (
     PracticeRun,
     QuestionFlag,
 )
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.questions.model import Question
-from app.questions.verdict import Raw, Verdict
-from app.quiz.practice import Past
+from app.questions.verdict import GradeResult, Raw
+from app.quiz.practice import PastAttempts
 from app.web.clock import milliseconds
 
 QUESTION = TypeAdapter(Question)
@@ -49,7 +49,7 @@ _GIVEN = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Given:
+class RecordedAttempt:
     """An answer as it was given, with the score that counts and the wording behind it.
 
     `regraded` says that this is another wording than the one that was answered.
@@ -70,7 +70,7 @@ class Given:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class NewAttempt:
     """All that an answer writes down; `token` as the form held it.
 
     `missed` lets the question come back as a card.
@@ -79,7 +79,7 @@ class Answer:
     question: Question
     seed: int
     raw: Raw
-    verdict: Verdict
+    verdict: GradeResult
     token: str
     context: str
     run: int | None = None
@@ -90,7 +90,7 @@ class Answer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Run:
+class PracticeRunState:
     """A practice run; `answers` has the last attempt and its score by item."""
 
     id: int
@@ -99,14 +99,14 @@ class Run:
     items: tuple[str, ...]
     answers: Mapping[str, tuple[int, float]]
 
-    def with_answer(self, given: Given) -> "Run":
+    def with_answer(self, given: RecordedAttempt) -> "PracticeRunState":
         """The run with one more answer; one that was sent again changes nothing."""
         newest = max((given.id, given.score), self.answers.get(given.item, (0, 0.0)))
         return dataclasses.replace(self, answers={**self.answers, given.item: newest})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wanted:
+class NewPracticeRun:
     """A run to be written down."""
 
     token: str
@@ -128,7 +128,7 @@ def seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
     return tuple(seed for (seed,) in rows)
 
 
-def record(db: Session, learner_id: int, answer: Answer, day: dt.date, now: dt.datetime) -> int:
+def record(db: Session, learner_id: int, answer: NewAttempt, day: dt.date, now: dt.datetime) -> int:
     """Write an answer down once; returns the id of the attempt.
 
     The same answer sent again from the same form is the attempt it was.
@@ -141,17 +141,17 @@ def record(db: Session, learner_id: int, answer: Answer, day: dt.date, now: dt.d
     number = insert_once(db, Attempt, row)
     if number is None:
         return _attempt_of(db, token)
-    work = Studied(answers=1, milliseconds=answer.milliseconds or 0)
+    work = DayTotals(answers=1, milliseconds=answer.milliseconds or 0)
     add_to_day(db, learner_id, day.isoformat(), work)
     keep_revision(db, answer.question, now)
     if answer.missed:
         item = answer.question
-        card = Addition(question_card(item.id), item.topic, answer.seed)
+        card = CardToAdd(question_card(item.id), item.topic, answer.seed)
         add_missed(db, learner_id, [card], day, now)
     return number
 
 
-def _columns(answer: Answer) -> dict[str, Any]:
+def _columns(answer: NewAttempt) -> dict[str, Any]:
     question = answer.question
     return {
         "item": question.id,
@@ -174,7 +174,7 @@ def waited(since: int, now: dt.datetime) -> int | None:
     return passed if since and 0 <= passed <= _LONGEST_WAIT else None
 
 
-def find(db: Session, learner_id: int, attempt: int) -> Given:
+def find(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
     """An attempt of this learner; raises NotFound, for another's too."""
     row = db.execute(
         select(*_GIVEN)
@@ -186,9 +186,9 @@ def find(db: Session, learner_id: int, attempt: int) -> Given:
         )
     ).first()
     if row is None:
-        raise NotFound(f"There is no answer {attempt} of yours.")
+        raise NotFoundError(f"There is no answer {attempt} of yours.")
     number, item, topic, revision, seed, raw, *rest = row
-    return Given(number, item, topic, revision, seed, json.loads(raw), *rest)
+    return RecordedAttempt(number, item, topic, revision, seed, json.loads(raw), *rest)
 
 
 def wording(db: Session, item: str, revision: str) -> Question | None:
@@ -201,7 +201,7 @@ def wording(db: Session, item: str, revision: str) -> Question | None:
     return QUESTION.validate_json(body) if body else None
 
 
-def history(db: Session, learner_id: int) -> dict[str, Past]:
+def history(db: Session, learner_id: int) -> dict[str, PastAttempts]:
     """What the learner did with each question: one row for each."""
     if not learner_id:
         return {}
@@ -216,10 +216,10 @@ def history(db: Session, learner_id: int) -> dict[str, Past]:
             GRADED.join(newest, ATTEMPT.c.id == newest.c.newest)
         )
     )
-    return {item: Past(tries, score, at) for item, tries, score, at in rows}
+    return {item: PastAttempts(tries, score, at) for item, tries, score, at in rows}
 
 
-def begin_run(db: Session, learner_id: int, wanted: Wanted, now: dt.datetime) -> int:
+def begin_run(db: Session, learner_id: int, wanted: NewPracticeRun, now: dt.datetime) -> int:
     """Write a practice run down once; returns its id.
 
     The oldest runs go where there are more than one learner may have. Their answers
@@ -247,7 +247,7 @@ def begin_run(db: Session, learner_id: int, wanted: Wanted, now: dt.datetime) ->
     return number
 
 
-def find_run(db: Session, learner_id: int, number: int) -> Run:
+def find_run(db: Session, learner_id: int, number: int) -> PracticeRunState:
     """A run of this learner with its answers; raises NotFound."""
     row = db.execute(
         select(col(PracticeRun.mode), col(PracticeRun.scope), col(PracticeRun.items))
@@ -255,7 +255,7 @@ def find_run(db: Session, learner_id: int, number: int) -> Run:
         .where(col(PracticeRun.learner_id) == learner_id)
     ).first()
     if row is None:
-        raise NotFound(f"There is no practice run {number} of yours.")
+        raise NotFoundError(f"There is no practice run {number} of yours.")
     rows = db.execute(
         select(ATTEMPT.c["item"], ATTEMPT.c.id, SCORE)
         .select_from(GRADED)
@@ -263,10 +263,10 @@ def find_run(db: Session, learner_id: int, number: int) -> Run:
         .order_by(ATTEMPT.c.id)
     )
     given = {item: (attempt, score) for item, attempt, score in rows}
-    return Run(number, row[0], row[1], tuple(json.loads(row[2])), given)
+    return PracticeRunState(number, row[0], row[1], tuple(json.loads(row[2])), given)
 
 
-def newest_run(db: Session, learner_id: int) -> Run | None:
+def newest_run(db: Session, learner_id: int) -> PracticeRunState | None:
     """The run begun last, to go on with; None where there is none."""
     if not learner_id:
         return None

@@ -1,17 +1,19 @@
 """Which objective is weakest, by the order that Today goes by too."""
 
-from app.learners.desk import Desk
-from app.mastery.standing import DomainStanding, standings
+from app.learners.desk import RequestContext
+from app.mastery.standing import DomainMastery, standings
 from app.mastery.store import known_of
-from app.mastery.weakest import Weak, weakest_first
+from app.mastery.weakest import WeakObjective, weakest_first
 
 
-def weakest_of(desk: Desk) -> tuple[Weak, ...]:
+def weakest_of(desk: RequestContext) -> tuple[WeakObjective, ...]:
     """The objectives with questions in the order to practice them."""
     return standing_of(desk)[1]
 
 
-def standing_of(desk: Desk) -> tuple[tuple[DomainStanding, ...], tuple[Weak, ...]]:
+def standing_of(
+    desk: RequestContext,
+) -> tuple[tuple[DomainMastery, ...], tuple[WeakObjective, ...]]:
     """Where the learner stands in each objective, and the order to practice them."""
     record = known_of(desk.db, desk.learner, desk.now).record
     day = desk.learner.study_day(desk.now)

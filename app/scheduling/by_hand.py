@@ -5,13 +5,13 @@ import datetime as dt
 from collections.abc import Iterable
 from typing import Literal
 
-from app.scheduling.memory import Grade, Standing, after
+from app.scheduling.memory import CardState, ReviewEvent, after
 
 Kind = Literal["bury", "due", "forget"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Act:
+class ManualEdit:
     """One thing that was set; `until` is the study day of a bury or a due date."""
 
     kind: Kind
@@ -19,39 +19,39 @@ class Act:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedCard:
     """Where a card stands after its log; `until` is a day that was set by hand.
 
     `standing` is None for a card without a grade, or with none since it was forgotten.
     """
 
-    standing: Standing | None = None
+    standing: CardState | None = None
     until: dt.date | None = None
 
 
-def after_act(before: Replayed, act: Act) -> Replayed:
+def after_act(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
     """What an act does. Memory is left alone, unless all of it is forgotten.
 
     A card that is buried comes no sooner than it would have.
     """
     if act.kind == "forget" or act.until is None:
-        return Replayed()
+        return ReplayedCard()
     until, standing = act.until, before.standing
     if standing is None:
-        return Replayed(None, until)
+        return ReplayedCard(None, until)
     if act.kind == "bury":
         until = max(until, standing.due_day)
-    return Replayed(dataclasses.replace(standing, due_day=until), until)
+    return ReplayedCard(dataclasses.replace(standing, due_day=until), until)
 
 
-def replay_all(log: Iterable[Grade | Act], card: str = "") -> Replayed:
+def replay_all(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> ReplayedCard:
     """Where a card stands after grades and acts, in their order."""
-    now = Replayed()
+    now = ReplayedCard()
     for one in log:
-        if isinstance(one, Act):
+        if isinstance(one, ManualEdit):
             now = after_act(now, one)
         else:
-            now = Replayed(after(now.standing, one, card))
+            now = ReplayedCard(after(now.standing, one, card))
     return now
 
 

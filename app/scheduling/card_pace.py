@@ -13,7 +13,7 @@ _LEAST, _MOST = 0.25, 4.0  # of what is assumed: the log may hold a forgotten sc
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Spent:
+class TimeSpent:
     """Seconds added up, and over how many."""
 
     seconds: float = 0.0
@@ -36,10 +36,10 @@ class CardPace:
 USUAL = CardPace()
 
 
-def shrunk(spent: Spent, usual: float) -> float:
+def shrunk(spent: TimeSpent, usual: float) -> float:
     """The mean of a log, drawn to what is usual while there is little of it.
 
-    >>> shrunk(Spent(), 60.0), shrunk(Spent(30 * 980, 980), 60.0)
+    >>> shrunk(TimeSpent(), 60.0), shrunk(TimeSpent(30 * 980, 980), 60.0)
     (60.0, 30.6)
     """
     mean = (spent.seconds + _TRUST * usual) / (spent.count + _TRUST)

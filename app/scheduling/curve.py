@@ -7,7 +7,7 @@ The reference (py-fsrs) moves a whole card at each answer. Plans ask thousands o
 import functools
 import math
 
-from app.scheduling.memory import POLICY, Policy
+from app.scheduling.memory import POLICY, SchedulerPolicy
 from app.scheduling.retention import RETENTION
 
 Trace = tuple[float, float]
@@ -20,7 +20,7 @@ _AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
 _LEAST = 0.001
 
 
-class Curve:
+class FsrsFormulas:
     """The formulas of FSRS-6 under one policy, with its constants at hand."""
 
     __slots__ = (
@@ -35,7 +35,7 @@ class Curve:
         "_w",
     )
 
-    def __init__(self, policy: Policy = POLICY) -> None:
+    def __init__(self, policy: SchedulerPolicy = POLICY) -> None:
         w = policy.parameters
         self._w = w
         self._decay = -w[20]
@@ -146,6 +146,6 @@ class Curve:
 
 
 @functools.lru_cache(maxsize=16)
-def curve_of(policy: Policy = POLICY) -> Curve:
+def curve_of(policy: SchedulerPolicy = POLICY) -> FsrsFormulas:
     """The formulas under `policy`, made once."""
-    return Curve(policy)
+    return FsrsFormulas(policy)

@@ -9,7 +9,7 @@ _SHARE_OF_CARDS = 0.5
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Day:
+class DayCounts:
     """What a study day holds so far: cards still due, answered, begun today.
 
     A card begun today is not counted among those due while it is in its steps: they
@@ -30,16 +30,16 @@ def card_seconds(minutes: int) -> float:
     return minutes * 60 * _SHARE_OF_CARDS
 
 
-def new_left(minutes: int, day: Day, more: int = 0, pace: CardPace = CARD_PACE) -> int:
+def new_left(minutes: int, day: DayCounts, more: int = 0, pace: CardPace = CARD_PACE) -> int:
     """How many new cards may still be begun on a study day.
 
     Half of the learner's minutes is for cards. Cards due and answered take 10 seconds
     each, a new card takes 60, or as long as the log shows; what the first leave is for
     the second. `more` are asked for on top.
 
-    >>> new_left(30, Day(due=0, answered=0, begun=0))
+    >>> new_left(30, DayCounts(due=0, answered=0, begun=0))
     15
-    >>> new_left(30, Day(due=60, answered=0, begun=0))
+    >>> new_left(30, DayCounts(due=60, answered=0, begun=0))
     5
     """
     seconds = card_seconds(minutes)

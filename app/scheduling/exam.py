@@ -5,15 +5,15 @@ import datetime as dt
 import functools
 
 from app.scheduling.card_pace import LOOK_SECONDS
-from app.scheduling.curve import Curve
-from app.scheduling.memory import Standing
+from app.scheduling.curve import FsrsFormulas
+from app.scheduling.memory import CardState
 
 FIRST_GRADES = (0.24, 0.10, 0.50, 0.16)
 """How a first look is assumed to go: shares of again, hard, good, easy."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Begun:
+class StartedCard:
     """A card that was begun, as plans see it.
 
     `stability` in days, `difficulty` 1..10; `last` and `due` are study days as
@@ -30,16 +30,16 @@ class Begun:
     fresh: bool = False
 
 
-def never_graded(card: str, note: str, due: int, day: int, curve: Curve) -> Begun:
+def never_graded(card: str, note: str, due: int, day: int, curve: FsrsFormulas) -> StartedCard:
     """A card that was added, due on a study day, as one of `day` sees it (ordinals).
 
     It is as little known as after a first “again”.
     """
-    return Begun(card, *curve.begun(1), min(due - 1, day), due, note, fresh=True)
+    return StartedCard(card, *curve.begun(1), min(due - 1, day), due, note, fresh=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Worth:
+class ReviewGain:
     """What a look at a card today does.
 
     `recall` is the chance (0..1) of knowing it today, `after` the chance expected on
@@ -61,7 +61,7 @@ class Worth:
         return self.gain / self.seconds
 
 
-def worth(begun: Begun, day: int, exam: int, curve: Curve) -> Worth:
+def worth(begun: StartedCard, day: int, exam: int, curve: FsrsFormulas) -> ReviewGain:
     """What a look on `day` does for the chance of recall on the day `exam`.
 
     The gain is R(day)·R(exam after a right answer) + (1 − R(day))·R(exam after a lapse
@@ -73,10 +73,10 @@ def worth(begun: Begun, day: int, exam: int, curve: Curve) -> Worth:
     right = curve.recall(left, curve.grown(trace, recall))
     wrong = curve.recall(left, curve.relearned(trace, recall))
     after = recall * right + (1 - recall) * wrong
-    return Worth(recall, after, after - curve.recall(since + left, begun.stability))
+    return ReviewGain(recall, after, after - curve.recall(since + left, begun.stability))
 
 
-def waiting(begun: Begun, today: Worth, exam: int, curve: Curve) -> float:
+def waiting(begun: StartedCard, today: ReviewGain, exam: int, curve: FsrsFormulas) -> float:
     """What the last look at a card loses on the exam day if it is taken `today`.
 
     Against the last possible day, the one before the exam. Cards with the least to
@@ -86,13 +86,13 @@ def waiting(begun: Begun, today: Worth, exam: int, curve: Curve) -> float:
 
 
 @functools.lru_cache(maxsize=1024)
-def begin_worth(left: int, curve: Curve) -> float:
+def begin_worth(left: int, curve: FsrsFormulas) -> float:
     """The chance of recall expected of a new card, `left` days after its first day."""
     chances = (curve.recall(left, curve.begun(rating)[0]) for rating in range(1, 5))
     return sum(s * r for s, r in zip(FIRST_GRADES, chances, strict=True))
 
 
-def before_exam(standing: Standing, exam_day: dt.date | None) -> Standing:
+def before_exam(standing: CardState, exam_day: dt.date | None) -> CardState:
     """The standing with the day on which the card comes back at the latest.
 
     Whatever its interval, it is seen again before the exam: on the day before it, or

@@ -20,9 +20,9 @@ from collections.abc import Iterable, Sequence
 
 from app.scheduling.card_pace import LOOK_SECONDS, CardPace
 from app.scheduling.card_pace import USUAL as CARD_PACE
-from app.scheduling.curve import Curve
-from app.scheduling.exam import Begun, Worth, begin_worth, waiting, worth
-from app.scheduling.habits import USUAL, Habits
+from app.scheduling.curve import FsrsFormulas
+from app.scheduling.exam import ReviewGain, StartedCard, begin_worth, waiting, worth
+from app.scheduling.habits import USUAL, StudyHabits
 from app.scheduling.retention import RETENTION
 
 _LAPSES = 1.125
@@ -39,7 +39,7 @@ _LONGEST = 2000  # days that are looked back on; no exam lies so far ahead
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PlanInputs:
+class CardPlanInputs:
     """What a plan is for: the study day and the exam as ordinals, and the time.
 
     `seconds` of each study day are for cards, of which `spent` are over today;
@@ -55,7 +55,7 @@ class PlanInputs:
     seconds: float
     retention: float = RETENTION
     spent: float = 0.0
-    habits: Habits = USUAL
+    habits: StudyHabits = USUAL
     pace: CardPace = CARD_PACE
     begins: int | None = None
     adds: int | None = None
@@ -78,7 +78,7 @@ class PlanInputs:
     def days_for(self, seconds: float) -> int:
         """How many of the last days hold so many seconds; at least 1.
 
-        >>> PlanInputs(0, 60, 900).days_for(356 * FINAL_SECONDS)
+        >>> CardPlanInputs(0, 60, 900).days_for(356 * FINAL_SECONDS)
         5
         """
         days, held = 1, self.seconds_on(self.exam - 1)
@@ -104,7 +104,7 @@ class PlanInputs:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DayPlan:
+class CardDayPlan:
     """The cards of one study day.
 
     `looks` are begun cards in the order to be asked, `fresh` how many new ones are
@@ -113,7 +113,7 @@ class DayPlan:
     although some are left. `seconds` is the time expected.
     """
 
-    looks: tuple[Begun, ...]
+    looks: tuple[StartedCard, ...]
     fresh: int
     final: bool = False
     short: bool = False
@@ -121,14 +121,14 @@ class DayPlan:
     seconds: float = 0.0
 
 
-def reachable(begun: int, unseen: int, asked: PlanInputs) -> int:
+def reachable(begun: int, unseen: int, asked: CardPlanInputs) -> int:
     """How many cards can be begun by the exam and still have their last look."""
     time = asked.time + begun * asked.pace.first
     most = int(time / (asked.pace.first + asked.final))
     return min(begun + unseen, max(begun, most))
 
 
-def pace(begun: int, unseen: int, asked: PlanInputs) -> int:
+def pace(begun: int, unseen: int, asked: CardPlanInputs) -> int:
     """How many new cards are started today, so that the rest is begun in time.
 
     Evenly over the days before the last ones; never more than the time holds.
@@ -139,7 +139,7 @@ def pace(begun: int, unseen: int, asked: PlanInputs) -> int:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outline:
+class PlanOutline:
     """The plan in short, from counts alone.
 
     `fresh` new cards a day until the day before `final`, an ordinal that may be over,
@@ -155,19 +155,21 @@ class Outline:
     short: bool = False
 
 
-def outline(begun: int, unseen: int, asked: PlanInputs) -> Outline:
+def outline(begun: int, unseen: int, asked: CardPlanInputs) -> PlanOutline:
     """What the rules above come to while nothing is missed."""
     own = asked.days_for(begun * asked.final)
     ahead = asked.exam - asked.day
     short = supply(begun, unseen, asked) < 1
     if ahead <= own:
-        return Outline(0, asked.exam - own, begun, short=short)
+        return PlanOutline(0, asked.exam - own, begun, short=short)
     most = reachable(begun, unseen, asked)
     final = asked.exam - min(asked.days_for(most * asked.final), ahead - 1)
-    return Outline(pace(begun, unseen, asked), final, most, final - 1, short)
+    return PlanOutline(pace(begun, unseen, asked), final, most, final - 1, short)
 
 
-def agreeing(said: Outline, plan: DayPlan, unseen: int, asked: PlanInputs) -> Outline:
+def agreeing(
+    said: PlanOutline, plan: CardDayPlan, unseen: int, asked: CardPlanInputs
+) -> PlanOutline:
     """The outline, where it says of today what the plan of today does."""
     if plan.final:
         return dataclasses.replace(said, fresh=0, final=min(said.final, asked.day))
@@ -185,7 +187,7 @@ def again_words(*, short: bool) -> str:
     return "every card you started once more"
 
 
-def supply(begun: int, unseen: int, asked: PlanInputs) -> float:
+def supply(begun: int, unseen: int, asked: CardPlanInputs) -> float:
     """The time left as a part of what it takes to begin and see again what is left.
 
     Below 1 the minutes do not hold every card.
@@ -194,14 +196,16 @@ def supply(begun: int, unseen: int, asked: PlanInputs) -> float:
     return asked.time / need if need else math.inf
 
 
-def day_plan(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
+def day_plan(
+    begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, curve: FsrsFormulas
+) -> CardDayPlan:
     """The plan of a study day, from what was begun before it.
 
     Cards seen on the day itself do not count as begun. The same cards give the same
     plan, in whatever order they come.
     """
     if not asked.seconds_on(asked.day):
-        return DayPlan((), 0)
+        return CardDayPlan((), 0)
     ranked = [(c, worth(c, asked.day, asked.exam, curve)) for c in begun]
     start = asked.exam - asked.days_for(len(begun) * asked.final)
     enough = supply(sum(c.last < start for c in begun), unseen, asked)
@@ -213,8 +217,8 @@ def day_plan(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curv
 
 
 def _usual(
-    ranked: list[tuple[Begun, Worth]], unseen: int, when: tuple[PlanInputs, bool]
-) -> DayPlan:
+    ranked: list[tuple[StartedCard, ReviewGain]], unseen: int, when: tuple[CardPlanInputs, bool]
+) -> CardDayPlan:
     """A day before the last ones; `when` is what is asked, and whether time abounds."""
     asked, ample = when
     notes: set[str] = set()
@@ -224,22 +228,22 @@ def _usual(
     most = int((asked.room - spent) // asked.pace.first)
     fresh = min(unseen, most) if ample else owed
     spent += fresh * asked.pace.first
-    more: tuple[Begun, ...] = ()
+    more: tuple[StartedCard, ...] = ()
     if asked.habits.fill:
         taken = {card.card for card in looks}
         rest = [(c, w) for c, w in ranked if c.card not in taken and w.gain > 0]
         more, time = _fit(_by_rate(rest), asked.room - spent, notes, asked)
         spent += time
     stopped = bool(unseen) and not fresh
-    return DayPlan((*looks, *more), fresh, stopped=stopped, seconds=spent)
+    return CardDayPlan((*looks, *more), fresh, stopped=stopped, seconds=spent)
 
 
 def _scarce(
-    ranked: list[tuple[Begun, Worth]],
+    ranked: list[tuple[StartedCard, ReviewGain]],
     unseen: int,
-    when: tuple[PlanInputs, int],
-    curve: Curve,
-) -> DayPlan:
+    when: tuple[CardPlanInputs, int],
+    curve: FsrsFormulas,
+) -> CardDayPlan:
     """A day when the minutes left do not hold every card.
 
     New cards come first until the looks that gain more per second on the eve than a
@@ -264,7 +268,9 @@ def _scarce(
     return dataclasses.replace(made, final=final, short=final)
 
 
-def plain_day(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Curve) -> DayPlan:
+def plain_day(
+    begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, curve: FsrsFormulas
+) -> CardDayPlan:
     """The study day as it would be without an exam: what is due, then what is new.
 
     The most faded first, in the same time.
@@ -275,15 +281,15 @@ def plain_day(begun: Sequence[Begun], unseen: int, asked: PlanInputs, curve: Cur
     looks, spent = _fit(ranked, asked.room, set(), asked)
     time = max(0.0, asked.room - spent)
     fresh = min(unseen, int(time // asked.pace.first))
-    return DayPlan(looks, fresh, seconds=spent + fresh * asked.pace.first)
+    return CardDayPlan(looks, fresh, seconds=spent + fresh * asked.pace.first)
 
 
 def _final(
-    ranked: list[tuple[Begun, Worth]],
+    ranked: list[tuple[StartedCard, ReviewGain]],
     unseen: int,
-    when: tuple[PlanInputs, int],
-    curve: Curve,
-) -> DayPlan:
+    when: tuple[CardPlanInputs, int],
+    curve: FsrsFormulas,
+) -> CardDayPlan:
     """A day of the last ones: the last looks, and what still pays after them.
 
     `when` is what is asked, and the day on which the last ones began.
@@ -304,15 +310,15 @@ def _final(
     )
 
 
-_Ranked = Sequence[tuple[Begun, Worth]]
+_Ranked = Sequence[tuple[StartedCard, ReviewGain]]
 
 
 def _around_new(
     pool: tuple[_Ranked, _Ranked],
     unseen: int,
-    asked: PlanInputs,
+    asked: CardPlanInputs,
     notes: set[str] | None,
-) -> DayPlan:
+) -> CardDayPlan:
     """Looks that gain more than a new card, new cards, and looks that gain less."""
     looks, spent = _fit(pool[0], asked.room, notes, asked)
     room = int((asked.room - spent) // asked.pace.first)
@@ -320,33 +326,35 @@ def _around_new(
     spent += fresh * asked.pace.first
     rest, time = _fit(pool[1], asked.room - spent, notes, asked)
     stopped = bool(unseen) and not fresh
-    return DayPlan((*looks, *rest), fresh, stopped=stopped, seconds=spent + time)
+    return CardDayPlan((*looks, *rest), fresh, stopped=stopped, seconds=spent + time)
 
 
-def _new_rate(left: int, asked: PlanInputs, curve: Curve) -> float:
+def _new_rate(left: int, asked: CardPlanInputs, curve: FsrsFormulas) -> float:
     """What a new card gains in the time in which a look usually gains its rate."""
     return begin_worth(left, curve) / asked.pace.first * asked.pace.scale
 
 
 def _by_loss(
-    last: list[tuple[Begun, Worth]], asked: PlanInputs, curve: Curve
-) -> list[tuple[Begun, Worth]]:
+    last: list[tuple[StartedCard, ReviewGain]], asked: CardPlanInputs, curve: FsrsFormulas
+) -> list[tuple[StartedCard, ReviewGain]]:
     lost = {c.card: waiting(c, w, asked.exam, curve) for c, w in last}
     return sorted(last, key=lambda item: (lost[item[0].card], item[0].card))
 
 
-def _by_rate(ranked: Iterable[tuple[Begun, Worth]]) -> list[tuple[Begun, Worth]]:
+def _by_rate(
+    ranked: Iterable[tuple[StartedCard, ReviewGain]],
+) -> list[tuple[StartedCard, ReviewGain]]:
     return sorted(ranked, key=lambda item: (-item[1].rate, item[0].card))
 
 
 def _fit(
-    ranked: Iterable[tuple[Begun, Worth]],
+    ranked: Iterable[tuple[StartedCard, ReviewGain]],
     seconds: float,
     notes: set[str] | None,
-    asked: PlanInputs,
-) -> tuple[tuple[Begun, ...], float]:
+    asked: CardPlanInputs,
+) -> tuple[tuple[StartedCard, ...], float]:
     """The first of them that fit into the time; `notes` taken already are left out."""
-    taken: list[Begun] = []
+    taken: list[StartedCard] = []
     spent = 0.0
     for card, value in ranked:
         if notes is not None and card.note in notes:
@@ -361,6 +369,6 @@ def _fit(
     return tuple(taken), spent
 
 
-def _seconds(card: Begun, value: Worth, asked: PlanInputs) -> float:
+def _seconds(card: StartedCard, value: ReviewGain, asked: CardPlanInputs) -> float:
     """How long this learner takes for a look; the first one at a card takes longer."""
     return asked.pace.first if card.fresh else value.seconds * asked.pace.scale

@@ -8,7 +8,7 @@ _WEEK = 7
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Habits:
+class StudyHabits:
     """What a learner chose.
 
     With `fill` no minute of a plan is left unused; with `double` the days of the last
@@ -33,4 +33,4 @@ class Habits:
         return 2 if self.double and 0 <= exam - day <= LAST_WEEK else 1
 
 
-USUAL = Habits()
+USUAL = StudyHabits()

@@ -7,7 +7,7 @@ from app.scheduling.exam_plan import FINAL_SECONDS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Left:
+class CardsLeft:
     """The cards that the desk still holds for a study day.
 
     `due` are asked now, of which `learning` are in their steps; `waiting` are in steps
@@ -52,7 +52,7 @@ class Left:
     def seconds(self) -> float:
         """How long they take: a look 11.25 s and a new card 60 s, at the usual pace.
 
-        >>> Left(due=16, waiting=0, fresh=2).seconds
+        >>> CardsLeft(due=16, waiting=0, fresh=2).seconds
         300.0
         """
         return self.returning * FINAL_SECONDS * self.pace.scale + self.fresh * self.pace.first

@@ -24,7 +24,7 @@ _HARD = 2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Policy:
+class SchedulerPolicy:
     """How intervals are made: steps before and after a lapse, the cap, fuzz.
 
     `fuzz` spreads intervals of three days and more a little, so that cards learned
@@ -42,12 +42,12 @@ class Policy:
     parameters: tuple[float, ...] = DEFAULT_PARAMETERS
 
 
-POLICY = Policy(fuzz=True)
+POLICY = SchedulerPolicy(fuzz=True)
 """The policy of the app. Without a card named there is nothing to spread."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Grade:
+class ReviewEvent:
     """One answer: `rating` 1 again, 2 hard, 3 good, 4 easy.
 
     `day` is the study day it belongs to, `retention` the recall wanted when the card
@@ -61,7 +61,7 @@ class Grade:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Standing:
+class CardState:
     """What the answers so far amount to.
 
     `stability` is in days; `due_day` is the study day from which the card is due,
@@ -82,8 +82,8 @@ class Standing:
 
 
 def after(
-    before: Standing | None, grade: Grade, card: str = "", policy: Policy = POLICY
-) -> Standing:
+    before: CardState | None, grade: ReviewEvent, card: str = "", policy: SchedulerPolicy = POLICY
+) -> CardState:
     """The standing after one more answer; `before` is None for a new card.
 
     Equal to the reference implementation (py-fsrs, FSRS-6) with the elapsed time
@@ -99,7 +99,7 @@ def after(
     if policy.fuzz and card and state == "review":
         wait = dt.timedelta(days=_spread(before, grade, card, policy))
     lapsed = before is not None and before.state == "review" and grade.rating == 1
-    return Standing(
+    return CardState(
         state=state,
         step=moved.step,
         stability=moved.stability or 0.0,
@@ -114,7 +114,9 @@ def after(
     )
 
 
-def _spread(before: Standing | None, grade: Grade, card: str, policy: Policy) -> int:
+def _spread(
+    before: CardState | None, grade: ReviewEvent, card: str, policy: SchedulerPolicy
+) -> int:
     """The days until a card comes back, spread: after hard, good, easy ever more."""
     scheduler, day = _scheduler(policy, grade.retention), _midnight(grade.day)
     previous = (before.due_day - before.last_day).days if before else 0
@@ -131,8 +133,8 @@ def _spread(before: Standing | None, grade: Grade, card: str, policy: Policy) ->
 
 
 def previews(
-    before: Standing | None, asked: Grade, card: str = ""
-) -> tuple[Standing, Standing, Standing, Standing]:
+    before: CardState | None, asked: ReviewEvent, card: str = ""
+) -> tuple[CardState, CardState, CardState, CardState]:
     """What each of the four grades would lead to; `asked.rating` does not matter."""
     again, hard, good, easy = (
         after(before, dataclasses.replace(asked, rating=rating), card) for rating in (1, 2, 3, 4)
@@ -140,7 +142,7 @@ def previews(
     return again, hard, good, easy
 
 
-def recall(standing: Standing, day: dt.date, policy: Policy = POLICY) -> float:
+def recall(standing: CardState, day: dt.date, policy: SchedulerPolicy = POLICY) -> float:
     """The probability (0..1) that the card is still known on a study day.
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last answer.
@@ -151,7 +153,7 @@ def recall(standing: Standing, day: dt.date, policy: Policy = POLICY) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def _scheduler(policy: Policy, retention: float) -> fsrs.Scheduler:
+def _scheduler(policy: SchedulerPolicy, retention: float) -> fsrs.Scheduler:
     return fsrs.Scheduler(
         parameters=policy.parameters,
         desired_retention=retention,
@@ -168,7 +170,7 @@ def _midnight(day: dt.date) -> dt.datetime:
     return dt.datetime.combine(day, _TURN)
 
 
-def _card(standing: Standing | None, day: dt.datetime) -> fsrs.Card:
+def _card(standing: CardState | None, day: dt.datetime) -> fsrs.Card:
     # An id is given because the package would sleep to make one.
     if standing is None:
         return fsrs.Card(card_id=1, due=day)

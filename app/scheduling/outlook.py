@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from app.scheduling.card_pace import NEW_SECONDS
-from app.scheduling.curve import Curve, Trace
-from app.scheduling.exam import FIRST_GRADES, Begun
-from app.scheduling.exam_plan import DayPlan, PlanInputs, day_plan
+from app.scheduling.curve import FsrsFormulas, Trace
+from app.scheduling.exam import FIRST_GRADES, StartedCard
+from app.scheduling.exam_plan import CardDayPlan, CardPlanInputs, day_plan
 
 HORIZON = 180
 """Further ahead than this nothing is run: too much will change before."""
@@ -23,11 +23,11 @@ _CRUMB = 1e-6
 _PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
 _STEPS = tuple(math.sqrt(prime) for prime in _PRIMES)
 
-Rule = Callable[[Sequence[Begun], int, PlanInputs, Curve], DayPlan]
+Rule = Callable[[Sequence[StartedCard], int, CardPlanInputs, FsrsFormulas], CardDayPlan]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DayAhead:
+class ForecastDay:
     """One study day to come: cards due, new ones, last looks, and the time.
 
     Of the new ones `added` are none of the course. `short` says that the last looks
@@ -50,7 +50,7 @@ class DayAhead:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outlook:
+class PlanForecast:
     """What comes of a rule: its days, and on the exam day the expected recall.
 
     `recall` is the mean (0..1) over all `cards`, those never begun counted as 0;
@@ -58,7 +58,7 @@ class Outlook:
     none of them, and `passed_due` of the ones that are due on the first and wait.
     """
 
-    days: tuple[DayAhead, ...]
+    days: tuple[ForecastDay, ...]
     recall: float
     before: int
     cards: int
@@ -71,12 +71,12 @@ class Outlook:
         return self.before + sum(day.fresh for day in self.days)
 
     @property
-    def most(self) -> DayAhead | None:
+    def most(self) -> ForecastDay | None:
         """The longest day."""
         return max(self.days, key=lambda d: d.seconds, default=None)
 
 
-class Fate(Protocol):
+class OutcomeModel(Protocol):
     """Who says how a look goes: 1 again, 2 hard, 3 good, 4 easy."""
 
     def begin(self, card: int, day: int) -> int:
@@ -86,7 +86,7 @@ class Fate(Protocol):
         """The grade of a later look; `recall` is the chance that is believed in."""
 
 
-class Evenly:
+class ExpectedOutcomes:
     """Outcomes as they are expected, without chance.
 
     The cards' first looks lie evenly over the chances, their second ones evenly and
@@ -116,10 +116,12 @@ class Evenly:
         return (0.5 + (card + 1) * _STEPS[turn % len(_STEPS)]) % 1.0
 
 
-class Run:
+class DaySimulation:
     """Cards carried forward day by day under a rule."""
 
-    def __init__(self, begun: Sequence[Begun], unseen: int, curve: Curve, fate: Fate) -> None:
+    def __init__(
+        self, begun: Sequence[StartedCard], unseen: int, curve: FsrsFormulas, fate: OutcomeModel
+    ) -> None:
         self.cards = list(begun)
         self.unseen = unseen
         self.asked: set[str] = set()
@@ -127,7 +129,7 @@ class Run:
         self._fate = fate
         self._place = {card.card: place for place, card in enumerate(begun)}
 
-    def day(self, asked: PlanInputs, rule: Rule, fresh: int | None = None) -> DayAhead:
+    def day(self, asked: CardPlanInputs, rule: Rule, fresh: int | None = None) -> ForecastDay:
         """Study one day as the rule says; with so many `fresh` cards, where given."""
         plan = rule(self.cards, self.unseen, asked, self._curve)
         if fresh is not None:
@@ -137,7 +139,7 @@ class Run:
         looks = len(plan.looks) - added
         for _ in range(plan.fresh):
             self._begin(asked)
-        return DayAhead(
+        return ForecastDay(
             day=asked.day,
             due=0 if plan.final else looks,
             fresh=plan.fresh + added,
@@ -154,7 +156,7 @@ class Run:
         known = (self._curve.recall(exam - c.last, c.stability) for c in self.cards)
         return sum(known) / whole if whole else 0.0
 
-    def _look(self, card: Begun, asked: PlanInputs) -> float:
+    def _look(self, card: StartedCard, asked: CardPlanInputs) -> float:
         curve, place = self._curve, self._place[card.card]
         chance = curve.recall(asked.day - card.last, card.stability)
         rating = self._fate.look(place, asked.day, chance)
@@ -169,7 +171,7 @@ class Run:
             return asked.pace.first
         return asked.pace.look * (2 if rating == 1 else 1)
 
-    def _begin(self, asked: PlanInputs) -> None:
+    def _begin(self, asked: CardPlanInputs) -> None:
         place = len(self.cards)
         name = f"+{place}"
         trace = self._curve.begun(self._fate.begin(place, asked.day))
@@ -177,21 +179,21 @@ class Run:
         self.cards.append(self._card(name, trace, asked))
         self.unseen -= 1
 
-    def _card(self, name: str, trace: Trace, asked: PlanInputs) -> Begun:
+    def _card(self, name: str, trace: Trace, asked: CardPlanInputs) -> StartedCard:
         # In a run a card's reverse may come on the same day.
         due = asked.day + self._curve.interval(trace[0], asked.retention)
-        return Begun(name, *trace, asked.day, due)
+        return StartedCard(name, *trace, asked.day, due)
 
 
 def workload(
-    begun: Sequence[Begun],
+    begun: Sequence[StartedCard],
     unseen: int,
-    asked: PlanInputs,
-    curve: Curve,
+    asked: CardPlanInputs,
+    curve: FsrsFormulas,
     rule: Rule = day_plan,
     *,
     skipping: int = 0,
-) -> Outlook:
+) -> PlanForecast:
     """Run a rule from today to the day before the exam, outcomes as expected.
 
     The first `skipping` days are left out. Raises ValueError beyond the HORIZON.
@@ -207,11 +209,11 @@ def workload(
     of_old = _sample(old, round(len(old) * part))
     of_new = _sample(new, math.ceil(len(new) * part - _CRUMB))
     unseen_of_sample = math.ceil(unseen * part - _CRUMB)
-    run = Run([*of_old, *of_new], unseen_of_sample, curve, Evenly())
+    run = DaySimulation([*of_old, *of_new], unseen_of_sample, curve, ExpectedOutcomes())
     ahead = _ahead(run, asked, rule, part, skipping)
     fresh = (unseen, unseen_of_sample), (len(new), len(of_new))
     due = {c.card: c for c in old if c.due <= asked.day and c.card not in asked.looks}
-    return Outlook(
+    return PlanForecast(
         days=_scaled(ahead, fresh, asked, part),
         recall=run.recall(asked.exam),
         before=len(old),
@@ -221,10 +223,12 @@ def workload(
     )
 
 
-def _ahead(run: Run, asked: PlanInputs, rule: Rule, part: float, skipping: int) -> list[DayAhead]:
+def _ahead(
+    run: DaySimulation, asked: CardPlanInputs, rule: Rule, part: float, skipping: int
+) -> list[ForecastDay]:
     """The days of a run, of all cards or of a `part` of them."""
     first = _part_of(asked.begins, part)
-    ahead: list[DayAhead] = []
+    ahead: list[ForecastDay] = []
     saved = 0.0
     for day in range(asked.day + skipping, asked.exam):
         time = asked.seconds * part + saved
@@ -242,7 +246,9 @@ def _part_of(count: int | None, part: float) -> int | None:
     return None if count is None else math.floor(count * part)
 
 
-def _passed(cards: Collection[object], sample: Sequence[Begun], asked: Collection[str]) -> int:
+def _passed(
+    cards: Collection[object], sample: Sequence[StartedCard], asked: Collection[str]
+) -> int:
     """How many of the cards are not `asked`, from what is done with those sampled."""
     never = sum(card.card not in asked for card in sample)
     return round(never * len(cards) / len(sample)) if sample else 0
@@ -267,16 +273,16 @@ def _begins(
     return given + [sum_ - before for before, sum_ in itertools.pairwise([0, *sums])]
 
 
-def _sample(begun: Sequence[Begun], count: int) -> list[Begun]:
+def _sample(begun: Sequence[StartedCard], count: int) -> list[StartedCard]:
     return [begun[math.floor(n * len(begun) / count)] for n in range(count)]
 
 
 def _scaled(
-    ahead: Sequence[DayAhead],
+    ahead: Sequence[ForecastDay],
     fresh: tuple[tuple[int, int], tuple[int, int]],
-    asked: PlanInputs,
+    asked: CardPlanInputs,
     part: float,
-) -> tuple[DayAhead, ...]:
+) -> tuple[ForecastDay, ...]:
     """The days of a sample as those of all cards.
 
     `fresh` are the new cards of the course, all and of the sample, and those added.
@@ -290,7 +296,7 @@ def _scaled(
     return tuple(map(_of_all, ahead, begins, adds, itertools.repeat(part)))
 
 
-def _of_all(day: DayAhead, begun: int, added: int, part: float) -> DayAhead:
+def _of_all(day: ForecastDay, begun: int, added: int, part: float) -> ForecastDay:
     """A day of a sample as one of all cards: so many `begun` of the course, `added`."""
     fresh = begun + added
     looks = day.seconds - day.fresh * day.first

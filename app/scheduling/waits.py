@@ -2,12 +2,12 @@
 
 import datetime as dt
 
-from app.scheduling.memory import Grade, Standing
+from app.scheduling.memory import CardState, ReviewEvent
 
 NBSP = "\u00a0"
 
 
-def interval_words(standing: Standing, grade: Grade) -> str:
+def interval_words(standing: CardState, grade: ReviewEvent) -> str:
     """The time until a card comes back, as the grade button shows it."""
     if standing.state != "review":
         return minutes_words(standing.due_at - grade.at)

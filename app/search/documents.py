@@ -5,48 +5,48 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.content.live.library import Library
 from app.content.markdown.math import in_words
-from app.content.model import Card, Topic
-from app.estimator.hardware.parts import Part, address_of, parts
-from app.estimator.registry import Entry
-from app.search.findings import Document
+from app.content.model import Flashcard, Topic
+from app.estimator.hardware.parts import CatalogPart, address_of, parts
+from app.estimator.registry import EstimateSpec
+from app.search.findings import SearchDocument
 
 _PLACES = (
-    Document(
+    SearchDocument(
         "place",
         "Mock exams",
         "A mock exam, practice exam or practice test: questions against the clock.",
         "/exams",
     ),
-    Document(
+    SearchDocument(
         "place",
         "Pass mark and target",
         "No pass mark, passing score or cut score is assumed; set your own target.",
         "/settings",
     ),
-    Document(
+    SearchDocument(
         "place",
         "Settings",
         "Change exam day, minutes a day, days off, target, cards and shortcuts.",
         "/settings",
     ),
-    Document("place", "Practice questions", "Quiz by topic and objective.", "/quiz"),
-    Document("place", "Flashcards", "Cards that come back when due.", "/flashcards"),
-    Document(
+    SearchDocument("place", "Practice questions", "Quiz by topic and objective.", "/quiz"),
+    SearchDocument("place", "Flashcards", "Cards that come back when due.", "/flashcards"),
+    SearchDocument(
         "place",
         "Change a card",
         "Skip it until tomorrow (Anki: bury), put it aside (suspend), reset it, or set "
         "its due date: open “More” below a card.",
         "/flashcards/deck",
     ),
-    Document("place", "Study plan", "The days until the exam date.", "/plan"),
-    Document("place", "Progress", "Mastery and readiness by objective.", "/progress"),
-    Document("place", "Hardware", "GPUs, servers, links: each value sourced.", "/hardware"),
+    SearchDocument("place", "Study plan", "The days until the exam date.", "/plan"),
+    SearchDocument("place", "Progress", "Mastery and readiness by objective.", "/progress"),
+    SearchDocument("place", "Hardware", "GPUs, servers, links: each value sourced.", "/hardware"),
 )
 _BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
 _ASKED_FOR = (*("memory", "memory_bandwidth", "nvlink", "bandwidth", "port_rate", "tdp", "power"),)
 
 
-def documents(library: Library, calculators: Iterable[Entry]) -> list[Document]:
+def documents(library: Library, calculators: Iterable[EstimateSpec]) -> list[SearchDocument]:
     """Page sections, terms, fronts of cards, calculators, hardware, the app itself.
 
     Questions are no documents, for their options and explanations answer them; a
@@ -58,24 +58,24 @@ def documents(library: Library, calculators: Iterable[Entry]) -> list[Document]:
     return [*_PLACES, *found, *_tools(calculators), *map(_hardware, parts())]
 
 
-def _pages(library: Library) -> Iterator[Document]:
+def _pages(library: Library) -> Iterator[SearchDocument]:
     for topic in library.topics.values():
         cards = [library.cards[c] for c in topic.cards if c in library.cards]
         for section in topic.sections:
             body = _line(_without_backs(section.plain, cards))
             if section.anchor:
                 address = f"/concepts/{topic.slug}#{section.anchor}"
-                yield Document("page", section.title, body, address, topic.title)
+                yield SearchDocument("page", section.title, body, address, topic.title)
             else:
                 yield _opening(topic, body)
 
 
-def _opening(topic: Topic, body: str) -> Document:
+def _opening(topic: Topic, body: str) -> SearchDocument:
     words = f"{topic.summary} {body}".strip()
-    return Document("page", topic.title, words, f"/concepts/{topic.slug}")
+    return SearchDocument("page", topic.title, words, f"/concepts/{topic.slug}")
 
 
-def _without_backs(plain: str, cards: Sequence[Card]) -> str:
+def _without_backs(plain: str, cards: Sequence[Flashcard]) -> str:
     """The text of a section without the answers of cards that stand in it."""
     for card in cards:
         whole = f"{card.front.plain} {card.back.plain}"
@@ -84,30 +84,30 @@ def _without_backs(plain: str, cards: Sequence[Card]) -> str:
     return plain
 
 
-def _terms(library: Library) -> Iterator[Document]:
+def _terms(library: Library) -> Iterator[SearchDocument]:
     for term in library.glossary.values():
         body = _line(term.meaning.plain)
-        yield Document("term", term.name, body, f"/glossary#{term.anchor}")
+        yield SearchDocument("term", term.name, body, f"/glossary#{term.anchor}")
 
 
-def _cards(library: Library) -> Iterator[Document]:
+def _cards(library: Library) -> Iterator[SearchDocument]:
     for card in library.cards.values():
         if card.is_reverse:
             continue
         topic = library.topics.get(card.topic)
         front, where = _line(card.front.plain), topic.title if topic else ""
-        yield Document("card", front, "", f"/flashcards?card={card.id}", where)
+        yield SearchDocument("card", front, "", f"/flashcards?card={card.id}", where)
 
 
-def _tools(calculators: Iterable[Entry]) -> Iterator[Document]:
+def _tools(calculators: Iterable[EstimateSpec]) -> Iterator[SearchDocument]:
     for entry in calculators:
         figures = ", ".join(output.label for output in entry.outputs)
         body = f"{entry.summary} {figures}"
         address = f"/calculators/{entry.name}"
-        yield Document("calculator", entry.title, body, address)
+        yield SearchDocument("calculator", entry.title, body, address)
 
 
-def _hardware(part: Part) -> Document:
+def _hardware(part: CatalogPart) -> SearchDocument:
     """A part with its maker, its other names and the values that people ask for."""
     values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
     told = ", ".join(
@@ -115,7 +115,7 @@ def _hardware(part: Part) -> Document:
     )
     names = f"Also {', '.join(part.aliases)}" if part.aliases else ""
     body = _line(". ".join(filter(None, (part.vendor, told, names, part.note))))
-    return Document("part", part.name, body, address_of(part.id))
+    return SearchDocument("part", part.name, body, address_of(part.id))
 
 
 def _line(text: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from app.search.findings import Piece
+from app.search.findings import HighlightPiece
 
 OPEN, CLOSE = "\x02", "\x03"
 """What stands before and behind a word that was looked for."""
@@ -35,12 +35,16 @@ def excerpt(marked: str) -> str:
     return f"{before}{shown.rstrip(';')}…"
 
 
-def pieces(marked: str) -> tuple[Piece, ...]:
+def pieces(marked: str) -> tuple[HighlightPiece, ...]:
     """Text with marks as pieces."""
     found = []
     for part in marked.split(OPEN):
         hit, closed, rest = part.partition(CLOSE)
-        found += [Piece(hit, hit=True), Piece(rest)] if closed else [Piece(part)]
+        found += (
+            [HighlightPiece(hit, hit=True), HighlightPiece(rest)]
+            if closed
+            else [HighlightPiece(part)]
+        )
     return tuple(piece for piece in found if piece.text)
 
 

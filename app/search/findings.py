@@ -7,7 +7,7 @@ Kind = Literal["page", "term", "card", "calculator", "part", "place"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Document:
+class SearchDocument:
     """A thing that can be found: what it is called, what it says, where it lies.
 
     `where` names the page it belongs to, or is empty.
@@ -21,7 +21,7 @@ class Document:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Piece:
+class HighlightPiece:
     """A run of text; `hit` where it is what was looked for."""
 
     text: str
@@ -29,25 +29,25 @@ class Piece:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """A document that was found, with its title and an excerpt in pieces."""
 
     kind: Kind
     address: str
     where: str
-    title: tuple[Piece, ...]
-    excerpt: tuple[Piece, ...]
+    title: tuple[HighlightPiece, ...]
+    excerpt: tuple[HighlightPiece, ...]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Findings:
+class SearchResults:
     """The best hits, the best first; `count` tells how many there are in all.
 
     `meant` is what was looked for instead when nothing has the words as typed; `some`
     says that the hits hold only some of them.
     """
 
-    hits: tuple[Hit, ...] = ()
+    hits: tuple[SearchHit, ...] = ()
     count: int = 0
     meant: str = ""
     some: bool = False

@@ -13,7 +13,7 @@ from app.estimator import registry
 from app.questions.phrases import remove_invisible
 from app.search.documents import documents
 from app.search.excerpts import excerpt, pieces
-from app.search.findings import Document, Findings, Hit
+from app.search.findings import SearchDocument, SearchHit, SearchResults
 from app.search.words import expression, is_known, mended, vocabulary, words_of
 
 _MOST_OF_A_KIND = 10
@@ -32,7 +32,7 @@ FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
 """
 
 
-def find(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> Findings:
+def find(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> SearchResults:
     """What of the course has all of the words, or words that begin like them.
 
     When nothing has, words that nothing knows are mended; when that does not help,
@@ -40,12 +40,12 @@ def find(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> Findings:
     """
     wanted = words_of(words)
     if not wanted:
-        return Findings()
-    return _index_of(_State(library)).find(wanted, most)
+        return SearchResults()
+    return _index_of(_CourseVersion(library)).find(wanted, most)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _State:
+class _CourseVersion:
     """A state of the course, known by its version."""
 
     library: Library
@@ -54,13 +54,13 @@ class _State:
         return hash(self.library.version)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _State) and other.library.version == self.library.version
+        return isinstance(other, _CourseVersion) and other.library.version == self.library.version
 
 
-class _Index:
+class _SearchIndex:
     """The documents of one state of the course, ready to be asked."""
 
-    def __init__(self, documents: Sequence[Document]) -> None:
+    def __init__(self, documents: Sequence[SearchDocument]) -> None:
         found = [_without_invisible(document) for document in documents]
         self._documents = found
         self._known = vocabulary(f"{d.title} {d.body}" for d in found)
@@ -73,7 +73,7 @@ class _Index:
             ((d.title, d.body, place) for place, d in enumerate(found)),
         )
 
-    def find(self, words: Sequence[str], most: int) -> Findings:
+    def find(self, words: Sequence[str], most: int) -> SearchResults:
         """The findings for words in small letters."""
         rows = self._ask(expression(words))
         if rows:
@@ -85,13 +85,13 @@ class _Index:
                 found = self._findings(rows, better, most)
                 meant, some = " ".join(better), joint == "OR"
                 return dataclasses.replace(found, meant=meant, some=some)
-        return Findings()
+        return SearchResults()
 
     def _ask(self, wanted: str) -> list[Any]:
         with self._lock:
             return self._rows.execute(_ASK, (wanted,)).fetchall()
 
-    def _findings(self, rows: Sequence[Any], words: Sequence[str], most: int) -> Findings:
+    def _findings(self, rows: Sequence[Any], words: Sequence[str], most: int) -> SearchResults:
         name = " ".join(words)
         ordered = sorted(rows, key=lambda row: self._distance(row[0], name))
         taken: dict[str, int] = {}
@@ -101,7 +101,7 @@ class _Index:
             taken[document.kind] = taken.get(document.kind, 0) + 1
             if taken[document.kind] <= most:
                 hits.append(_hit(document, title, body))
-        return Findings(tuple(hits), len(rows))
+        return SearchResults(tuple(hits), len(rows))
 
     def _distance(self, place: int, name: str) -> int:
         """What is called exactly so comes first, cards after what explains them."""
@@ -114,13 +114,13 @@ class _Index:
         return 1 if title.startswith(name) else 2
 
 
-def _without_invisible(document: Document) -> Document:
+def _without_invisible(document: SearchDocument) -> SearchDocument:
     title, body = remove_invisible(document.title), remove_invisible(document.body)
     return dataclasses.replace(document, title=title, body=body)
 
 
-def _hit(document: Document, title: str, body: str) -> Hit:
-    return Hit(
+def _hit(document: SearchDocument, title: str, body: str) -> SearchHit:
+    return SearchHit(
         document.kind,
         document.address,
         document.where,
@@ -130,5 +130,5 @@ def _hit(document: Document, title: str, body: str) -> Hit:
 
 
 @functools.lru_cache(maxsize=6)  # courses, or states of one
-def _index_of(state: _State) -> _Index:
-    return _Index(documents(state.library, registry.entries()))
+def _index_of(state: _CourseVersion) -> _SearchIndex:
+    return _SearchIndex(documents(state.library, registry.entries()))

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import IO
 
 from app.upkeep.files import open_private, sync
-from app.upkeep.installation import Unusable
-from app.upkeep.manifest import MANIFEST, Manifest, Member, read_manifest
+from app.upkeep.installation import InstallationError
+from app.upkeep.manifest import MANIFEST, BackupManifest, BackupMember, read_manifest
 
 _PART = 1 << 20
 _LONGEST = 1 << 20  # bytes of a manifest
@@ -30,13 +30,13 @@ _BROKEN = (
 Breath = Callable[[], object]
 
 
-class Archive:
+class BackupArchive:
     """An open backup."""
 
     def __init__(self, zipped: zipfile.ZipFile, path: Path) -> None:
         self._zipped = zipped
         self._path = path
-        self.manifest: Manifest = self._read_manifest()
+        self.manifest: BackupManifest = self._read_manifest()
 
     def check(self) -> None:
         """Compare every member with its checksum."""
@@ -62,22 +62,22 @@ class Archive:
         if (size, digest.hexdigest()) != (told.size, told.sha256):
             raise _damaged(self._path, f"{name} is not what the manifest says")
 
-    def _read_manifest(self) -> Manifest:
+    def _read_manifest(self) -> BackupManifest:
         with _readable(self._path), self._zipped.open(MANIFEST) as source:
             content = source.read(_LONGEST)
         try:
             return read_manifest(content)
-        except Unusable as error:
-            raise Unusable(f"{self._path} cannot be used: {error}.") from None
+        except InstallationError as error:
+            raise InstallationError(f"{self._path} cannot be used: {error}.") from None
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[Archive]:
+def opened(path: Path) -> Iterator[BackupArchive]:
     """A backup to read; Unusable, in one sentence, where it is none."""
     with contextlib.ExitStack() as stack:
         with _readable(path):
             zipped = stack.enter_context(zipfile.ZipFile(path))
-        yield Archive(zipped, path)
+        yield BackupArchive(zipped, path)
 
 
 def write(target: Path, members: Mapping[str, Path], breath: Breath) -> None:
@@ -97,7 +97,7 @@ def write(target: Path, members: Mapping[str, Path], breath: Breath) -> None:
     sync(target)
 
 
-def member(path: Path, breath: Breath) -> Member:
+def member(path: Path, breath: Breath) -> BackupMember:
     """What a manifest says about a file."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as source:
@@ -105,7 +105,7 @@ def member(path: Path, breath: Breath) -> Member:
             size += len(part)
             digest.update(part)
             breath()
-    return Member(size=size, sha256=digest.hexdigest())
+    return BackupMember(size=size, sha256=digest.hexdigest())
 
 
 @contextlib.contextmanager
@@ -114,13 +114,13 @@ def _readable(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         words = error.strerror or "it ends too early"
-        raise Unusable(f"{path} cannot be read ({words}).") from None
+        raise InstallationError(f"{path} cannot be read ({words}).") from None
     except _BROKEN as error:
         raise _damaged(path, str(error).rstrip(".") or "it ends too early") from None
 
 
-def _damaged(path: Path, words: str) -> Unusable:
-    return Unusable(
+def _damaged(path: Path, words: str) -> InstallationError:
+    return InstallationError(
         f"{path} is not a sound backup of Headroom ({words}); nothing was changed: "
         "use another copy."
     )

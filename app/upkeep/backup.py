@@ -12,19 +12,19 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.db.database_url import without_password
-from app.db.schema_state import UnusableDatabase, examine, sqlite_file
+from app.db.schema_state import UnusableDatabaseError, examine, sqlite_file
 from app.upkeep import archive
 from app.upkeep.archive import Breath
 from app.upkeep.files import open_private, sync, workshop
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.manifest import (
     DATABASE,
     FORMAT,
     MANIFEST,
     SECRET,
+    BackupManifest,
     KeySource,
     Kind,
-    Manifest,
     program,
     stamp,
 )
@@ -39,7 +39,7 @@ def back_up(
     target: Path,
     now: dt.datetime,
     breath: Breath = lambda: None,
-) -> Manifest:
+) -> BackupManifest:
     """Write a backup to `target`, which is replaced only when all of it is on disk.
 
     Everything that was acknowledged before it began is inside. `breath` is called
@@ -48,7 +48,7 @@ def back_up(
     with _readable(installation, target) as engine:
         revision = examine(engine)
         if not revision:
-            raise Unusable(
+            raise InstallationError(
                 "there is no database yet, so there is nothing to back up: start the "
                 "server first, or set HEADROOM_DATA to the folder that it uses."
             )
@@ -62,14 +62,14 @@ def write_backup(
     target: Path,
     now: dt.datetime,
     breath: Breath = lambda: None,
-) -> Manifest:
+) -> BackupManifest:
     """`back_up` for a database that was looked at: its schema is `revision`."""
     _expect_space(engine, target.parent)
     with workshop(target) as folder:
         rows = _copy_database(engine, folder, breath)
         key = _copy_key(installation, folder / SECRET)
         members = {path.name: path for path in sorted(folder.iterdir())}
-        manifest = Manifest(
+        manifest = BackupManifest(
             format=FORMAT,
             headroom=program(),
             schema_revision=revision,
@@ -93,14 +93,14 @@ def _readable(installation: Installation, target: Path) -> Iterator[Engine]:
     engine = installation.engine()
     try:
         yield engine
-    except UnusableDatabase as error:
-        raise Unusable(str(error)) from None
+    except UnusableDatabaseError as error:
+        raise InstallationError(str(error)) from None
     except DBAPIError as error:
         said = without_password(error.orig, installation.database)
-        raise Unusable(f"the database cannot be read ({said}).") from None
+        raise InstallationError(f"the database cannot be read ({said}).") from None
     except (OSError, sqlite3.Error) as error:
         said = getattr(error, "strerror", None) or str(error)
-        raise Unusable(
+        raise InstallationError(
             f"the backup {target} cannot be written ({said}): choose a place with "
             "enough space that can be written to."
         ) from None
@@ -114,7 +114,7 @@ def _expect_space(engine: Engine, folder: Path) -> None:
     size = sum(path.stat().st_size for path in sqlite.files_of(sqlite_file(engine)))
     free = shutil.disk_usage(folder).free
     if free < _SPARE * size:
-        raise Unusable(
+        raise InstallationError(
             f"{folder} has {free // 1_000_000} MB free and a backup needs "
             f"{_SPARE * size // 1_000_000} MB while it is made: make room, or choose "
             "another place."
@@ -142,7 +142,7 @@ def _copy_key(installation: Installation, place: Path) -> KeySource:
     return "HEADROOM_SECRET" if installation.secret else "data folder"
 
 
-def _pack(manifest: Manifest, members: dict[str, Path], target: Path, breath: Breath) -> None:
+def _pack(manifest: BackupManifest, members: dict[str, Path], target: Path, breath: Breath) -> None:
     folder = next(iter(members.values())).parent
     told = folder / MANIFEST
     told.write_bytes(manifest.written())

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from app.upkeep.backup import back_up
-from app.upkeep.doctor import Deployment, Finding, look_over
+from app.upkeep.doctor import Deployment, DoctorFinding, look_over
 from app.upkeep.files import keep_new_files_private
-from app.upkeep.installation import Installation, Unusable
-from app.upkeep.manifest import Manifest
+from app.upkeep.installation import Installation, InstallationError
+from app.upkeep.manifest import BackupManifest
 from app.upkeep.restore import restore
 
 
@@ -26,7 +26,7 @@ def upkeep_command(words: Sequence[str], deployment: Deployment) -> int:
             report = _back_up(deployment.installation, given.file, now, force=given.force)
         else:
             report = _restore(deployment.installation, given.file, now)
-    except Unusable as error:
+    except InstallationError as error:
         print(f"headroom: {error}", file=sys.stderr)
         return 2
     print(report)
@@ -51,9 +51,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force: bool) -> str:
     if file.exists() and not force:
-        raise Unusable(f"{file} exists already: choose another name, or add --force.")
+        raise InstallationError(f"{file} exists already: choose another name, or add --force.")
     if not file.parent.is_dir():
-        raise Unusable(f"the folder {file.parent} does not exist: make it first.")
+        raise InstallationError(f"the folder {file.parent} does not exist: make it first.")
     manifest = back_up(installation, file, now)
     size = file.stat().st_size / 1e6
     lines = [f"{file}: {_contents(manifest)}, {size:.1f} MB."]
@@ -82,7 +82,7 @@ def _restore(installation: Installation, file: Path, now: dt.datetime) -> str:
     return "\n".join(lines)
 
 
-def _contents(manifest: Manifest) -> str:
+def _contents(manifest: BackupManifest) -> str:
     learners = manifest.rows.get("learner", 0)
     rows = sum(manifest.rows.values())
     return (
@@ -101,6 +101,6 @@ def _doctor(deployment: Deployment, now: dt.datetime) -> int:
     return int(worst > 0)
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: DoctorFinding) -> str:
     line = f"{finding.level:<8} {finding.subject}: {finding.words}"
     return f"{line}\n         → {finding.remedy}" if finding.remedy else line

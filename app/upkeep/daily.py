@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from app.db.erasure import vacuum_daily
-from app.db.locks import Taken, lock
+from app.db.locks import LockHeldError, lock
 from app.db.schema_state import newest
 from app.upkeep.archive import Breath
 from app.upkeep.backup import back_up
 from app.upkeep.files import PRIVATE_FOLDER
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.rotation import name_before, name_of, surplus
 from app.upkeep.store import server
 
@@ -29,7 +29,7 @@ _log = logging.getLogger("headroom")
 Clock = Callable[[], dt.datetime]
 
 
-class _Stopped(Exception):  # noqa: N818 - the server stops, which is no fault
+class _ServerStoppingError(Exception):
     """The server stops; the copy is made at the next start."""
 
 
@@ -44,7 +44,7 @@ async def daily_copies(
     """
     leaving, stop = asyncio.Event(), threading.Event()
     with installation.in_use():
-        watch = asyncio.create_task(_watch(_Copier(installation, clock, stop), leaving, first))
+        watch = asyncio.create_task(_watch(_DailyBackup(installation, clock, stop), leaving, first))
         try:
             yield
         finally:
@@ -68,7 +68,7 @@ def copy_if_due(
     if folder is None or (target := folder / name_of(_day(now))).exists():
         return None
     if not installation.data.is_dir():
-        raise Unusable(f"the data folder {installation.data} is gone: put it back.")
+        raise InstallationError(f"the data folder {installation.data} is gone: put it back.")
     _make_folder(folder)
     try:
         with lock(folder / _LOCK, wait=False):
@@ -79,7 +79,7 @@ def copy_if_due(
             back_up(installation, target, now, breath)
             for path in surplus(folder):
                 path.unlink()
-    except Taken:
+    except LockHeldError:
         return None
     return target
 
@@ -97,14 +97,14 @@ def copy_before_migration(installation: Installation, revision: str, now: dt.dat
     try:
         with lock(folder / _LOCK):
             back_up(installation, target, now)
-    except Unusable as error:
-        raise Unusable(
+    except InstallationError as error:
+        raise InstallationError(
             f"the database is not migrated without a copy, and {error} (To migrate "
             "without one, set HEADROOM_BACKUPS=off.)"
         ) from None
 
 
-class _Copier:
+class _DailyBackup:
     """Looks whether a copy is due; a failure is logged once and tried again."""
 
     def __init__(self, installation: Installation, clock: Clock, stop: threading.Event) -> None:
@@ -121,9 +121,9 @@ class _Copier:
             now = self._clock()
             vacuum = functools.partial(self._vacuum, _day(now))
             copy_if_due(self._installation, now, self._breathe, vacuum)
-        except _Stopped:
+        except _ServerStoppingError:
             return
-        except (Unusable, OSError) as error:
+        except (InstallationError, OSError) as error:
             self._say(str(error))
         except Exception:  # noqa: BLE001 - logged, and the next look tries again
             _log.exception("The daily copy could not be made")
@@ -148,10 +148,10 @@ class _Copier:
 
     def _breathe(self) -> None:
         if self._stop.wait(_PAUSE):
-            raise _Stopped
+            raise _ServerStoppingError
 
 
-async def _watch(copier: _Copier, leaving: asyncio.Event, first: float) -> None:
+async def _watch(copier: _DailyBackup, leaving: asyncio.Event, first: float) -> None:
     pause = first
     while not await _told(leaving, pause):
         await asyncio.to_thread(copier.look)
@@ -175,7 +175,7 @@ def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
     except OSError as error:
-        raise Unusable(
+        raise InstallationError(
             f"the folder {folder} of the copies cannot be made ({error.strerror}): set "
             "HEADROOM_BACKUPS to one that can."
         ) from None

@@ -18,11 +18,11 @@ from sqlalchemy.exc import DBAPIError
 from app.content.check import check
 from app.content.live.courses import folders
 from app.db.database_url import shown, without_password
-from app.db.schema_state import UnusableDatabase, examine, newest, sqlite_file
+from app.db.schema_state import UnusableDatabaseError, examine, newest, sqlite_file
 from app.db.storage_limit import LEAST_FREE, StorageLimit
 from app.upkeep import archive
 from app.upkeep.files import folders_aside
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.manifest import SECRET
 from app.upkeep.rotation import copies
 from app.upkeep.secret import kept_key, key_of
@@ -35,7 +35,7 @@ _BACK, _AHEAD = dt.timedelta(minutes=5), dt.timedelta(days=400)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Finding:
+class DoctorFinding:
     """What was found about a part, and what to do where something is wrong."""
 
     level: Level
@@ -58,7 +58,7 @@ class Deployment:
     max_data_gb: float = 0
 
 
-def look_over(deployment: Deployment, now: dt.datetime) -> Iterator[Finding]:
+def look_over(deployment: Deployment, now: dt.datetime) -> Iterator[DoctorFinding]:
     """Everything that can be looked at without changing anything."""
     installation = deployment.installation
     yield _settings(deployment.settings, deployment.environment)
@@ -74,14 +74,14 @@ def look_over(deployment: Deployment, now: dt.datetime) -> Iterator[Finding]:
         yield _programs()
 
 
-def _settings(known: frozenset[str], environment: Mapping[str, str]) -> Finding:
+def _settings(known: frozenset[str], environment: Mapping[str, str]) -> DoctorFinding:
     given = sorted(name for name in environment if name.startswith("HEADROOM_"))
     unknown = [name for name in given if name not in known]
     if not unknown:
-        return Finding("ok", "settings", f"{len(given)} set, all of them known")
+        return DoctorFinding("ok", "settings", f"{len(given)} set, all of them known")
     like = difflib.get_close_matches(unknown[0], known, n=1)
     hint = f"Did you mean {like[0]}? " if like else ""
-    return Finding(
+    return DoctorFinding(
         "warning",
         "settings",
         f"nothing reads {', '.join(unknown)}",
@@ -89,10 +89,10 @@ def _settings(known: frozenset[str], environment: Mapping[str, str]) -> Finding:
     )
 
 
-def _data_folder(data: Path) -> Iterator[Finding]:
+def _data_folder(data: Path) -> Iterator[DoctorFinding]:
     subject = "data folder"
     if not data.is_dir():
-        yield Finding(
+        yield DoctorFinding(
             "problem",
             subject,
             f"{data} does not exist",
@@ -102,18 +102,18 @@ def _data_folder(data: Path) -> Iterator[Finding]:
         return
     if not os.access(data, os.W_OK | os.X_OK):
         words = f"{data} cannot be written by this user"
-        yield Finding("problem", subject, words, f"Let this user own it: chown {data}.")
+        yield DoctorFinding("problem", subject, words, f"Let this user own it: chown {data}.")
         return
     free = shutil.disk_usage(data).free
     words = f"{data} can be written, {free // 1_000_000:,} MB free"
     if free < LEAST_FREE:
         words += ", too little to import cards"
-        yield Finding("warning", subject, words, "Make room before the disk is full.")
+        yield DoctorFinding("warning", subject, words, "Make room before the disk is full.")
     else:
-        yield Finding("ok", subject, words)
+        yield DoctorFinding("ok", subject, words)
 
 
-def _modes(installation: Installation) -> Finding:
+def _modes(installation: Installation) -> DoctorFinding:
     paths = [installation.secret_file]
     if installation.database.startswith("sqlite"):
         paths += sqlite.files_of(Path(installation.database.partition(":///")[2]))
@@ -123,80 +123,80 @@ def _modes(installation: Installation) -> Finding:
     if open_:
         names = " ".join(str(p) for p in open_)
         words = f"others on this machine can read {names}"
-        return Finding("warning", "file modes", words, f"Run: chmod 600 {names}")
-    return Finding("ok", "file modes", "nobody else can read what is kept")
+        return DoctorFinding("warning", "file modes", words, f"Run: chmod 600 {names}")
+    return DoctorFinding("ok", "file modes", "nobody else can read what is kept")
 
 
-def _database(deployment: Deployment, now: dt.datetime) -> Iterator[Finding]:
+def _database(deployment: Deployment, now: dt.datetime) -> Iterator[DoctorFinding]:
     installation = deployment.installation
     name = shown(installation.database)
     try:
         engine = installation.engine()
-    except Unusable as error:
-        yield Finding("problem", "database", name, str(error))
+    except InstallationError as error:
+        yield DoctorFinding("problem", "database", name, str(error))
         return
     try:
         revision = examine(engine)
         if not revision:
             words = f"{name} does not exist yet or is empty"
-            yield Finding("warning", "database", words, "The first start makes it.")
+            yield DoctorFinding("warning", "database", words, "The first start makes it.")
             return
         yield _schema(name, revision)
         yield from _stored(engine, deployment)
         yield _clock(_newest_moment(engine), now)
-    except UnusableDatabase as error:
-        yield Finding("problem", "database", name, f"{error}")
+    except UnusableDatabaseError as error:
+        yield DoctorFinding("problem", "database", name, f"{error}")
     except (DBAPIError, sqlite3.Error) as error:
         said = without_password(getattr(error, "orig", error), installation.database)
         words = f"{name} cannot be opened ({' '.join(said.split())})"
         remedy = "Check the address, and that the server runs and lets this user in."
-        yield Finding("problem", "database", words, remedy)
+        yield DoctorFinding("problem", "database", words, remedy)
     finally:
         engine.dispose()
 
 
-def _schema(name: str, revision: str) -> Finding:
+def _schema(name: str, revision: str) -> DoctorFinding:
     words = f"{name} opens; schema {revision}, newest {newest()}"
     if revision == newest():
-        return Finding("ok", "database", words)
+        return DoctorFinding("ok", "database", words)
     remedy = "The next start migrates it, after a copy; or run `headroom db upgrade`."
-    return Finding("warning", "database", words, remedy)
+    return DoctorFinding("warning", "database", words, remedy)
 
 
-def _stored(engine: Engine, deployment: Deployment) -> Iterator[Finding]:
+def _stored(engine: Engine, deployment: Deployment) -> Iterator[DoctorFinding]:
     folder, max_gb = deployment.installation.data, deployment.max_data_gb
     yield _size(StorageLimit(engine, folder, max_gb))
     if engine.dialect.name == "sqlite":
         yield from _file(sqlite_file(engine))
 
 
-def _size(limit: StorageLimit) -> Finding:
+def _size(limit: StorageLimit) -> DoctorFinding:
     words = f"{limit.database_size() / 1e9:.2f} GB"
     if not limit.is_reached():
-        return Finding("ok", "size", words)
+        return DoctorFinding("ok", "size", words)
     words += ", which is the limit: learners can import and write no cards"
-    return Finding("warning", "size", words, "Raise HEADROOM_MAX_DATA_GB.")
+    return DoctorFinding("warning", "size", words, "Raise HEADROOM_MAX_DATA_GB.")
 
 
-def _file(path: Path) -> Iterator[Finding]:
+def _file(path: Path) -> Iterator[DoctorFinding]:
     if wrong := sqlite.damage(path):
         words = f"{path} is damaged ({wrong})"
-        yield Finding("problem", "integrity", words, "Run `headroom restore FILE`.")
+        yield DoctorFinding("problem", "integrity", words, "Run `headroom restore FILE`.")
         return
     if count := sqlite.orphans(path):
         words = f"{count} rows point to a row that is not there"
         remedy = "Report it with the version; a backup from before may be sound."
-        yield Finding("problem", "integrity", words, remedy)
+        yield DoctorFinding("problem", "integrity", words, remedy)
     else:
-        yield Finding("ok", "integrity", "every page and every reference is sound")
+        yield DoctorFinding("ok", "integrity", "every page and every reference is sound")
     log = Path(f"{path}-wal")
     size = log.stat().st_size if log.exists() else 0
     words = f"{size / 1e6:.1f} MB"
     if size > _LONG_LOG:
         remedy = "Something reads without an end: restart the server."
-        yield Finding("warning", "write-ahead log", words, remedy)
+        yield DoctorFinding("warning", "write-ahead log", words, remedy)
     else:
-        yield Finding("ok", "write-ahead log", words)
+        yield DoctorFinding("ok", "write-ahead log", words)
 
 
 def _newest_moment(engine: Engine) -> int | None:
@@ -206,24 +206,24 @@ def _newest_moment(engine: Engine) -> int | None:
         return server.newest_moment(connection)
 
 
-def _clock(newest_moment: int | None, now: dt.datetime) -> Finding:
+def _clock(newest_moment: int | None, now: dt.datetime) -> DoctorFinding:
     words = f"{now:%Y-%m-%d %H:%M} UTC"
     if newest_moment is None:
-        return Finding("ok", "clock", f"{words}; no row to compare it with")
+        return DoctorFinding("ok", "clock", f"{words}; no row to compare it with")
     last = dt.datetime.fromtimestamp(newest_moment / 1000, dt.UTC)
     words += f", the newest row is of {last:%Y-%m-%d %H:%M} UTC"
     remedy = "Set the clock of this machine (timedatectl), best by NTP."
     if now < last - _BACK:
-        return Finding("problem", "clock", words, remedy)
+        return DoctorFinding("problem", "clock", words, remedy)
     if now > last + _AHEAD:
-        return Finding("warning", "clock", words, f"If that is wrong: {remedy}")
-    return Finding("ok", "clock", words)
+        return DoctorFinding("warning", "clock", words, f"If that is wrong: {remedy}")
+    return DoctorFinding("ok", "clock", words)
 
 
-def _secret(installation: Installation) -> Finding:
+def _secret(installation: Installation) -> DoctorFinding:
     path = installation.secret_file
     if not installation.secret and not path.exists():
-        return Finding(
+        return DoctorFinding(
             "warning",
             "key",
             f"{path} does not exist; with a new one, every browser is a new learner",
@@ -231,61 +231,61 @@ def _secret(installation: Installation) -> Finding:
         )
     try:
         key = kept_key(path) if not installation.secret else _given(installation)
-    except Unusable as error:
-        return Finding("problem", "key", "cannot be used", str(error))
+    except InstallationError as error:
+        return DoctorFinding("problem", "key", "cannot be used", str(error))
     where = "HEADROOM_SECRET" if installation.secret else str(path)
-    return Finding("ok", "key", f"{where} has {len(key)} characters")
+    return DoctorFinding("ok", "key", f"{where} has {len(key)} characters")
 
 
 def _given(installation: Installation) -> str:
     return key_of(installation.secret, installation.secret_file)
 
 
-def _content(folder: Path) -> Finding:
+def _content(folder: Path) -> DoctorFinding:
     if not folder.is_dir():
         words = f"{folder} is not a folder"
         remedy = "Set HEADROOM_CONTENT to the folder that holds syllabus.toml."
-        return Finding("problem", "content", words, remedy)
+        return DoctorFinding("problem", "content", words, remedy)
     errors = sum(p.severity == "error" for p in check(folder))
     if errors:
         words = f"{errors} error{'' if errors == 1 else 's'} in {folder}"
-        return Finding("warning", "content", words, "`headroom check` names each.")
-    return Finding("ok", "content", f"no errors in {folder}")
+        return DoctorFinding("warning", "content", words, "`headroom check` names each.")
+    return DoctorFinding("ok", "content", f"no errors in {folder}")
 
 
-def _backups(installation: Installation, now: dt.datetime) -> Iterator[Finding]:
+def _backups(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
     folder = installation.backups
     if folder is None:
         words = "HEADROOM_BACKUPS=off, so no daily copies are made"
-        yield Finding("warning", "backups", words, "Run `headroom backup FILE` daily.")
+        yield DoctorFinding("warning", "backups", words, "Run `headroom backup FILE` daily.")
         return
     found = list(copies(folder)) if folder.is_dir() else []
     if not found:
         words = f"there is none in {folder}"
         remedy = "A running server makes one within ten minutes; or `headroom backup`."
-        yield Finding("warning", "backups", words, remedy)
+        yield DoctorFinding("warning", "backups", words, remedy)
         return
     yield _newest_copy(found, now)
     yield from _same_key(installation, found[-1])
 
 
-def _newest_copy(found: list[Path], now: dt.datetime) -> Finding:
+def _newest_copy(found: list[Path], now: dt.datetime) -> DoctorFinding:
     path = found[-1]
     try:
         with archive.opened(path) as opened:
             opened.check()
             made = dt.datetime.fromisoformat(opened.manifest.made_at)
-    except Unusable as error:
+    except InstallationError as error:
         remedy = "Make another with `headroom backup FILE`, and check the disk."
-        return Finding("problem", "backups", str(error), remedy)
+        return DoctorFinding("problem", "backups", str(error), remedy)
     words = f"{len(found)} copies, the newest of {opened.manifest.day} is sound"
     if now - made > _OLD_COPY:
         remedy = "A running server makes one a day; its log says why it does not."
-        return Finding("warning", "backups", words, remedy)
-    return Finding("ok", "backups", words)
+        return DoctorFinding("warning", "backups", words, remedy)
+    return DoctorFinding("ok", "backups", words)
 
 
-def _aside(installation: Installation, now: dt.datetime) -> Iterator[Finding]:
+def _aside(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
     """What restores have kept, which nobody but the owner may delete."""
     places = {installation.data}
     if installation.database.startswith("sqlite"):
@@ -294,7 +294,7 @@ def _aside(installation: Installation, now: dt.datetime) -> Iterator[Finding]:
         for folder, made in folders_aside(place):
             size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
             days = max(0, (now - made).days)
-            yield Finding(
+            yield DoctorFinding(
                 "warning",
                 "kept by restore",
                 f"{folder}, {size / 1e6:.1f} MB, {days} day{'' if days == 1 else 's'} "
@@ -303,16 +303,16 @@ def _aside(installation: Installation, now: dt.datetime) -> Iterator[Finding]:
             )
 
 
-def _same_key(installation: Installation, path: Path) -> Iterator[Finding]:
+def _same_key(installation: Installation, path: Path) -> Iterator[DoctorFinding]:
     """Whether the key in force is the one that learners had when the copy was made."""
     try:
         key = installation.secret or kept_key(installation.secret_file)
         with archive.opened(path) as opened:
             told = opened.manifest.files.get(SECRET)
-    except Unusable:  # was said before
+    except InstallationError:  # was said before
         return
     if told is not None and told.sha256 != hashlib.sha256(key.encode()).hexdigest():
-        yield Finding(
+        yield DoctorFinding(
             "warning",
             "key",
             f"it is not the one in {path}, so browsers from before are new learners",
@@ -320,12 +320,12 @@ def _same_key(installation: Installation, path: Path) -> Iterator[Finding]:
         )
 
 
-def _programs() -> Finding:
+def _programs() -> DoctorFinding:
     if name := server.missing():
-        return Finding(
+        return DoctorFinding(
             "warning",
             "PostgreSQL programs",
             f"{name} was not found, so no copies are made",
             "Install the client programs of the server's version.",
         )
-    return Finding("ok", "PostgreSQL programs", "pg_dump, pg_restore and psql are there")
+    return DoctorFinding("ok", "PostgreSQL programs", "pg_dump, pg_restore and psql are there")

@@ -10,10 +10,10 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.db.database_url import without_password
 from app.db.engine import make_engine
-from app.db.locks import Taken, lock
+from app.db.locks import LockHeldError, lock
 
 
-class Unusable(Exception):  # noqa: N818 - an answer, not a fault
+class InstallationError(Exception):
     """It cannot be done; the sentence says why and what to do."""
 
 
@@ -46,7 +46,7 @@ class Installation:
             return make_engine(self.database)
         except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
             said = without_password(error, self.database)
-            raise Unusable(
+            raise InstallationError(
                 f"the database address cannot be used ({said}); for PostgreSQL write "
                 "postgresql+psycopg://user@host/name."
             ) from None
@@ -68,8 +68,8 @@ class Installation:
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(lock(self.lock, shared=shared, wait=False))
-            except Taken:
-                raise Unusable(
+            except LockHeldError:
+                raise InstallationError(
                     f"the data folder {self.data} cannot be used now, for {otherwise}: "
                     "stop it or wait for its end, then try again."
                 ) from None

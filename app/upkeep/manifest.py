@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from app.upkeep.installation import Unusable
+from app.upkeep.installation import InstallationError
 
 FORMAT = 1
 MANIFEST = "manifest.json"
@@ -19,7 +19,7 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Strict = ConfigDict(frozen=True, strict=True)
 
 
-class Member(BaseModel):
+class BackupMember(BaseModel):
     """A file inside of a backup."""
 
     model_config = _Strict
@@ -27,7 +27,7 @@ class Member(BaseModel):
     sha256: Digest
 
 
-class Manifest(BaseModel):
+class BackupManifest(BaseModel):
     """Everything that is told about a backup; `rows` counts by table.
 
     `secret` says where the key came from. It is inside in either case: without it
@@ -42,7 +42,7 @@ class Manifest(BaseModel):
     database: Kind
     rows: dict[str, int]
     secret: KeySource
-    files: dict[str, Member]
+    files: dict[str, BackupMember]
 
     def written(self) -> bytes:
         """The manifest as it lies in the file."""
@@ -54,26 +54,26 @@ class Manifest(BaseModel):
         return f"{self.made_at[:10]} {self.made_at[11:16]} UTC"
 
 
-class _Format(BaseModel):
+class _ManifestFormat(BaseModel):
     format: int
 
 
-def read_manifest(content: bytes) -> Manifest:
+def read_manifest(content: bytes) -> BackupManifest:
     """A manifest as it was written; Unusable where this version cannot read it."""
     try:
-        found = _Format.model_validate_json(content).format
+        found = _ManifestFormat.model_validate_json(content).format
         if found > FORMAT:
-            raise Unusable(
+            raise InstallationError(
                 f"it was written by a newer Headroom (format {found}; this version "
                 f"reads format {FORMAT}): install the newer version first"
             )
-        manifest = Manifest.model_validate_json(content)
+        manifest = BackupManifest.model_validate_json(content)
     except ValidationError:
-        raise Unusable("its manifest is damaged or of another program") from None
+        raise InstallationError("its manifest is damaged or of another program") from None
     if DATABASE[manifest.database] not in manifest.files:
-        raise Unusable("it holds no database")
+        raise InstallationError("it holds no database")
     if foreign := manifest.files.keys() - {*DATABASE.values(), SECRET}:
-        raise Unusable(f"it holds “{min(foreign)}”, which no backup does")
+        raise InstallationError(f"it holds “{min(foreign)}”, which no backup does")
     return manifest
 
 

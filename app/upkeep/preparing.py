@@ -10,11 +10,11 @@ from sqlalchemy.exc import DBAPIError
 from app.db.database_url import shown, without_password
 from app.db.erasure import vacuum_at_start
 from app.db.failures import is_full
-from app.db.schema_state import UnusableDatabase, full_disk, sqlite_file
+from app.db.schema_state import UnusableDatabaseError, full_disk, sqlite_file
 from app.db.upgrading import bring_up_to_date, keep_private, migrating_alone
 from app.upkeep.daily import copy_before_migration
 from app.upkeep.files import keep_new_files_private, make_private
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.rotation import copies
 
 _log = logging.getLogger("headroom")
@@ -33,21 +33,21 @@ def prepare(installation: Installation, now: dt.datetime) -> None:
         _remove_traces(engine)
         keep_private(engine)
         make_private(installation.secret_file)
-    except UnusableDatabase as error:
-        raise Unusable(f"{error}{_newest_copy(installation)}") from None
+    except UnusableDatabaseError as error:
+        raise InstallationError(f"{error}{_newest_copy(installation)}") from None
     except DBAPIError as error:
         if error.orig is not None and is_full(error.orig):
-            raise Unusable(full_disk(installation.data)) from None
+            raise InstallationError(full_disk(installation.data)) from None
         said = " ".join(without_password(error.orig, installation.database).split())
-        raise Unusable(
+        raise InstallationError(
             f"the database {shown(installation.database)} cannot be opened ({said}): "
             "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
             "to another."
         ) from None
     except OSError as error:
         if is_full(error):
-            raise Unusable(full_disk(installation.data)) from None
-        raise Unusable(
+            raise InstallationError(full_disk(installation.data)) from None
+        raise InstallationError(
             f"{error.filename or installation.data} cannot be written "
             f"({error.strerror}): give this user the right to, or set HEADROOM_DATA."
         ) from None

@@ -11,13 +11,13 @@ from sqlalchemy.exc import DBAPIError
 from app.db.database_url import without_password
 from app.db.schema_state import (
     RESTORING,
-    UnusableDatabase,
+    UnusableDatabaseError,
     examine_file,
     newest,
     sqlite_file,
 )
 from app.upkeep import archive
-from app.upkeep.archive import Archive
+from app.upkeep.archive import BackupArchive
 from app.upkeep.backup import kind_of, write_backup
 from app.upkeep.files import (
     PRIVATE_FOLDER,
@@ -26,8 +26,8 @@ from app.upkeep.files import (
     sync,
     workshop,
 )
-from app.upkeep.installation import Installation, Unusable
-from app.upkeep.manifest import DATABASE, SECRET, Manifest
+from app.upkeep.installation import Installation, InstallationError
+from app.upkeep.manifest import DATABASE, SECRET, BackupManifest
 from app.upkeep.secret import kept_key
 from app.upkeep.store import server, sqlite
 
@@ -35,14 +35,14 @@ _NAMED = {"sqlite": "a SQLite database", "postgresql": "a PostgreSQL database"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Restored:
+class RestoreResult:
     """What was put back, and where that lies which was there before."""
 
-    manifest: Manifest
+    manifest: BackupManifest
     kept: tuple[Path, ...]
 
 
-def restore(installation: Installation, source: Path, now: dt.datetime) -> Restored:
+def restore(installation: Installation, source: Path, now: dt.datetime) -> RestoreResult:
     """Check everything about a backup, then replace database and key by its own.
 
     Raises Unusable, and changes nothing, where anything is wrong with the backup or
@@ -56,13 +56,13 @@ def restore(installation: Installation, source: Path, now: dt.datetime) -> Resto
             make_private_folder(installation.data)
             with installation.alone():
                 return _replace(installation, engine, opened, now)
-    except UnusableDatabase as error:
-        raise Unusable(str(error)) from None
+    except UnusableDatabaseError as error:
+        raise InstallationError(str(error)) from None
     except (DBAPIError, sqlite3.Error) as error:
         said = without_password(getattr(error, "orig", error), installation.database)
-        raise Unusable(f"the database cannot be reached ({said}).") from None
+        raise InstallationError(f"the database cannot be reached ({said}).") from None
     except OSError as error:
-        raise Unusable(
+        raise InstallationError(
             f"{error.filename or installation.data} cannot be written "
             f"({error.strerror}): make room, or set HEADROOM_DATA to another folder."
         ) from None
@@ -70,15 +70,15 @@ def restore(installation: Installation, source: Path, now: dt.datetime) -> Resto
         engine.dispose()
 
 
-def _expect_readable(manifest: Manifest, engine: Engine, source: Path) -> None:
+def _expect_readable(manifest: BackupManifest, engine: Engine, source: Path) -> None:
     if manifest.database != kind_of(engine):
-        raise Unusable(
+        raise InstallationError(
             f"{source} holds {_NAMED[manifest.database]}, but this installation uses "
             f"{_NAMED[kind_of(engine)]}: set HEADROOM_DATABASE_URL to one of the same "
             "kind."
         )
     if manifest.schema_revision > newest():
-        raise Unusable(
+        raise InstallationError(
             f"{source} was written by a newer Headroom ({manifest.headroom}, schema "
             f"{manifest.schema_revision}; this version knows up to {newest()}): "
             "install the newer version first."
@@ -86,15 +86,15 @@ def _expect_readable(manifest: Manifest, engine: Engine, source: Path) -> None:
 
 
 def _replace(
-    installation: Installation, engine: Engine, opened: Archive, now: dt.datetime
-) -> Restored:
+    installation: Installation, engine: Engine, opened: BackupArchive, now: dt.datetime
+) -> RestoreResult:
     manifest = opened.manifest
-    aside = _Aside(name_aside(now))
+    aside = _ReplacedFiles(name_aside(now))
     to_file = manifest.database == "sqlite"
     place = sqlite_file(engine) if to_file else installation.data / "restore"
     # Each is written on the disk where it will lie, which may be two.
     with workshop(place) as folder, workshop(installation.secret_file) as beside:
-        new = _Contents(
+        new = _BackupContents(
             folder / DATABASE[manifest.database],
             beside / SECRET if SECRET in manifest.files else None,
         )
@@ -107,18 +107,18 @@ def _replace(
             _replace_file(installation, place, new, aside)
         else:
             _replace_tables(installation, engine, new, (aside, now))
-    return Restored(manifest, tuple(aside.kept))
+    return RestoreResult(manifest, tuple(aside.kept))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Contents:
+class _BackupContents:
     """What was in the backup, checked, in a folder of its own."""
 
     database: Path
     key: Path | None
 
 
-class _Aside:
+class _ReplacedFiles:
     """Where that goes which is replaced: a dated folder beside it."""
 
     def __init__(self, name: str) -> None:
@@ -151,23 +151,25 @@ class _Aside:
         self.kept.clear()
 
 
-def _expect_sound(database: Path, manifest: Manifest) -> None:
+def _expect_sound(database: Path, manifest: BackupManifest) -> None:
     wrong = sqlite.damage(database)
     try:
         if not wrong and examine_file(database) != manifest.schema_revision:
             wrong = "its schema is not the one that its manifest names"
         elif not wrong and sqlite.counts(database) != manifest.rows:
             wrong = "its rows are not those that its manifest counts"
-    except UnusableDatabase as error:
+    except UnusableDatabaseError as error:
         wrong = str(error).partition(": ")[0]
     if wrong:
-        raise Unusable(
+        raise InstallationError(
             f"the database inside of the backup is not sound ({wrong}); nothing was "
             "changed: use another copy."
         )
 
 
-def _replace_file(installation: Installation, place: Path, new: _Contents, aside: _Aside) -> None:
+def _replace_file(
+    installation: Installation, place: Path, new: _BackupContents, aside: _ReplacedFiles
+) -> None:
     sqlite.take_out_of_use(place)
     # While a file of this name is there no server starts: whoever pulls the plug now
     # finds neither a new, empty database nor one with the log of another.
@@ -189,13 +191,13 @@ def _replace_file(installation: Installation, place: Path, new: _Contents, aside
 def _replace_tables(
     installation: Installation,
     engine: Engine,
-    new: _Contents,
-    keeping: tuple[_Aside, dt.datetime],
+    new: _BackupContents,
+    keeping: tuple[_ReplacedFiles, dt.datetime],
 ) -> None:
     server.expect_programs()
     server.expect_dump(engine, new.database)
     if others := server.others(engine):
-        raise Unusable(
+        raise InstallationError(
             f"{others} other connection{'s use' if others > 1 else ' uses'} the "
             "database: stop every server of this database first."
         )
@@ -209,7 +211,7 @@ def _replace_tables(
     _replace_key(installation, new, aside)
 
 
-def _replace_key(installation: Installation, new: _Contents, aside: _Aside) -> None:
+def _replace_key(installation: Installation, new: _BackupContents, aside: _ReplacedFiles) -> None:
     if new.key is None:
         return
     aside.put(installation.secret_file)

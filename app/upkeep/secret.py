@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from app.upkeep.files import make_private, make_private_folder, sync
-from app.upkeep.installation import Unusable
+from app.upkeep.installation import InstallationError
 
 LEAST = 32
 """Characters of a key; fewer could be found by trying."""
@@ -21,7 +21,7 @@ def key_of(given: str, path: Path) -> str:
     """
     if given:
         if len(given.strip()) < LEAST:
-            raise Unusable(
+            raise InstallationError(
                 f"HEADROOM_SECRET has {len(given.strip())} characters and needs at "
                 f"least {LEAST}: set a longer one ({_MAKE_ONE}), or leave it out to "
                 "use the key in the data folder."
@@ -39,18 +39,18 @@ def kept_key(path: Path) -> str:
     if os.geteuid() == 0 and path.is_symlink():
         # A backup holds the key and goes to the owner of the folder, who could so have
         # root read any file for them.
-        raise Unusable(f"the key {path} is a link, which root does not follow.")
+        raise InstallationError(f"the key {path} is a link, which root does not follow.")
     try:
         key = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         key = ""
     except OSError as error:
-        raise Unusable(
+        raise InstallationError(
             f"the key {path} cannot be read ({error.strerror}): let the user who runs "
             "Headroom own the file."
         ) from None
     if len(key.strip()) < LEAST:
-        raise Unusable(
+        raise InstallationError(
             f"the file {path} holds no usable key (at least {LEAST} characters are "
             "needed): get it back with `headroom restore FILE`, or delete it for a new "
             "key, with which every browser begins as a new learner."

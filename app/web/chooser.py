@@ -3,8 +3,8 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
-from app.content.live.courses import Courses
-from app.errors import NotFound
+from app.content.live.courses import CourseRegistry
+from app.errors import NotFoundError
 from app.web.render import marks, page
 
 router = APIRouter(include_in_schema=False)
@@ -13,9 +13,9 @@ router = APIRouter(include_in_schema=False)
 @router.get("/courses")
 def choose(request: Request) -> Response:
     """Every course by its title; the links in the frame of a page lead here."""
-    courses: Courses = request.app.state.courses
+    courses: CourseRegistry = request.app.state.courses
     if not courses.named:
-        raise NotFound("There is no page at this address.")
+        raise NotFoundError("There is no page at this address.")
     if request.state.course:
         return RedirectResponse("../../courses", 303)  # out of the course
     named = [

@@ -21,7 +21,7 @@ _THREAD = anyio.CapacityLimiter(1)
 _LEVEL = 5  # of gzip
 
 
-class Packed:
+class CompressedBody:
     """A body that may be sent often; compressed when a client first asks for it."""
 
     __slots__ = ("_forms", "_quality", "body", "tag")

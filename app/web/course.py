@@ -6,8 +6,8 @@ from fastapi import Depends, Request
 
 from app.content.live.library import Library
 from app.content.model import Topic
-from app.errors import NotFound
-from app.instruments.forms import Course
+from app.errors import NotFoundError
+from app.instruments.forms import CourseLinks
 from app.questions.model import Question
 
 
@@ -23,14 +23,14 @@ CurrentLibrary = Annotated[Library, Depends(read_library)]
 async def with_calculators(library: CurrentLibrary) -> None:
     """Refuse what this course does not offer; raises NotFound."""
     if not library.syllabus.calculators:
-        raise NotFound("This course has no calculators.")
+        raise NotFoundError("This course has no calculators.")
 
 
 def find_topic(library: Library, slug: str) -> Topic:
     """The topic `slug`; raises NotFound."""
     topic = library.topics.get(slug)
     if topic is None:
-        raise NotFound(f"This course has no page “{slug}”.")
+        raise NotFoundError(f"This course has no page “{slug}”.")
     return topic
 
 
@@ -38,11 +38,11 @@ def find_question(library: Library, item: str) -> Question:
     """The question `item`; raises NotFound."""
     question = library.questions.get(item)
     if question is None:
-        raise NotFound(f"There is no question “{item}”.")
+        raise NotFoundError(f"There is no question “{item}”.")
     return question
 
 
-def course_of(library: Library) -> Course:
+def course_of(library: Library) -> CourseLinks:
     """The pages and terms of the course on show."""
     titles = {slug: topic.title for slug, topic in library.topics.items()}
-    return Course(titles, library.glossary.keys())
+    return CourseLinks(titles, library.glossary.keys())

@@ -11,10 +11,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from app.content.numbers.expressions import BadExpression
+from app.content.numbers.expressions import ExpressionError
 from app.db.failures import find_refusal
-from app.errors import Refusal
-from app.estimator.inputs import BadInputs
+from app.errors import AppError
+from app.estimator.inputs import InvalidInputsError
 from app.web.render import is_htmx, page
 
 _log = logging.getLogger("headroom")
@@ -56,9 +56,9 @@ _ALLOWED = {
 
 def install(app: FastAPI) -> None:
     """Give every kind of failure its answer."""
-    app.add_exception_handler(Refusal, _refused)
-    app.add_exception_handler(BadInputs, _bad_inputs)
-    app.add_exception_handler(BadExpression, _unanswerable)
+    app.add_exception_handler(AppError, _refused)
+    app.add_exception_handler(InvalidInputsError, _bad_inputs)
+    app.add_exception_handler(ExpressionError, _unanswerable)
     app.add_exception_handler(RequestValidationError, _unreadable)
     app.add_exception_handler(HTTPException, _http)
     app.add_exception_handler(UnicodeEncodeError, _unwritable)
@@ -66,7 +66,7 @@ def install(app: FastAPI) -> None:
 
 def answer_to(request: Request, error: Exception, number: str) -> Response:
     """The answer to whatever left the app or was refused before it."""
-    if isinstance(error, Refusal):
+    if isinstance(error, AppError):
         return _refused(request, error)
     if isinstance(error, HTTPException):
         return _http(request, error)
@@ -130,7 +130,7 @@ def _entered(request: Request) -> list[_Entered]:
 
 
 def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)  # noqa: S101 - for the type checker
+    assert isinstance(error, AppError)  # noqa: S101 - for the type checker
     field = getattr(error, "field", "")
     problem = {"field": field, "message": error.message}
     response = answer(request, error.status, [problem], error.hint, error.onward)
@@ -141,14 +141,14 @@ def _refused(request: Request, error: Exception) -> Response:
 
 def _unanswerable(request: Request, error: Exception) -> Response:
     """A computed question of which no combination has an answer any more."""
-    assert isinstance(error, BadExpression)  # noqa: S101 - for the type checker
+    assert isinstance(error, ExpressionError)  # noqa: S101 - for the type checker
     words = "This question cannot be asked: its numbers have no answer."
     hint = f"Its author can mend it: {error.message}"
     return answer(request, 409, [{"field": "", "message": words}], hint)
 
 
 def _bad_inputs(request: Request, error: Exception) -> Response:
-    assert isinstance(error, BadInputs)  # noqa: S101 - for the type checker
+    assert isinstance(error, InvalidInputsError)  # noqa: S101 - for the type checker
     problems = [{"field": p.field, "message": p.message} for p in error.problems]
     return answer(request, 422, problems)
 

@@ -40,12 +40,12 @@ def configure(kind: Kind) -> None:
 def handler_of(kind: Kind) -> logging.StreamHandler[TextIO]:
     """A handler that writes lines of this kind."""
     handler: logging.StreamHandler[TextIO] = logging.StreamHandler()
-    handler.setFormatter(_Json() if kind == "json" else _Text())
+    handler.setFormatter(_JsonFormatter() if kind == "json" else _TextFormatter())
     handler.addFilter(RepeatFilter())
     return handler
 
 
-class _Text(logging.Formatter):
+class _TextFormatter(logging.Formatter):
     """Lines for people: time, level, sentence; below it where an exception arose."""
 
     converter = staticmethod(time.gmtime)
@@ -63,12 +63,12 @@ class _Text(logging.Formatter):
         return _where(ei[1])
 
 
-class _Json(JsonFormatter):
+class _JsonFormatter(JsonFormatter):
     """Lines for programs: the fields of `_WRITTEN` that are known."""
 
     converter = staticmethod(time.gmtime)
-    default_time_format = _Text.default_time_format
-    default_msec_format = _Text.default_msec_format
+    default_time_format = _TextFormatter.default_time_format
+    default_msec_format = _TextFormatter.default_msec_format
 
     def __init__(self) -> None:
         names = {"asctime": "time", "levelname": "level", "name": "logger"}

@@ -41,7 +41,7 @@ _OF_PROCESS = re.compile(r"gauge_live\w*_(\d+)\.db")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sources:
+class MetricSources:
     """What is looked at when somebody asks, instead of being counted."""
 
     kept_bytes: Callable[[], int]
@@ -51,7 +51,7 @@ class Sources:
 class Metrics:
     """The counters of one process; `token` opens the address that shows them."""
 
-    def __init__(self, token: str, sources: Sources) -> None:
+    def __init__(self, token: str, sources: MetricSources) -> None:
         self._token = token.encode()
         self._sources = sources
         self._registry = CollectorRegistry()

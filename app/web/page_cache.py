@@ -10,8 +10,8 @@ from typing import Literal
 from cachetools import LRUCache
 from fastapi import Request
 
-from app.db.data_version import Pulse
-from app.web.compression import Packed
+from app.db.data_version import DataVersion
+from app.web.compression import CompressedBody
 from app.web.visitor import Visitor
 
 _KNOWN = 4000  # learners whose count of changes is kept in mind
@@ -29,7 +29,7 @@ Key = tuple[str, bytes, str, str, str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wish:
+class CachePolicy:
     """What a route says of its answer: how long it holds, and whether for all."""
 
     until: float
@@ -37,10 +37,10 @@ class Wish:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class KeptPage:
+class CachedPage:
     """An answer that is kept, with everything that it depends on."""
 
-    packed: Packed
+    packed: CompressedBody
     kind: bytes
     version: str
     changes: int | None
@@ -49,7 +49,7 @@ class KeptPage:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Moment:
+class CacheStamp:
     """What an answer made now may rest on, read before it is made.
 
     `changes` counts the learner's writes: −1 before the first, None where writes
@@ -76,18 +76,20 @@ def keep(
     it holds no token of a form.
     """
     end = until.timestamp() if until else math.inf
-    request.state.wish = Wish(end, "all" if shared else "strangers" if strangers else "nobody")
+    request.state.wish = CachePolicy(
+        end, "all" if shared else "strangers" if strangers else "nobody"
+    )
 
 
-class Pages:
+class PageCache:
     """The kept pages of one process, the least used thrown out first.
 
     They take at most `most` bytes: body, compressed forms, address and key together.
     """
 
-    def __init__(self, pulse: Pulse | None, most: int = _BYTES) -> None:
+    def __init__(self, pulse: DataVersion | None, most: int = _BYTES) -> None:
         self._pulse = pulse
-        self._kept: LRUCache[Key, tuple[KeptPage, int]] = LRUCache(
+        self._kept: LRUCache[Key, tuple[CachedPage, int]] = LRUCache(
             most, getsizeof=lambda entry: entry[1]
         )
         self._beat = 0
@@ -113,7 +115,7 @@ class Pages:
         except sqlite3.Error:
             return None
 
-    def _count_changes(self, pulse: Pulse, digest: str) -> int | None:
+    def _count_changes(self, pulse: DataVersion, digest: str) -> int | None:
         beat = pulse.beat()
         if beat != self._beat or len(self._changes) > _KNOWN:
             self._changes.clear()
@@ -122,7 +124,7 @@ class Pages:
             self._changes[digest] = pulse.changes(digest)
         return self._changes[digest]
 
-    def find(self, target: Target, visitor: Visitor, now: Moment) -> KeptPage | None:
+    def find(self, target: Target, visitor: Visitor, now: CacheStamp) -> CachedPage | None:
         """The kept answer for this target, if it still holds."""
         for key in _keys(target, visitor, now.changes):
             entry = self._kept.get(key)
@@ -133,7 +135,7 @@ class Pages:
             self._kept.pop(key, None)
         return None
 
-    def put(self, target: Target, visitor: Visitor, kept: KeptPage, sharing: Sharing) -> None:
+    def put(self, target: Target, visitor: Visitor, kept: CachedPage, sharing: Sharing) -> None:
         """Keep an answer for this target."""
         key = _key(target, visitor, kept.changes, sharing)
         size = _ENTRY + 2 * len(kept.packed.body) + sum(map(len, key))
@@ -175,7 +177,7 @@ def _strange(target: Target, visitor: Visitor) -> Key:
     return (*target, "", visitor.look, visitor.zone)
 
 
-def _holds(kept: KeptPage, now: Moment) -> bool:
+def _holds(kept: CachedPage, now: CacheStamp) -> bool:
     if kept.version != now.version or kept.until <= now.time:
         return False
     return kept.changes is None or kept.changes == now.changes

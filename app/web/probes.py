@@ -23,7 +23,7 @@ from sqlalchemy import Engine, inspect, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import SQLModel
 
-from app.content.live.courses import Courses
+from app.content.live.courses import CourseRegistry
 from app.content.live.library import LiveLibrary
 from app.db.storage_limit import StorageLimit
 from app.errors import StorageFullError
@@ -37,7 +37,7 @@ _PROBE = 64 * 1024  # bytes that are written to see whether the disk takes them
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Check:
+class HealthCheck:
     """One thing that was looked at; `problem` says what is wrong and what to do."""
 
     name: str
@@ -56,7 +56,7 @@ class Readiness:
     """The checks of one process, and their last outcome."""
 
     def __init__(
-        self, engine: Engine, folder: Path, courses: Courses, storage: StorageLimit
+        self, engine: Engine, folder: Path, courses: CourseRegistry, storage: StorageLimit
     ) -> None:
         self._courses = courses
         self._probes = (
@@ -69,9 +69,9 @@ class Readiness:
         )
         self._lock = asyncio.Lock()
         self._until = 0.0
-        self._found: tuple[Check, ...] = ()
+        self._found: tuple[HealthCheck, ...] = ()
 
-    async def report(self) -> tuple[Check, ...]:
+    async def report(self) -> tuple[HealthCheck, ...]:
         """Every check, at most a second old, or ten seconds that of the disk."""
         async with self._lock:
             if time.monotonic() >= self._until:
@@ -88,49 +88,49 @@ class _Probe:
     The threads of the requests may all be waiting.
     """
 
-    def __init__(self, name: str, work: Callable[[], Check], seconds: float) -> None:
+    def __init__(self, name: str, work: Callable[[], HealthCheck], seconds: float) -> None:
         self._name = name
         self._work = work
         self._seconds = seconds
         self._thread = anyio.CapacityLimiter(1)
         self._until = 0.0
-        self._check = Check(name)
+        self._check = HealthCheck(name)
 
-    async def result(self) -> Check:
+    async def result(self) -> HealthCheck:
         """The outcome, found anew where the last one is too old."""
         if time.monotonic() >= self._until:
             self._check = await self._run()
             self._until = time.monotonic() + self._seconds
         return self._check
 
-    async def _run(self) -> Check:
+    async def _run(self) -> HealthCheck:
         with anyio.move_on_after(_LIMIT):
             return await to_thread.run_sync(
                 self._work, abandon_on_cancel=True, limiter=self._thread
             )
         words = f"There was no answer within {_LIMIT:.0f} seconds. "
-        return Check(self._name, words + "See that database and disk can be reached.")
+        return HealthCheck(self._name, words + "See that database and disk can be reached.")
 
 
-def _course(name: str, live: LiveLibrary) -> Check:
+def _course(name: str, live: LiveLibrary) -> HealthCheck:
     subject = f"content {name}" if name else "content"
     try:
         course = live.current()
     except Exception:  # noqa: BLE001 - whatever is wrong with it, it is said
-        return Check(subject, f"The course cannot be read. {_CHECK_CONTENT}")
+        return HealthCheck(subject, f"The course cannot be read. {_CHECK_CONTENT}")
     if not course.topics:
-        return Check(subject, f"The course has no topics. {_CHECK_CONTENT}")
+        return HealthCheck(subject, f"The course has no topics. {_CHECK_CONTENT}")
     wrong = sum(p.severity == "error" for p in course.problems)
     note = f"{len(course.topics)} topics"
     if wrong:
         note += f", {wrong} errors in the files; `headroom check` names each"
-    return Check(subject, note=note)
+    return HealthCheck(subject, note=note)
 
 
 _CHECK_CONTENT = "Run `headroom check`, and fix what it names."
 
 
-def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> Check:
+def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> HealthCheck:
     """Whether each folder takes what is written and has `least` bytes free."""
     for folder in folders:
         try:
@@ -138,14 +138,14 @@ def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> Check:
             _write(folder)
         except OSError as error:
             words = f"The data folder cannot be written ({error.strerror}). "
-            return Check("disk", words + "Free space, or make the folder writable.")
+            return HealthCheck("disk", words + "Free space, or make the folder writable.")
         if free < least:
             words = f"The disk is nearly full: have {least // 1_000_000:,} MB free."
-            return Check("disk", words)
-    return Check("disk")
+            return HealthCheck("disk", words)
+    return HealthCheck("disk")
 
 
-def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> Check:
+def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> HealthCheck:
     found = check_disk(folders)
     try:
         storage.expect_room()
@@ -173,12 +173,12 @@ def _path(engine: Engine) -> Path | None:
     return Path(name) if engine.dialect.name == "sqlite" and name else None
 
 
-def _database_check(engine: Engine) -> Callable[[], Check]:
+def _database_check(engine: Engine) -> Callable[[], HealthCheck]:
     path = _path(engine)
     if path is None:
-        return lambda: Check("database", _of_server(engine))
+        return lambda: HealthCheck("database", _of_server(engine))
     born = _identity(path)
-    return lambda: Check("database", _of_file(path, born))
+    return lambda: HealthCheck("database", _of_file(path, born))
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -11,12 +11,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from app.content.languages import same_language
-from app.content.live.courses import Courses
+from app.content.live.courses import CourseRegistry
 from app.drawings.meters import draw_meter, draw_meters, draw_shares, draw_steps
 from app.drawings.signs import SIGNS
 from app.estimator.units import format_value
 from app.web.addresses import is_trustworthy
-from app.web.static import StaticFiles
+from app.web.static import StaticAssets
 from app.web.words import (
     count_of,
     day_of,
@@ -31,7 +31,7 @@ INTERFACE = "en"
 """The language of all words that are ours."""
 
 
-def make_templates(folder: Path, static: StaticFiles) -> Environment:
+def make_templates(folder: Path, static: StaticAssets) -> Environment:
     """The template environment: escaping on, unknown names an error."""
     environment = Environment(
         loader=FileSystemLoader(folder),
@@ -96,7 +96,7 @@ def _offers_bench(request: Request) -> bool:
 
 def _has_courses(request: Request) -> bool:
     """Whether a page leads to other courses."""
-    courses: Courses = request.app.state.courses
+    courses: CourseRegistry = request.app.state.courses
     return len(courses.libraries) > 1
 
 

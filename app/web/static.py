@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from app.web.compression import BEST_QUALITY, Packed
+from app.web.compression import BEST_QUALITY, CompressedBody
 
 # What every page needs is one file: fewer requests before the first paint.
 _BUNDLES = {
@@ -32,13 +32,13 @@ _TYPES = {".woff2": "font/woff2", ".js": "text/javascript", ".md": "text/plain"}
 _PACKED_ALREADY = {".woff2", ".png", ".webp", ".jpg"}
 
 
-class StaticFiles:
+class StaticAssets:
     """Everything under one folder, in memory, with its address and its headers."""
 
     def __init__(self, folder: Path) -> None:
         self._bodies = _read(folder)
-        self.files: Mapping[str, Packed] = {
-            name: Packed(self._linked(name), BEST_QUALITY) for name in self._bodies
+        self.files: Mapping[str, CompressedBody] = {
+            name: CompressedBody(self._linked(name), BEST_QUALITY) for name in self._bodies
         }
 
     def address(self, name: str) -> str:
@@ -80,7 +80,7 @@ class StaticFiles:
 
         def with_version(link: re.Match[bytes]) -> bytes:
             target = link[1].decode()
-            version = _version(Packed(self._bodies[target]))
+            version = _version(CompressedBody(self._bodies[target]))
             return f"url(../{target}?v={version})".encode()
 
         return _LINK.sub(with_version, body)
@@ -102,7 +102,7 @@ def _read(folder: Path) -> dict[str, bytes]:
     return bodies
 
 
-def _version(file: Packed) -> str:
+def _version(file: CompressedBody) -> str:
     return file.tag[1:11].decode()
 
 

@@ -51,7 +51,7 @@ class Visitor:
         return f"{self.theme}+author" if self.author else self.theme
 
 
-class _Given(NamedTuple):
+class _CookieValues(NamedTuple):
     """The cookies of ours that a browser sends; the author's says only that it is."""
 
     signed: str = ""
@@ -60,14 +60,14 @@ class _Given(NamedTuple):
     author: bool = False
 
 
-class Doorkeeper:
+class SessionCookies:
     """Recognizes visitors by their cookies and gives new ones a key."""
 
     def __init__(self, signer: Signer) -> None:
         self._signer = signer
         # Checking a signature costs more than a lookup, and browsers send the same
         # cookies with every request. What is not valid is not kept.
-        self._known: LRUCache[_Given, Visitor] = LRUCache(_BYTES, getsizeof=_size)
+        self._known: LRUCache[_CookieValues, Visitor] = LRUCache(_BYTES, getsizeof=_size)
 
     def recognize(self, cookies: bytes) -> Visitor:
         """The visitor of a Cookie header; forged or missing ones get a new key."""
@@ -95,7 +95,7 @@ class Doorkeeper:
         """A short word as it may be kept: worthless without the secret."""
         return hashlib.sha256(self._signer.get_signature(word)).hexdigest()
 
-    def _read(self, given: _Given) -> Visitor:
+    def _read(self, given: _CookieValues) -> Visitor:
         zone = given.zone.replace("%2F", "/")
         try:
             key = self._signer.unsign(given.signed).decode()
@@ -121,13 +121,13 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def _given(cookies: bytes) -> _Given:
+def _given(cookies: bytes) -> _CookieValues:
     found = {
         name.decode(): value.strip().decode("latin-1")
         for name, value in _OURS.findall(cookies)
         if len(value) <= _LONGEST[name.decode()]
     }
-    return _Given(
+    return _CookieValues(
         found.get(COOKIE, ""),
         found.get("theme", ""),
         found.get("zone", ""),

@@ -6,11 +6,11 @@ import json
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, Response
 
-from app.content.live.courses import Courses
+from app.content.live.courses import CourseRegistry
 from app.content.live.library import Library
 from app.web.page_cache import keep
 from app.web.render import page
-from app.web.static import StaticFiles
+from app.web.static import StaticAssets
 
 router = APIRouter(include_in_schema=False)
 # What a kept page and the cards need; the rest is kept as it is asked for.
@@ -44,11 +44,11 @@ def worker(request: Request) -> Response:
     Beside the courses of a server there is none, and the one that was there goes.
     """
     keep(request, shared=True)
-    courses: Courses = request.app.state.courses
+    courses: CourseRegistry = request.app.state.courses
     if courses.named and not request.state.course:
         return Response(_FAREWELL, media_type="text/javascript")
     library: Library = request.state.library
-    static: StaticFiles = request.app.state.static
+    static: StaticAssets = request.app.state.static
     lines = (
         '"use strict";',
         f"const VERSION = {json.dumps(_version(library, static))};",
@@ -64,6 +64,6 @@ def unreachable(request: Request) -> HTMLResponse:
     return page(request, "shared/unreachable.html")
 
 
-def _version(library: Library, static: StaticFiles) -> str:
+def _version(library: Library, static: StaticAssets) -> str:
     words = [library.version, *(static.address(name) for name in sorted(static.files))]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]

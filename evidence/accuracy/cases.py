@@ -9,16 +9,16 @@ from typing import Any
 
 from app.estimator.hardware.accelerators import accelerator_id
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.config import UnreadableConfig
+from app.estimator.models.config import UnreadableConfigError
 from app.estimator.models.lookup import find_model, model_id
 
 
-class Inexpressible(Exception):  # noqa: N818 - reads as what it is at the raise
+class UnsupportedCaseError(Exception):
     """A case that the estimator cannot express; its text says which word."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Case:
+class ReferenceCase:
     """One published or computed value with the inputs it belongs to.
 
     `tolerance` is the relative half-width that the source supports; `calibration`
@@ -43,11 +43,11 @@ class CaseFile:
     Hardware that a file describes is not read: calculators know the catalog.
     """
 
-    cases: tuple[Case, ...]
+    cases: tuple[ReferenceCase, ...]
     configs: Mapping[str, Mapping[str, Any]]
 
 
-class UnreadableCases(ValueError):  # noqa: N818 - reads as what it is at the raise
+class CaseFileError(ValueError):
     """A file that is not in the format of reference cases."""
 
 
@@ -62,11 +62,11 @@ def read_cases(path: pathlib.Path) -> CaseFile:
             },
         )
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UnreadableCases(f"{path} cannot be read: {error!r}") from error
+        raise CaseFileError(f"{path} cannot be read: {error!r}") from error
 
 
-def _case(row: Mapping[str, Any]) -> Case:
-    return Case(
+def _case(row: Mapping[str, Any]) -> ReferenceCase:
+    return ReferenceCase(
         id=str(row["id"]),
         kind=str(row["kind"]),
         inputs=row.get("inputs", {}),
@@ -79,10 +79,10 @@ def _case(row: Mapping[str, Any]) -> Case:
     )
 
 
-class Asked:
+class CaseInputs:
     """The inputs of one case; every key must be read before it is answered."""
 
-    def __init__(self, case: Case, file: CaseFile) -> None:
+    def __init__(self, case: ReferenceCase, file: CaseFile) -> None:
         self.case = case
         self.file = file
         self._left = dict(case.inputs)
@@ -100,30 +100,30 @@ class Asked:
         """Read a number; a case without it is inexpressible unless defaulted."""
         value = self.any(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Inexpressible(f"{key} is “{value}”, not a number")
+            raise UnsupportedCaseError(f"{key} is “{value}”, not a number")
         return float(value)
 
     def whole(self, key: str, default: int | None = None) -> int:
         """Read a whole number."""
         value = self.any(key, default)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Inexpressible(f"{key} is “{value}”, not a whole number")
+            raise UnsupportedCaseError(f"{key} is “{value}”, not a whole number")
         if value != int(value):
-            raise Inexpressible(f"{key} is {value}, not a whole number")
+            raise UnsupportedCaseError(f"{key} is {value}, not a whole number")
         return int(value)
 
     def flag(self, key: str, default: bool = False) -> bool:
         """Read a yes or no."""
         value = self.any(key, default)
         if not isinstance(value, bool):
-            raise Inexpressible(f"{key} is “{value}”, neither true nor false")
+            raise UnsupportedCaseError(f"{key} is “{value}”, neither true nor false")
         return value
 
     def word(self, key: str, meanings: Mapping[str, Any], default: str = "") -> Any:
         """Read a word and return its meaning; an unknown word is inexpressible."""
         word = self.any(key, default)
         if word not in meanings:
-            raise Inexpressible(f"{key} “{word}” is not known")
+            raise UnsupportedCaseError(f"{key} “{word}” is not known")
         return meanings[word]
 
     def note(self, *keys: str) -> None:
@@ -153,7 +153,7 @@ class Asked:
     def done(self) -> None:
         """Refuse the case if a key was left unread."""
         for key in self._left:
-            raise Inexpressible(f"{key} is not read for {self.case.kind}")
+            raise UnsupportedCaseError(f"{key} is not read for {self.case.kind}")
 
 
 @functools.lru_cache(maxsize=4096)
@@ -176,7 +176,7 @@ def _catalogued(name: str, overrides: tuple[tuple[str, int], ...]) -> str:
     except LookupError:
         known = ""
     if not known or overrides:
-        raise Inexpressible(f"model “{name}” is not among the models of the file")
+        raise UnsupportedCaseError(f"model “{name}” is not among the models of the file")
     return known
 
 
@@ -185,9 +185,9 @@ def as_config(config: Mapping[str, Any], name: str = "") -> str:
     text = json.dumps(config, separators=(",", ":"))
     try:
         find_model(text)
-    except UnreadableConfig as error:
+    except UnreadableConfigError as error:
         where = f"model “{name}”: " if name else ""
-        raise Inexpressible(f"{where}{error}") from error
+        raise UnsupportedCaseError(f"{where}{error}") from error
     return text
 
 
@@ -223,4 +223,4 @@ def card_id(name: str) -> str:
     try:
         return accelerator_id(name)
     except LookupError as error:
-        raise Inexpressible(str(error.args[0])) from error
+        raise UnsupportedCaseError(str(error.args[0])) from error

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from evidence import DATA
-from evidence.accuracy.held_out import HeldOut
-from evidence.accuracy.report import Report, Result, Summary
+from evidence.accuracy.held_out import HeldOutErrors
+from evidence.accuracy.report import AccuracyReport, CaseResult, KindSummary
 
 _ROOT = Path(__file__).resolve().parents[2]
 PATH = _ROOT / "app" / "calculators" / "accuracy.json"
 
 
-def export_report(found: Report) -> str:
+def export_report(found: AccuracyReport) -> str:
     """The report as the text of accuracy.json, each case on a line of its own."""
     by_kind: dict[str, list[str]] = defaultdict(list)
     for result in found.results:
@@ -43,11 +43,11 @@ def _labels() -> dict[str, str]:
     return tomllib.loads((DATA / "case_kinds.toml").read_text(encoding="utf-8"))
 
 
-def _kind(summary: Summary) -> dict[str, Any]:
+def _kind(summary: KindSummary) -> dict[str, Any]:
     return {"label": label_of(summary.kind), **_rounded_fields(summary)}
 
 
-def _case(result: Result) -> dict[str, Any]:
+def _case(result: CaseResult) -> dict[str, Any]:
     """One case, without what it does not have."""
     row = {
         "id": result.id,
@@ -65,7 +65,7 @@ def _case(result: Result) -> dict[str, Any]:
     return {k: v for k, v in row.items() if v is not False and v not in ("", None)}
 
 
-def _rounded_fields(row: Summary | HeldOut) -> dict[str, Any]:
+def _rounded_fields(row: KindSummary | HeldOutErrors) -> dict[str, Any]:
     return {name: _rounded(value) for name, value in dataclasses.asdict(row).items()}
 
 

@@ -22,7 +22,7 @@ GROUPS: tuple[Group, ...] = ("model", "accelerator", "source")
 _FEWEST = 2
 
 
-class Compared(Protocol):
+class AnsweredCase(Protocol):
     """A case with its answer, and the groups that it belongs to."""
 
     @property
@@ -43,7 +43,7 @@ class Compared(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class HeldOut:
+class HeldOutErrors:
     """Median errors of one kind, its groups left out one after the other.
 
     `fitted` is the error with the factor of all cases, `held_out` that with the
@@ -65,10 +65,10 @@ class HeldOut:
 
 
 @functools.cache
-def recorded() -> tuple[HeldOut, ...]:
+def recorded() -> tuple[HeldOutErrors, ...]:
     """What the fit of the engines found on groups that it had not seen."""
     text = (DATA / "held-out-serving.json").read_text(encoding="utf-8")
-    return tuple(HeldOut(**row) for row in json.loads(text))
+    return tuple(HeldOutErrors(**row) for row in json.loads(text))
 
 
 def summed(
@@ -77,7 +77,7 @@ def summed(
     names: Sequence[str],
     fitted: Sequence[float],
     left: Sequence[float],
-) -> HeldOut:
+) -> HeldOutErrors:
     """Errors of one kind, from logarithms of measured over predicted.
 
     `names` are the groups of the cases, `left` what constants say that were fitted
@@ -89,7 +89,7 @@ def summed(
     return _summed(kind, group, by_group, fitted, refitted=True)
 
 
-def held_out(kind: str, results: Iterable[Compared]) -> tuple[HeldOut, ...]:
+def held_out(kind: str, results: Iterable[AnsweredCase]) -> tuple[HeldOutErrors, ...]:
     """Leave out each model, each accelerator and each source of a kind in turn."""
     known = [
         (math.log(r.expected / r.predicted), r.groups)
@@ -100,7 +100,9 @@ def held_out(kind: str, results: Iterable[Compared]) -> tuple[HeldOut, ...]:
     return tuple(f for f in found if f is not None)
 
 
-def _by(kind: str, index: int, known: list[tuple[float, tuple[str, str, str]]]) -> HeldOut | None:
+def _by(
+    kind: str, index: int, known: list[tuple[float, tuple[str, str, str]]]
+) -> HeldOutErrors | None:
     by_group: dict[str, list[float]] = {}
     for ratio, groups in known:
         by_group.setdefault(groups[index], []).append(ratio)
@@ -118,10 +120,10 @@ def _summed(
     fitted: Sequence[float],
     *,
     refitted: bool = False,
-) -> HeldOut:
+) -> HeldOutErrors:
     every = sorted(ratio for ratios in left.values() for ratio in ratios)
     errors = sorted(map(_off, every))
-    return HeldOut(
+    return HeldOutErrors(
         kind=kind,
         group=group,
         groups=len(left),

@@ -5,10 +5,10 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from evidence.accuracy.cases import Asked, Case
-from evidence.accuracy.question import Formula, Question
+from evidence.accuracy.cases import CaseInputs, ReferenceCase
+from evidence.accuracy.question import CalculatorQuery, FormulaValue
 
-Translator = Callable[[Asked], Question | Formula]
+Translator = Callable[[CaseInputs], CalculatorQuery | FormulaValue]
 
 # Each module holds KINDS, kind to function, and may hold CALIBRATION, the ids of
 # the cases that its constants were fitted on.
@@ -47,7 +47,7 @@ def calibration() -> frozenset[str]:
     return frozenset(ids)
 
 
-def is_calibration(case: Case) -> bool:
+def is_calibration(case: ReferenceCase) -> bool:
     """Whether a case was used for fitting and so is no evidence."""
     return case.calibration or case.id in calibration()
 

@@ -2,11 +2,11 @@
 
 from app.estimator.memory.activations import gpt_layer_bytes, logits_bytes
 from app.estimator.memory.module_activations import layer_bytes
-from app.estimator.memory.states import Recipe, zero_bytes
+from app.estimator.memory.states import BytesPerParameter, zero_bytes
 from app.estimator.models import gguf
-from evidence.accuracy.cases import Asked, Inexpressible
+from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import Formula, Question, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
 from evidence.accuracy.shapes import inline_model
 
 _QUANT = {
@@ -28,7 +28,7 @@ _WHERE = {
 }
 
 
-def weights_bytes(asked: Asked) -> Question:
+def weights_bytes(asked: CaseInputs) -> CalculatorQuery:
     """Stored or loaded weights, in all or on one GPU."""
     asked.note("model_note")
     model = asked.model()
@@ -55,7 +55,7 @@ def _weights(quant: str) -> str:
     if mixture != quant and mixture in gguf.MIXTURES:
         return f"gguf-{mixture.lower().replace('_', '-')}"
     if quant not in _QUANT:
-        raise Inexpressible(f"quant “{quant}” is not known")
+        raise UnsupportedCaseError(f"quant “{quant}” is not known")
     return _QUANT[quant]
 
 
@@ -73,37 +73,39 @@ _BITS = {
 }
 
 
-def quant_bits_per_weight(asked: Asked) -> Question | Formula:
+def quant_bits_per_weight(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Bits per quantized weight with scales and zero points."""
     form = str(asked.any("format", ""))
     if form in _BITS:
         return ask("weights", "bits_per_weight", weights=_BITS[form])
     block = form.removeprefix("gguf_")
     if form.startswith("gguf_") and block in gguf.BLOCK_BITS:
-        return Formula(gguf.BLOCK_BITS[block], f"{gguf.__name__}.BLOCK_BITS")
-    raise Inexpressible(f"format “{form}” is not known")
+        return FormulaValue(gguf.BLOCK_BITS[block], f"{gguf.__name__}.BLOCK_BITS")
+    raise UnsupportedCaseError(f"format “{form}” is not known")
 
 
-_ZERO_PAPER = Recipe(2, 2, 4, 8)
+_ZERO_PAPER = BytesPerParameter(2, 2, 4, 8)
 _RECIPES = {
     "2 weight + 2 grad + 12 optimizer (fp32 master, m, v)": _ZERO_PAPER,
     "2+2+12": _ZERO_PAPER,
     "adamw fp32 states, bf16 weights, bf16 grads (ZeRO paper)": _ZERO_PAPER,
-    "16-bit fine-tuning: bf16 weights 2 + bf16 grads 2 + fp32 Adam m,v 8, no master copy": Recipe(
+    "16-bit fine-tuning: bf16 weights 2 + bf16 grads 2 + fp32 Adam m,v 8, no master copy": BytesPerParameter(
         2, 2, 0, 8
     ),
-    "8-bit AdamW, bf16 weights, fp32 master, bf16 grads": Recipe(2, 2, 4, 2),
+    "8-bit AdamW, bf16 weights, fp32 master, bf16 grads": BytesPerParameter(2, 2, 4, 2),
     "Adafactor (no momentum, factored), bf16 weights, fp32 master, bf16 grads": (
-        Recipe(2, 2, 4, 0)
+        BytesPerParameter(2, 2, 4, 0)
     ),
-    "AnyPrecision AdamW all bf16": Recipe(2, 2, 0, 4),
-    "Megatron distributed optimizer: bf16 weights 2 + fp32 main grad 4 + (4+4+4)/dp": Recipe(
+    "AnyPrecision AdamW all bf16": BytesPerParameter(2, 2, 0, 4),
+    "Megatron distributed optimizer: bf16 weights 2 + fp32 main grad 4 + (4+4+4)/dp": BytesPerParameter(
         2, 4, 4, 8
     ),
-    "Muon/Lion one fp32 state, bf16 weights, fp32 master, fp32 grads": (Recipe(2, 4, 4, 4)),
-    "SGD momentum fp32, bf16 weights, fp32 master, bf16 grads": Recipe(2, 2, 4, 4),
-    "adamw fp32 states, bf16 weights, fp32 grads (Megatron)": Recipe(2, 4, 4, 8),
-    "pure fp32 AdamW": Recipe(4, 4, 0, 8),
+    "Muon/Lion one fp32 state, bf16 weights, fp32 master, fp32 grads": (
+        BytesPerParameter(2, 4, 4, 4)
+    ),
+    "SGD momentum fp32, bf16 weights, fp32 master, bf16 grads": BytesPerParameter(2, 2, 4, 4),
+    "adamw fp32 states, bf16 weights, fp32 grads (Megatron)": BytesPerParameter(2, 4, 4, 8),
+    "pure fp32 AdamW": BytesPerParameter(4, 4, 0, 8),
 }
 _DEEPSPEED = (
     "DeepSpeed estimator: stage 2 = 4P + 16P/n, stage 3 = 4*largest + 18P/n, "
@@ -112,7 +114,7 @@ _DEEPSPEED = (
 _OFFLOAD = {"": "none", "none": "none", "cpu": "all", "optimizer cpu": "optimizer"}
 
 
-def zero_model_states(asked: Asked) -> Formula:
+def zero_model_states(asked: CaseInputs) -> FormulaValue:
     """Weights, gradients and optimizer on one GPU."""
     parameters, shards = asked.number("params"), asked.whole("dp", 1)
     stage = asked.whole("zero_stage", 0)
@@ -140,7 +142,7 @@ def deepspeed_bytes(
         return 4 * largest + (2 if offload else 18) * parameters / shards
     if stage == 2:
         return 2 * parameters if offload else 4 * parameters + 16 * parameters / shards
-    raise Inexpressible(f"zero_stage {stage} is not in this convention")
+    raise UnsupportedCaseError(f"zero_stage {stage} is not in this convention")
 
 
 _TECHNIQUES = {
@@ -157,7 +159,7 @@ _TECHNIQUES = {
 }
 
 
-def activation_pct(asked: Asked) -> Formula:
+def activation_pct(asked: CaseInputs) -> FormulaValue:
     """Activations as percent of tensor parallelism alone."""
     asked.word("baseline", {"tensor parallel only, no recompute": True}, *_BASELINE)
     layer = _gpt_layer(asked)
@@ -170,7 +172,7 @@ def activation_pct(asked: Asked) -> Formula:
 _BASELINE = ("tensor parallel only, no recompute",)
 
 
-def _gpt_layer(asked: Asked) -> tuple[float, float, float, float, int]:
+def _gpt_layer(asked: CaseInputs) -> tuple[float, float, float, float, int]:
     asked.note("layers")
     return (
         asked.number("seq"),
@@ -184,7 +186,7 @@ def _gpt_layer(asked: Asked) -> tuple[float, float, float, float, int]:
 _BLOCK = "GPT: LayerNorm, GELU 4h MLP, dropout, fp16, no flash attention"
 
 
-def activation_bytes_layer(asked: Asked) -> Formula:
+def activation_bytes_layer(asked: CaseInputs) -> FormulaValue:
     """What one layer keeps for its backward pass on one GPU."""
     if asked.has("model"):
         return _module_layer(asked)
@@ -207,7 +209,7 @@ _MODULES = {
 }
 
 
-def _module_layer(asked: Asked) -> Formula:
+def _module_layer(asked: CaseInputs) -> FormulaValue:
     """A layer of unfused modules, counted as autograd saves it."""
     model = asked.architecture()
     asked.word("framework", _MODULES)
@@ -226,7 +228,7 @@ _LOSS = {
 }
 
 
-def logits_saved_bytes(asked: Asked) -> Formula:
+def logits_saved_bytes(asked: CaseInputs) -> FormulaValue:
     """What the loss keeps of the logits."""
     tokens = asked.number("seq") * asked.number("microbatch", 1)
     each = float(asked.word("framework", _LOSS))
@@ -243,7 +245,7 @@ _CONTENT = {
 }
 
 
-def checkpoint_bytes(asked: Asked) -> Question:
+def checkpoint_bytes(asked: CaseInputs) -> CalculatorQuery:
     """A checkpoint: parameters times the bytes that are stored for each."""
     content = asked.word("content", _CONTENT)
     config = asked.any("config")

@@ -6,9 +6,9 @@ from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import generic
 from app.estimator.timing import flops, pipeline
-from evidence.accuracy.cases import Asked, Inexpressible
+from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import Formula, Question, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
 
 _HOUR = 3600.0
 
@@ -21,7 +21,7 @@ _SIX = {
 _PALM = (118, 48 * 256, 2048)
 
 
-def train_total_flops(asked: Asked) -> Formula:
+def train_total_flops(asked: CaseInputs) -> FormulaValue:
     """Operations of a training run."""
     parameters, tokens = asked.number("params"), asked.number("tokens")
     total = flops.training_flops(parameters, tokens)
@@ -44,7 +44,7 @@ _MEGATRON = (
 _LORA = "Megatron-Bridge LoRA accounting"
 
 
-def train_flops_per_token(asked: Asked) -> Question:
+def train_flops_per_token(asked: CaseInputs) -> CalculatorQuery:
     """Operations per token in a named convention."""
     model, context = asked.model(), asked.whole("seq")
     convention = asked.word("convention", {_CAUSAL: "causal", _MEGATRON: "causal", _LORA: "lora"})
@@ -62,7 +62,7 @@ _HARDWARE = "hardware FLOPs with selective recompute"
 _MOSAIC = "6*N + 12*L*d*s per token (full attention, N includes tied embedding and positions)"
 
 
-def train_mfu(asked: Asked) -> Formula:
+def train_mfu(asked: CaseInputs) -> FormulaValue:
     """Utilization from a measured step or rate, in percent."""
     peak = asked.number("peak_tflops", 0) * 1e12
     card = str(asked.any("gpu", ""))
@@ -80,7 +80,7 @@ def train_mfu(asked: Asked) -> Formula:
 _Counted = tuple[Callable[..., float], float, float]
 
 
-def _flops_and_rate(asked: Asked) -> _Counted:
+def _flops_and_rate(asked: CaseInputs) -> _Counted:
     """What counts, operations of a token, and tokens per second of a GPU."""
     if asked.has("model"):
         return _of_model(asked)
@@ -104,7 +104,7 @@ def _flops_and_rate(asked: Asked) -> _Counted:
     return flops.narayanan_flops, each, rate
 
 
-def _of_model(asked: Asked) -> _Counted:
+def _of_model(asked: CaseInputs) -> _Counted:
     model, context = asked.architecture(), asked.whole("seq")
     convention = asked.any("convention", "")
     attention = asked.any("attention", "")
@@ -113,7 +113,7 @@ def _of_model(asked: Asked) -> _Counted:
     if convention == _MOSAIC:
         return flops.attention_flops, _mosaic(model, context), rate
     if convention not in ("", _FULL):
-        raise Inexpressible(f"convention “{convention}” is not known for a model")
+        raise UnsupportedCaseError(f"convention “{convention}” is not known for a model")
     causal = convention != _FULL and "non-causal" not in str(attention)
     each = flops.flops_per_token(model, context, causal=causal)
     return flops.flops_per_token, each, rate
@@ -128,7 +128,7 @@ def _mosaic(model: Architecture, context: int) -> float:
 _WALL = {"8TP/(nX)": 8, "8TP/(nX) (full recompute)": 8, "": 0}
 
 
-def train_time(asked: Asked) -> Formula:
+def train_time(asked: CaseInputs) -> FormulaValue:
     """Wall time from given rates [s]."""
     tokens, gpus = asked.number("tokens"), asked.number("gpus", 1)
     passes = asked.word("formula", _WALL)
@@ -154,7 +154,7 @@ def wall_time(work: float, rate: float, gpus: float) -> float:
     return work / (rate * gpus)
 
 
-def pp_bubble(asked: Asked) -> Formula:
+def pp_bubble(asked: CaseInputs) -> FormulaValue:
     """Idle over ideal time of a pipeline."""
     asked.note("definition")
     asked.word("schedule", dict.fromkeys(("1F1B", "GPipe/1F1B", "interleaved"), True))

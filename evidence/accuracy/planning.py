@@ -8,9 +8,9 @@ from app.estimator.hardware.rates import critical_batch, routed_critical_batch
 from app.estimator.running import checkpoints, money, reliability
 from app.estimator.serving import queueing
 from app.estimator.timing import speculative
-from evidence.accuracy.cases import Asked, Inexpressible
+from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import Formula, Question, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
 
 _HOUR = 3600.0
 _DAY = 86400.0
@@ -22,7 +22,7 @@ _OPERATIONS: dict[str, traffic.Collective] = {
 }
 
 
-def comm_volume(asked: Asked) -> Question | Formula:
+def comm_volume(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Bytes that one rank sends."""
     asked.note("per", "locality")
     if asked.has("op"):
@@ -33,17 +33,17 @@ def comm_volume(asked: Asked) -> Question | Formula:
             message=asked.number("message_bytes"),
             gpus=asked.whole("ranks"),
         )
-    volume: Formula = asked.word("what", _VOLUMES)(asked)
+    volume: FormulaValue = asked.word("what", _VOLUMES)(asked)
     return volume
 
 
-def _zero_volume(asked: Asked, stage: int) -> Formula:
+def _zero_volume(asked: CaseInputs, stage: int) -> FormulaValue:
     width = asked.number("dtype_bytes", 2)
     value = traffic.data_parallel(asked.number("params"), width, stage)
     return formula(traffic.data_parallel, value, alone=True)
 
 
-def _tensor_volume(asked: Asked) -> Formula:
+def _tensor_volume(asked: CaseInputs) -> FormulaValue:
     model = asked.architecture()
     tokens = asked.whole("seq") * asked.whole("microbatch", 1)
     message = tokens * model.hidden * asked.number("dtype_bytes", 2)
@@ -51,7 +51,7 @@ def _tensor_volume(asked: Asked) -> Formula:
     return formula(traffic.tensor_parallel, value, alone=True)
 
 
-def _hop_volume(asked: Asked) -> Formula:
+def _hop_volume(asked: CaseInputs) -> FormulaValue:
     named = asked.has("model")
     hidden = asked.architecture().hidden if named else asked.whole("hidden")
     asked.note("hidden", "tp")
@@ -61,7 +61,7 @@ def _hop_volume(asked: Asked) -> Formula:
     return formula(traffic.pipeline_hop, value, alone=True)
 
 
-def _expert_volume(asked: Asked) -> Formula:
+def _expert_volume(asked: CaseInputs) -> FormulaValue:
     width = asked.number("dispatch_bytes", 2) + asked.number("combine_bytes", 2)
     hidden = asked.whole("hidden", 0)
     experts = asked.number("top_k", 0)
@@ -84,7 +84,7 @@ _VOLUMES = {
 }
 
 
-def ep_alltoall_time(asked: Asked) -> Formula:
+def ep_alltoall_time(asked: CaseInputs) -> FormulaValue:
     """Time of dispatch and combine at a given bandwidth [s]."""
     asked.note("model")
     hidden = asked.whole("hidden")
@@ -97,7 +97,7 @@ def ep_alltoall_time(asked: Asked) -> Formula:
     return formula(traffic.expert_parallel, seconds, alone=True)
 
 
-def critical_batch_case(asked: Asked) -> Formula:
+def critical_batch_case(asked: CaseInputs) -> FormulaValue:
     """Tokens from which weights stop deciding."""
     definition = str(asked.any("definition", ""))
     width = asked.number("weight_bytes", 2)
@@ -116,7 +116,7 @@ def critical_batch_case(asked: Asked) -> Formula:
     return formula(routed_critical_batch, value)
 
 
-def spec_decode(asked: Asked) -> Formula:
+def spec_decode(asked: CaseInputs) -> FormulaValue:
     """Expected tokens per verification."""
     asked.note("definition")
     draft = asked.whole("draft_tokens")
@@ -124,7 +124,7 @@ def spec_decode(asked: Asked) -> Formula:
     return formula(speculative.tokens_per_step, value)
 
 
-def queue_wait(asked: Asked) -> Formula:
+def queue_wait(asked: CaseInputs) -> FormulaValue:
     """Erlang's queue: the wait, or the chance of one."""
     asked.word("model", {"M/M/c": True}, "M/M/c")
     servers, rate = asked.whole("servers"), asked.number("arrival_per_s")
@@ -140,14 +140,14 @@ _YOUNG = "Young: sqrt(2 C M)"
 _DALY = "Daly higher order: sqrt(2CM)*(1+sqrt(C/2M)/3+C/(18M)) - C"
 
 
-def checkpoint_interval(asked: Asked) -> Formula:
+def checkpoint_interval(asked: CaseInputs) -> FormulaValue:
     """The interval that loses least [s]."""
     formulas = {_YOUNG: reliability.young_interval, _DALY: reliability.daly_interval}
     best: Callable[[float, float], float] = asked.word("formula", formulas, _YOUNG)
     return formula(best, best(asked.number("checkpoint_s"), asked.number("mtbf_s")))
 
 
-def failure_rate(asked: Asked) -> Formula:
+def failure_rate(asked: CaseInputs) -> FormulaValue:
     """Time between failures of a job or of one GPU [s]."""
     gpus = asked.whole("gpus")
     of_job = asked.word("answer", {"MTBF of the job": True, "MTBF per GPU": False})
@@ -161,7 +161,7 @@ def failure_rate(asked: Asked) -> Formula:
     return formula(reliability.observed_mtbf, value, alone=True)
 
 
-def goodput(asked: Asked) -> Formula:
+def goodput(asked: CaseInputs) -> FormulaValue:
     """Productive share of the time."""
     asked.note("formula")
     checkpoint, mtbf = asked.number("checkpoint_s"), asked.number("mtbf_s")
@@ -169,43 +169,43 @@ def goodput(asked: Asked) -> Formula:
     if interval == "Young optimum":
         interval = reliability.young_interval(checkpoint, mtbf)
     if not isinstance(interval, int | float):
-        raise Inexpressible(f"interval_s is “{interval}”")
+        raise UnsupportedCaseError(f"interval_s is “{interval}”")
     restart = asked.number("restart_s", 0)
     value = reliability.goodput(float(interval), checkpoint, restart, mtbf)
     return formula(reliability.goodput, value)
 
 
-def _drawn(asked: Asked) -> float:
+def _drawn(asked: CaseInputs) -> float:
     asked.note("model")
     hours, watts = asked.number("gpu_hours"), asked.number("gpu_watts")
     return energy.energy(hours * _HOUR, watts, asked.number("pue", 1.0))
 
 
-def energy_case(asked: Asked) -> Formula:
+def energy_case(asked: CaseInputs) -> FormulaValue:
     """Energy in MWh."""
     return formula(energy.energy, _drawn(asked) / 3.6e9)
 
 
-def carbon_case(asked: Asked) -> Formula:
+def carbon_case(asked: CaseInputs) -> FormulaValue:
     """Carbon dioxide in tonnes."""
     tonnes = energy.carbon(_drawn(asked), asked.number("kgco2_per_kwh")) / 1e3
     return formula(energy.carbon, tonnes)
 
 
-def power_case(asked: Asked) -> Formula:
+def power_case(asked: CaseInputs) -> FormulaValue:
     """Highest power of a system [W]."""
     asked.note("answer")
     name = str(asked.any("system", ""))
     try:
         watts = find_system(name).power
     except LookupError as error:
-        raise Inexpressible(str(error)) from error
+        raise UnsupportedCaseError(str(error)) from error
     if watts is None:
-        raise Inexpressible(f"the power of {name} is not known")
+        raise UnsupportedCaseError(f"the power of {name} is not known")
     return formula(find_system, watts)
 
 
-def cost_case(asked: Asked) -> Formula:
+def cost_case(asked: CaseInputs) -> FormulaValue:
     """Cost of hours, of tokens, or of one hour."""
     asked.note("answer", "model")
     if asked.has("gpu_hours"):
@@ -224,7 +224,7 @@ def cost_case(asked: Asked) -> Formula:
     return formula(money.usd_per_million_tokens, value)
 
 
-def dataset_case(asked: Asked) -> Formula:
+def dataset_case(asked: CaseInputs) -> FormulaValue:
     """Bytes on disk, or the rate to read or write them."""
     answer = asked.any("answer", "")
     if answer == "bytes on disk":
@@ -240,7 +240,7 @@ def dataset_case(asked: Asked) -> Formula:
         size = checkpoints.checkpoint_bytes(asked.number("params"))
         needed = checkpoints.write_rate(size, asked.number("write_seconds"))
         return formula(checkpoints.write_rate, needed)
-    raise Inexpressible(f"answer “{answer}” is not known")
+    raise UnsupportedCaseError(f"answer “{answer}” is not known")
 
 
 KINDS: dict[str, Translator] = {

@@ -16,7 +16,7 @@ _LONGEST_ADDRESS = 2000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class PredictedValue:
     """A value in the unit of the case; bounds where the estimate states some."""
 
     value: float
@@ -24,7 +24,7 @@ class Answer:
     high: float | None = None
 
 
-class Unknown(Exception):  # noqa: N818 - reads as what it is at the raise
+class NoAnswerError(Exception):
     """The calculator has no number for this question; the text says why."""
 
 
@@ -39,7 +39,7 @@ def figures(estimate: str, typed: tuple[tuple[str, str], ...]) -> Mapping[str, F
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Question:
+class CalculatorQuery:
     """A calculator, what is typed into its form, and the figure that answers.
 
     `factor` turns the base unit of the figure into the unit of the case.
@@ -62,7 +62,7 @@ class Question:
         path = f"/calculators/{self.estimate}?{urlencode(self.typed)}#{self.figure}"
         return path if len(path) <= _LONGEST_ADDRESS else ""
 
-    def answer(self) -> Answer:
+    def answer(self) -> PredictedValue:
         """Ask as form, API and command line do.
 
         Raises BadInputs where the calculator refuses and Unknown where it has no
@@ -71,14 +71,14 @@ class Question:
         figure = figures(self.estimate, tuple(self.typed.items()))[self.figure]
         if isinstance(figure.value, bool) or not isinstance(figure.value, int | float):
             why = figure.note or "It has no value."
-            raise Unknown(f"{self.estimate} knows no {self.figure}. {why}")
+            raise NoAnswerError(f"{self.estimate} knows no {self.figure}. {why}")
         bounds = (figure.low, figure.high)
         low, high = (None if b is None else b * self.factor for b in bounds)
-        return Answer(figure.value * self.factor, low, high)
+        return PredictedValue(figure.value * self.factor, low, high)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Formula:
+class FormulaValue:
     """A case of a bare formula, with the function that computes it.
 
     `alone`: this report is the only one that calls it.
@@ -89,7 +89,7 @@ class Formula:
     alone: bool = False
 
 
-def ask(estimate: str, figure: str, factor: float = 1.0, **values: Any) -> Question:
+def ask(estimate: str, figure: str, factor: float = 1.0, **values: Any) -> CalculatorQuery:
     """Ask for a figure with values in base units; those that are None are left out.
 
     >>> ask("kv-cache", "per_token", model="llama-3-8b", context=8192).command
@@ -102,9 +102,9 @@ def ask(estimate: str, figure: str, factor: float = 1.0, **values: Any) -> Quest
     typed = {
         name: word_of(fields[name], value) for name, value in values.items() if value is not None
     }
-    return Question(estimate, typed, figure, factor)
+    return CalculatorQuery(estimate, typed, figure, factor)
 
 
-def formula(function: Callable[..., Any], value: float, *, alone: bool = False) -> Formula:
+def formula(function: Callable[..., Any], value: float, *, alone: bool = False) -> FormulaValue:
     """The value that `function` gave to a case."""
-    return Formula(value, f"{function.__module__}.{function.__qualname__}", alone)
+    return FormulaValue(value, f"{function.__module__}.{function.__qualname__}", alone)

@@ -9,22 +9,22 @@ import statistics
 from collections.abc import Iterable
 from typing import Any
 
-from app.estimator.inputs import BadInputs
+from app.estimator.inputs import InvalidInputsError
 from evidence import DATA
 from evidence.accuracy import kinds
 from evidence.accuracy.cases import (
-    Asked,
-    Case,
     CaseFile,
-    Inexpressible,
+    CaseInputs,
+    ReferenceCase,
+    UnsupportedCaseError,
     read_cases,
 )
-from evidence.accuracy.held_out import HeldOut, held_out, recorded
+from evidence.accuracy.held_out import HeldOutErrors, held_out, recorded
 from evidence.accuracy.question import (
-    Answer,
-    Formula,
-    Question,
-    Unknown,
+    CalculatorQuery,
+    FormulaValue,
+    NoAnswerError,
+    PredictedValue,
     figures,
 )
 
@@ -33,7 +33,7 @@ _ROUNDING = 1e-9
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Result:
+class CaseResult:
     """One case with what the estimator says; `why_not` where it says nothing.
 
     By a calculator: its name in `estimate`, with `command` and `address` of the same
@@ -71,7 +71,7 @@ class Result:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Summary:
+class KindSummary:
     """One kind: how many cases, how near.
 
     Errors and shares are over the evidence: cases that no constant was fitted on.
@@ -91,12 +91,12 @@ class Summary:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Report:
+class AccuracyReport:
     """All results and their summary by kind, in the order of first appearance."""
 
-    results: tuple[Result, ...]
-    summaries: tuple[Summary, ...]
-    held_out: tuple[HeldOut, ...] = ()
+    results: tuple[CaseResult, ...]
+    summaries: tuple[KindSummary, ...]
+    held_out: tuple[HeldOutErrors, ...] = ()
 
 
 def own_cases() -> list[pathlib.Path]:
@@ -105,14 +105,14 @@ def own_cases() -> list[pathlib.Path]:
 
 
 @functools.cache
-def own_report() -> Report:
+def own_report() -> AccuracyReport:
     """Every case of the project, answered once in a process: nothing changes them."""
     return report(own_cases())
 
 
-def report(paths: Iterable[pathlib.Path]) -> Report:
+def report(paths: Iterable[pathlib.Path]) -> AccuracyReport:
     """Answer every case of the files; a case never stops the others."""
-    results: list[Result] = []
+    results: list[CaseResult] = []
     names = set()
     for path in paths:
         names.add(pathlib.Path(path).resolve())
@@ -122,12 +122,12 @@ def report(paths: Iterable[pathlib.Path]) -> Report:
     return gathered(results, refitted=_FITTED in names)
 
 
-def gathered(results: Iterable[Result], *, refitted: bool) -> Report:
+def gathered(results: Iterable[CaseResult], *, refitted: bool) -> AccuracyReport:
     """Results with their summary; `refitted` where engines' constants were."""
-    results, by_kind = tuple(results), dict[str, list[Result]]()
+    results, by_kind = tuple(results), dict[str, list[CaseResult]]()
     for result in results:
         by_kind.setdefault(result.kind, []).append(result)
-    return Report(
+    return AccuracyReport(
         results=results,
         summaries=tuple(summarize(kind, found) for kind, found in by_kind.items()),
         held_out=_left_out(by_kind, refitted=refitted),
@@ -137,7 +137,7 @@ def gathered(results: Iterable[Result], *, refitted: bool) -> Report:
 _FITTED = (DATA / "cases-serving.json").resolve()
 
 
-def _left_out(by_kind: dict[str, list[Result]], *, refitted: bool) -> tuple[HeldOut, ...]:
+def _left_out(by_kind: dict[str, list[CaseResult]], *, refitted: bool) -> tuple[HeldOutErrors, ...]:
     """Errors with the constants of other groups where these were fitted again."""
     found = recorded() if refitted else ()
     known = {left.kind for left in found}
@@ -149,9 +149,9 @@ def _left_out(by_kind: dict[str, list[Result]], *, refitted: bool) -> tuple[Held
     )
 
 
-def answer(case: Case, file: CaseFile) -> Result:
+def answer(case: ReferenceCase, file: CaseFile) -> CaseResult:
     """Answer one case, or say why it cannot be expressed."""
-    result = plain = Result(
+    result = plain = CaseResult(
         id=case.id,
         kind=case.kind,
         expected=case.expected,
@@ -170,10 +170,12 @@ def answer(case: Case, file: CaseFile) -> Result:
     try:
         asked = translate(case, file)
         result = _by(plain, asked)
-        found = asked.answer() if isinstance(asked, Question) else Answer(asked.value)
-    except (Inexpressible, Unknown) as error:
+        found = (
+            asked.answer() if isinstance(asked, CalculatorQuery) else PredictedValue(asked.value)
+        )
+    except (UnsupportedCaseError, NoAnswerError) as error:
         return dataclasses.replace(result, why_not=str(error))
-    except BadInputs as error:
+    except InvalidInputsError as error:
         return dataclasses.replace(result, why_not=f"{result.estimate}: {error}")
     except (ArithmeticError, LookupError, ValueError, TypeError) as error:
         why_not = f"{type(error).__name__}: {error}"
@@ -183,7 +185,7 @@ def answer(case: Case, file: CaseFile) -> Result:
     return _answered(result, found)
 
 
-def groups_of(case: Case) -> tuple[str, str, str]:
+def groups_of(case: ReferenceCase) -> tuple[str, str, str]:
     """The model, the accelerator and the source of a case; empty where not named."""
     names = ("system", "hardware", "gpu", "accelerator")
     chip = next((str(case.inputs[n]) for n in names if case.inputs.get(n)), "")
@@ -191,20 +193,20 @@ def groups_of(case: Case) -> tuple[str, str, str]:
     return str(case.inputs.get("model") or ""), chip, place.strip()
 
 
-def translate(case: Case, file: CaseFile) -> Question | Formula:
+def translate(case: ReferenceCase, file: CaseFile) -> CalculatorQuery | FormulaValue:
     """What a case asks for; Inexpressible where a word of it has no meaning."""
     translator = kinds.find(case.kind)
     if translator is None:
-        raise Inexpressible(f"kind “{case.kind}” is not known")
-    asked = Asked(case, file)
+        raise UnsupportedCaseError(f"kind “{case.kind}” is not known")
+    asked = CaseInputs(case, file)
     found = translator(asked)
     asked.done()
     return found
 
 
-def _by(result: Result, asked: Question | Formula) -> Result:
+def _by(result: CaseResult, asked: CalculatorQuery | FormulaValue) -> CaseResult:
     """Who answers it."""
-    if isinstance(asked, Formula):
+    if isinstance(asked, FormulaValue):
         return dataclasses.replace(result, formula=asked.name, report_alone=asked.alone)
     return dataclasses.replace(
         result,
@@ -215,7 +217,7 @@ def _by(result: Result, asked: Question | Formula) -> Result:
     )
 
 
-def _answered(result: Result, found: Answer) -> Result:
+def _answered(result: CaseResult, found: PredictedValue) -> CaseResult:
     error = abs(found.value - result.expected)
     relative = error / abs(result.expected) if result.expected else error
     return dataclasses.replace(
@@ -228,13 +230,13 @@ def _answered(result: Result, found: Answer) -> Result:
     )
 
 
-def summarize(kind: str, results: list[Result]) -> Summary:
+def summarize(kind: str, results: list[CaseResult]) -> KindSummary:
     """Count one kind; errors are taken over the evidence alone."""
     answered = [r for r in results if r.relative_error is not None]
     evidence = [r for r in answered if not r.calibration]
     errors = sorted(r.relative_error or 0.0 for r in evidence)
     stated = [r.inside_interval for r in evidence if r.inside_interval is not None]
-    return Summary(
+    return KindSummary(
         kind=kind,
         cases=len(results),
         expressible=len(answered),
@@ -254,7 +256,7 @@ def _percentile(ordered: list[float], share: float) -> float | None:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def as_json(found: Report) -> dict[str, Any]:
+def as_json(found: AccuracyReport) -> dict[str, Any]:
     """The report as plain data for `--json`."""
     return {
         "cases": [
@@ -281,7 +283,7 @@ _HEAD = (
 )
 
 
-def as_text(found: Report, *, verbose: bool = False) -> str:
+def as_text(found: AccuracyReport, *, verbose: bool = False) -> str:
     """The report as a table for a terminal, each case below it when verbose."""
     lines = _aligned([_HEAD, *(_row(summary) for summary in found.summaries)])
     lines.append(_totals(found))
@@ -306,7 +308,7 @@ _HELD_OUT = (
 )
 
 
-def _held_row(held: HeldOut) -> tuple[str, ...]:
+def _held_row(held: HeldOutErrors) -> tuple[str, ...]:
     return (
         held.kind,
         f"{held.group}, refit" if held.refitted else held.group,
@@ -331,7 +333,7 @@ def _aligned(rows: list[tuple[str, ...]]) -> list[str]:
     ]
 
 
-def _row(summary: Summary) -> tuple[str, ...]:
+def _row(summary: KindSummary) -> tuple[str, ...]:
     return (
         summary.kind,
         str(summary.cases),
@@ -345,7 +347,7 @@ def _row(summary: Summary) -> tuple[str, ...]:
     )
 
 
-def _totals(found: Report) -> str:
+def _totals(found: AccuracyReport) -> str:
     answered = sum(s.expressible for s in found.summaries)
     within = sum(s.within_tolerance for s in found.summaries)
     fitted = sum(s.calibration for s in found.summaries)
@@ -360,7 +362,7 @@ def _totals(found: Report) -> str:
     )
 
 
-def _line(result: Result) -> str:
+def _line(result: CaseResult) -> str:
     if result.predicted is None:
         return f"{result.id}: not expressible: {result.why_not}"
     sign = "within" if result.within_tolerance else "OUTSIDE"
@@ -373,7 +375,7 @@ def _line(result: Result) -> str:
     )
 
 
-def _named(result: Result) -> str:
+def _named(result: CaseResult) -> str:
     alone = ", in this report alone" if result.report_alone else ""
     return f"formula {result.formula}{alone}"
 

@@ -6,14 +6,14 @@ from typing import Any
 from app.estimator.hardware.traffic import expert_parallel
 from app.estimator.models.lookup import find_model, model_id
 from evidence.accuracy.cases import (
-    Asked,
-    Inexpressible,
+    CaseInputs,
+    UnsupportedCaseError,
     as_config,
     card_id,
     typed_model,
 )
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import Formula, Question, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
 
 _WEIGHTS = {
     "": "bf16",
@@ -39,7 +39,7 @@ _BYTES = {"bf16": 2.0, "fp16": 2.0, "int8": 1.0, "fp8": 1.0, "": 2.0}
 _BOUND_TOKENS, _BOUND_EXPERTS, _BOUND_WIDTH, _BOUND_BYTES = 32, 9, 7000, 3
 
 
-def decode_tpot(asked: Asked) -> Question | Formula:
+def decode_tpot(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Time per output token [s]."""
     bound = asked.word("bound", _BOUNDS)
     if bound == "exchange":
@@ -71,7 +71,7 @@ _DECODERS = {
 }
 
 
-def _decoding(asked: Asked) -> Question:
+def _decoding(asked: CaseInputs) -> CalculatorQuery:
     asked.note("definition", "layers", "params", "bandwidth_Bps")
     gpu, gpus = _decode_card(asked)
     prompt, answer = _lengths(asked)
@@ -91,7 +91,7 @@ def _decoding(asked: Asked) -> Question:
     )
 
 
-def _lengths(asked: Asked) -> tuple[int, int]:
+def _lengths(asked: CaseInputs) -> tuple[int, int]:
     """Prompt and answer; for a mean context, those whose middle it is."""
     context = asked.whole("context", 0)
     prompt, answer = asked.whole("input_tokens", 0), asked.whole("output_tokens", 0)
@@ -100,7 +100,7 @@ def _lengths(asked: Asked) -> tuple[int, int]:
     return max(1, prompt), max(1, answer)
 
 
-def _decode_card(asked: Asked) -> tuple[str, int]:
+def _decode_card(asked: CaseInputs) -> tuple[str, int]:
     """The card of a case: some name a number of them."""
     name = str(asked.any("gpu", ""))
     pods = re.fullmatch(r"(TPU v\S+) x(\d+)", name)
@@ -112,7 +112,7 @@ def _decode_card(asked: Asked) -> tuple[str, int]:
 _PALM = re.compile(r"palm-540b \((\d+) layers, hidden (\d+), MQA, (\d+) heads x (\d+)\)")
 
 
-def _decode_model(asked: Asked) -> str:
+def _decode_model(asked: CaseInputs) -> str:
     name = str(asked.any("model", ""))
     palm = _PALM.fullmatch(name)
     if palm is None:
@@ -141,13 +141,13 @@ _ENGINES = {
 _FULL = 0.95
 
 
-def offline_throughput(asked: Asked) -> Question:
+def offline_throughput(asked: CaseInputs) -> CalculatorQuery:
     """Output tokens per second when all requests come at once."""
     asked.note("model_note", "load")
     model, gpus = asked.model(), asked.whole("gpus", 1)
     tensor, groups = _split(asked, gpus, routed=find_model(model).is_routed)
     if gpus % (tensor * groups):
-        raise Inexpressible(f"{gpus} GPUs are no multiple of {tensor * groups}")
+        raise UnsupportedCaseError(f"{gpus} GPUs are no multiple of {tensor * groups}")
     return ask(
         "serving-capacity",
         "saturated_throughput",
@@ -178,7 +178,7 @@ def _alone(replicas: int = 1) -> dict[str, Any]:
     return {"replicas": replicas, "spare": 0}
 
 
-def _split(asked: Asked, gpus: int, *, routed: bool) -> tuple[int, int]:
+def _split(asked: CaseInputs, gpus: int, *, routed: bool) -> tuple[int, int]:
     """Tensor parallelism and groups of attention.
 
     `DEP8` is data-parallel attention over 8 with split experts; mixtures on
@@ -188,7 +188,7 @@ def _split(asked: Asked, gpus: int, *, routed: bool) -> tuple[int, int]:
     tensor = asked.whole("tp", gpus)
     match = re.fullmatch(r"(TP|DEP)(\d+)", word)
     if word and match is None:
-        raise Inexpressible(f"parallel “{word}” is not known")
+        raise UnsupportedCaseError(f"parallel “{word}” is not known")
     if match and match[1] == "TP":
         return int(match[2]), 1
     if match:
@@ -196,12 +196,12 @@ def _split(asked: Asked, gpus: int, *, routed: bool) -> tuple[int, int]:
     return (1, tensor) if routed and tensor > 1 else (tensor, 1)
 
 
-def serving_tpot(asked: Asked) -> Question:
+def serving_tpot(asked: CaseInputs) -> CalculatorQuery:
     """Median time per output token under a fixed number of requests [s]."""
     return ask("serving-capacity", "tpot_p50", **_loaded(asked))
 
 
-def serving_ttft(asked: Asked) -> Question:
+def serving_ttft(asked: CaseInputs) -> CalculatorQuery:
     """Median time to the first token under a fixed number of requests [s]."""
     return ask("serving-capacity", "ttft_p50", **_loaded(asked))
 
@@ -218,11 +218,11 @@ _CARDS = {
 }
 
 
-def _loaded(asked: Asked) -> dict[str, Any]:
+def _loaded(asked: CaseInputs) -> dict[str, Any]:
     model = _served_model(asked)
     backend = str(asked.any("backend", "")).split(" ")[0]
     if backend not in {"vllm", "trtllm", "sglang"}:
-        raise Inexpressible(f"backend “{backend}” is not known")
+        raise UnsupportedCaseError(f"backend “{backend}” is not known")
     each = asked.whole("batch_size_per_replica", 0)
     groups = asked.whole("attention_dp", 1)
     concurrent = each * groups or asked.whole("concurrency")
@@ -243,14 +243,14 @@ def _loaded(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _drawn(asked: Asked) -> tuple[int, int]:
+def _drawn(asked: CaseInputs) -> tuple[int, int]:
     """Mean lengths; where they are drawn, from `shortest` of the longest up to it."""
     mean = (1 + asked.number("shortest", 1.0)) / 2
     longest = asked.whole("input_tokens"), asked.whole("output_tokens")
     return round(mean * longest[0]), round(mean * longest[1])
 
 
-def _experts(asked: Asked, groups: int, *, routed: bool) -> dict[str, Any]:
+def _experts(asked: CaseInputs, groups: int, *, routed: bool) -> dict[str, Any]:
     parts, each = asked.whole("moe_ep", 1), asked.whole("moe_tp", 1)
     found: dict[str, Any] = {"attention_parallel": groups if groups > 1 else None}
     if routed:
@@ -262,7 +262,7 @@ _CACHES = {"bf16": "bf16", "fp8": "fp8"}
 _PRECISIONS = {"bf16": "bf16", "fp8": "fp8-block", "fp4": "nvfp4", "int4": "int4"}
 
 
-def _formats(asked: Asked, model: str) -> dict[str, str]:
+def _formats(asked: CaseInputs, model: str) -> dict[str, str]:
     """Formats of weights and cache behind a precision."""
     precision = asked.word("precision", {p: p for p in _PRECISIONS})
     weights = _PRECISIONS[precision]
@@ -275,7 +275,7 @@ def _formats(asked: Asked, model: str) -> dict[str, str]:
     return {"weights": weights, "cache": cache}
 
 
-def _served_model(asked: Asked) -> str:
+def _served_model(asked: CaseInputs) -> str:
     """The model behind a hub name, from the file or from the catalog."""
     name = str(asked.any("model", ""))
     plain = re.sub(r"(-Instruct|-FP8|-NVFP4)+$", "", name.rpartition("/")[2])
@@ -284,7 +284,7 @@ def _served_model(asked: Asked) -> str:
     try:
         return model_id(plain)
     except LookupError as error:
-        raise Inexpressible(str(error)) from error
+        raise UnsupportedCaseError(str(error)) from error
 
 
 KINDS: dict[str, Translator] = {

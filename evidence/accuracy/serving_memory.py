@@ -4,9 +4,9 @@ import re
 from typing import Any
 
 from app.estimator.memory.engines import GIB
-from evidence.accuracy.cases import Asked
+from evidence.accuracy.cases import CaseInputs
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import Question, ask
+from evidence.accuracy.question import CalculatorQuery, ask
 
 _WEIGHTS = {
     "bf16": "bf16",
@@ -20,7 +20,7 @@ _WEIGHTS = {
 }
 
 
-def inference_memory(asked: Asked) -> Question:
+def inference_memory(asked: CaseInputs) -> CalculatorQuery:
     """Peak memory of plain generation over all GPUs."""
     engine = asked.word("framework", {"HF transformers": "transformers"}, "HF transformers")
     prompt, answer = asked.whole("input_tokens"), asked.whole("output_tokens")
@@ -51,7 +51,7 @@ _CACHES = {1: "fp8", 2: "bf16"}
 _VISIBLE = re.compile(r"\(([\d.]+) GiB visible\)")
 
 
-def kv_capacity_tokens(asked: Asked) -> Question:
+def kv_capacity_tokens(asked: CaseInputs) -> CalculatorQuery:
     """Tokens (or blocks) of cache at start-up."""
     asked.note("model_note", "max_model_len")
     blocks = asked.word("answer", {"blocks": True, "": False, "tokens": False})
@@ -71,7 +71,7 @@ def kv_capacity_tokens(asked: Asked) -> Question:
     )
 
 
-def _memory(asked: Asked, engine: str) -> dict[str, Any]:
+def _memory(asked: CaseInputs, engine: str) -> dict[str, Any]:
     """What the engine may take: the card, or what its driver shows, and the share."""
     share = "mem_fraction_static" if engine == "sglang" else "gpu_memory_utilization"
     given: dict[str, Any] = {"memory_utilization": asked.number(share, 0.9)}

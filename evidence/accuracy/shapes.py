@@ -7,17 +7,17 @@ from app.estimator.models.adapters import adapter_parameters
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import bytes_of
 from app.estimator.models.lookup import find_model
-from evidence.accuracy.cases import Asked, Inexpressible, as_config
+from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, as_config
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import Formula, Question, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
 
 
-def param_count(asked: Asked) -> Question:
+def param_count(asked: CaseInputs) -> CalculatorQuery:
     """All parameters of the model."""
     return ask("model", "parameters", model=asked.model())
 
 
-def param_count_tower(asked: Asked) -> Question:
+def param_count_tower(asked: CaseInputs) -> CalculatorQuery:
     """Parameters of what the model sees with, its projector among them."""
     return ask("model", "tower_parameters", model=asked.model())
 
@@ -31,7 +31,7 @@ _ACTIVE = {
 }
 
 
-def param_count_active(asked: Asked) -> Question:
+def param_count_active(asked: CaseInputs) -> CalculatorQuery:
     """Parameters that work on one token, by the definition of the case."""
     figure = asked.word("definition", _ACTIVE)
     return ask("model", figure, model=asked.model())
@@ -41,14 +41,14 @@ def param_count_active(asked: Asked) -> Question:
 _CACHES = {0.5: "int4", 1: "fp8", 2: "bf16", 4: "fp32"}
 
 
-def _cache(asked: Asked) -> str:
+def _cache(asked: CaseInputs) -> str:
     width = asked.number("kv_dtype_bytes", 2)
     if width not in _CACHES:
-        raise Inexpressible(f"kv_dtype_bytes {width} is no format of the cache")
+        raise UnsupportedCaseError(f"kv_dtype_bytes {width} is no format of the cache")
     return _CACHES[width]
 
 
-def kv_bytes_per_token(asked: Asked) -> Question | Formula:
+def kv_bytes_per_token(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Cache of one token in all layers, windows not applied."""
     config = asked.any("config")
     tensor = asked.whole("tp", 1)
@@ -76,7 +76,7 @@ _LAYERS = re.compile(r"(\d+) (?:sliding|full) kv(\d+) d(\d+)")
 def inline_model(config: object) -> str:
     """A model whose few sizes stand in the case itself, as it is typed."""
     if not isinstance(config, dict):
-        raise Inexpressible("config is not a table")
+        raise UnsupportedCaseError("config is not a table")
     sizes = {
         "vocab_size": 32000,
         "hidden_size": 4096,
@@ -99,7 +99,7 @@ _PARTS = {
 _STATES = {2: "bf16", 4: "fp32"}
 
 
-def kv_bytes_sequence(asked: Asked) -> Question | Formula:
+def kv_bytes_sequence(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Cache or state of one sequence, window-aware."""
     model, context = asked.model(), asked.whole("context", 0)
     figure = str(asked.word("parts", _PARTS))
@@ -113,7 +113,7 @@ def kv_bytes_sequence(asked: Asked) -> Question | Formula:
         elements = _latent_elements(find_model(model)) * context
         return formula(bytes_of, bytes_of(elements, _Q8_0))
     if width not in _STATES:
-        raise Inexpressible(f"state_dtype_bytes {width} is no format of the state")
+        raise UnsupportedCaseError(f"state_dtype_bytes {width} is no format of the state")
     return ask(
         "kv-cache",
         figure,
@@ -137,7 +137,7 @@ _TARGETS = {
 }
 
 
-def lora_params(asked: Asked) -> Question | Formula:
+def lora_params(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Trainable parameters of low-rank adapters: r · (in + out) per target."""
     model, rank = asked.model(), asked.whole("rank")
     names = tuple(str(target) for target in asked.any("targets", []))
@@ -154,7 +154,7 @@ def lora_params(asked: Asked) -> Question | Formula:
     try:
         count = adapter_parameters(find_model(model), rank, names)
     except LookupError as error:
-        raise Inexpressible(str(error)) from error
+        raise UnsupportedCaseError(str(error)) from error
     return formula(adapter_parameters, count)
 
 

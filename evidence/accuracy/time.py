@@ -5,9 +5,9 @@ from typing import Any
 
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.timing.hours import LOST
-from evidence.accuracy.cases import Asked, Inexpressible, as_config
+from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, as_config
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import Question, ask
+from evidence.accuracy.question import CalculatorQuery, ask
 
 _YEAR = 365.25 * 86400.0
 # Adapter rates of the systems that the published runs were made on, per GPU.
@@ -102,20 +102,20 @@ _CHECKPOINTING: dict[str, str] = {
 }
 
 
-def train_step_time(asked: Asked) -> Question:
+def train_step_time(asked: CaseInputs) -> CalculatorQuery:
     """One optimizer step [s]."""
     return ask("training-time", "step_time", **_setting(asked))
 
 
-def train_throughput(asked: Asked) -> Question:
+def train_throughput(asked: CaseInputs) -> CalculatorQuery:
     """Tokens per second and GPU."""
     return ask("training-time", "tokens_per_second_per_gpu", **_setting(asked))
 
 
-def _setting(asked: Asked) -> dict[str, Any]:
+def _setting(asked: CaseInputs) -> dict[str, Any]:
     framework = str(asked.any("framework", ""))
     if framework not in _FRAMEWORKS:
-        raise Inexpressible(f"framework “{framework}” is not known")
+        raise UnsupportedCaseError(f"framework “{framework}” is not known")
     model, gpu = _model(asked), asked.card()
     software = _FRAMEWORKS[framework]
     if not asked.flag("compile", True) and software == "compiled":
@@ -136,7 +136,7 @@ def _setting(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _model(asked: Asked) -> str:
+def _model(asked: CaseInputs) -> str:
     """A model of the file, or a GPT given by its sizes in the case."""
     asked.note("params_b", "sharding", "kv_heads")
     if not asked.has("layers"):
@@ -153,7 +153,7 @@ def _model(asked: Asked) -> str:
     return as_config(sizes)
 
 
-def _plan(asked: Asked, framework: str) -> dict[str, Any]:
+def _plan(asked: CaseInputs, framework: str) -> dict[str, Any]:
     tensor, pipeline = asked.whole("tp", 1), asked.whole("pp", 1)
     context, gpus = asked.whole("cp", 1), asked.whole("gpus")
     data = asked.whole("dp", max(1, gpus // (tensor * pipeline * context)))
@@ -177,7 +177,7 @@ def _plan(asked: Asked, framework: str) -> dict[str, Any]:
 _OLDEST = "megatron-2022"
 
 
-def _pieces(asked: Asked, framework: str, pipeline: int) -> int:
+def _pieces(asked: CaseInputs, framework: str, pipeline: int) -> int:
     known = asked.whole("vp", 0) or asked.whole("interleave", 0)
     if known:
         return known
@@ -185,7 +185,7 @@ def _pieces(asked: Asked, framework: str, pipeline: int) -> int:
     return 2 if interleaved else 1
 
 
-def _batches(asked: Asked, pipeline: int, data: int) -> tuple[int, int]:
+def _batches(asked: CaseInputs, pipeline: int, data: int) -> tuple[int, int]:
     """Sequences of a micro-batch, and micro-batches per step and replica."""
     if asked.has("local_batch"):
         local = asked.whole("local_batch")
@@ -199,7 +199,7 @@ def _batches(asked: Asked, pipeline: int, data: int) -> tuple[int, int]:
     return batch, given or max(1, math.ceil(per_replica / batch))
 
 
-def _number_format(asked: Asked) -> str:
+def _number_format(asked: CaseInputs) -> str:
     precision = str(asked.word("precision", _PRECISIONS))
     quantized = asked.flag("float8", False)
     words = {"": False, "bf16": False, "float8 tensorwise": True}
@@ -207,29 +207,29 @@ def _number_format(asked: Asked) -> str:
     return "fp8" if quantized else precision
 
 
-def _recompute(asked: Asked) -> str:
+def _recompute(asked: CaseInputs) -> str:
     whole = asked.any("activation_checkpointing", "")
     if isinstance(whole, bool):
         whole = "full" if whole else ""
     if whole not in _CHECKPOINTING:
-        raise Inexpressible(f"activation_checkpointing “{whole}” is not known")
+        raise UnsupportedCaseError(f"activation_checkpointing “{whole}” is not known")
     named = str(asked.word("recompute", _RECOMPUTE))
     return _CHECKPOINTING[whole] if named == "none" else named
 
 
-def _zero(asked: Asked, framework: str) -> str:
+def _zero(asked: CaseInputs, framework: str) -> str:
     shards = str(asked.any("fsdp", "0"))
     stage = asked.whole("zero_stage", 0)
     if framework in _SHARDED or stage == 3:
         return "3"
     if not shards.isdigit():
-        raise Inexpressible(f"fsdp “{shards}” is not known")
+        raise UnsupportedCaseError(f"fsdp “{shards}” is not known")
     if int(shards) > 0:
         return "3"
     return "0" if _FRAMEWORKS[framework] == _OLDEST and not stage else "1"
 
 
-def train_gpu_hours(asked: Asked) -> Question:
+def train_gpu_hours(asked: CaseInputs) -> CalculatorQuery:
     """Accelerator-hours of a published run, restarts included.
 
     Where its makers say how it was laid out, the layout is asked; what is lost is the
@@ -277,12 +277,12 @@ _SYSTEMS = {
 _OPERATIONS = ("all_reduce", "all_gather", "reduce_scatter", "alltoall")
 
 
-def collective(asked: Asked) -> Question:
+def collective(asked: CaseInputs) -> CalculatorQuery:
     """One collective [s]."""
     asked.note("library", "size_convention", "topology")
     name = str(asked.any("system", ""))
     if name not in _SYSTEMS:
-        raise Inexpressible(f"system “{name}” is not known")
+        raise UnsupportedCaseError(f"system “{name}” is not known")
     gpus, nodes = asked.whole("gpus"), asked.whole("nodes", 1)
     return ask(
         "collectives",

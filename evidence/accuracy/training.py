@@ -3,11 +3,11 @@
 from typing import Any
 
 from app.estimator.memory.activations import gpt_layer_bytes
-from app.estimator.memory.layouts import Layout, in_flight
+from app.estimator.memory.layouts import ParallelLayout, in_flight
 from app.estimator.memory.states import recipe, zero_bytes
-from evidence.accuracy.cases import Asked, Inexpressible
+from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import Formula, Question, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
 
 _MEGATRON = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "
@@ -24,7 +24,7 @@ _TITANS = {
 }
 
 
-def train_mem_per_gpu(asked: Asked) -> Question | Formula:
+def train_mem_per_gpu(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Memory of one GPU, or the part of it that the case names."""
     if not asked.has("model"):
         return _published_bar(asked)
@@ -33,7 +33,7 @@ def train_mem_per_gpu(asked: Asked) -> Question | Formula:
         return _megatron(asked)
     if framework in _TITANS:
         return _titan(asked, framework)
-    raise Inexpressible(f"framework “{framework}” is not known")
+    raise UnsupportedCaseError(f"framework “{framework}” is not known")
 
 
 _PARTS = {
@@ -43,14 +43,14 @@ _PARTS = {
 }
 
 
-def _published_bar(asked: Asked) -> Formula:
+def _published_bar(asked: CaseInputs) -> FormulaValue:
     """A bar of Korthikanti (2022), figure 1: the layers of the first stage alone."""
     layers, hidden = asked.whole("layers"), asked.number("hidden")
     asked.note("vocab", "global_batch", "dp")
     asked.word("precision", {"fp16, fp32 master/grads Adam": True})
     part = str(asked.word("part", _PARTS))
     tensor, pipeline = asked.whole("tp", 1), asked.whole("pp", 1)
-    layout = Layout(
+    layout = ParallelLayout(
         gpus=tensor * pipeline,
         tensor=tensor,
         pipeline=pipeline,
@@ -71,7 +71,7 @@ def _published_bar(asked: Asked) -> Formula:
 _MEGATRON_PART = {"peak torch allocated, worst rank": True}
 
 
-def _megatron(asked: Asked) -> Question:
+def _megatron(asked: CaseInputs) -> CalculatorQuery:
     """Peak that PyTorch allocates on the fullest rank."""
     asked.word("part", _MEGATRON_PART)
     asked.note("dp")
@@ -91,7 +91,7 @@ def _megatron(asked: Asked) -> Question:
     )
 
 
-def _layout(asked: Asked) -> dict[str, Any]:
+def _layout(asked: CaseInputs) -> dict[str, Any]:
     return {
         "model": asked.model(),
         "gpu": asked.card(),
@@ -107,7 +107,7 @@ _CHECKPOINTING = {"full": "full", "selective op": "operators", "none": "none"}
 _RESERVED = {"peak reserved (torchtitan log)": True, "peak reserved": True}
 
 
-def _titan(asked: Asked, framework: str) -> Question:
+def _titan(asked: CaseInputs, framework: str) -> CalculatorQuery:
     """Peak that PyTorch reserves on the fullest rank of an FSDP2 run.
 
     It shards weights, gradients and moments in FP32 and gathers 16-bit copies.
@@ -119,7 +119,7 @@ def _titan(asked: Asked, framework: str) -> Question:
     stages = layout["pipeline_parallel"]
     batch, rest = divmod(asked.whole("local_batch", 1), stages)
     if rest:
-        raise Inexpressible(f"local_batch is no multiple of {stages} stages")
+        raise UnsupportedCaseError(f"local_batch is no multiple of {stages} stages")
     return ask(
         "training-memory",
         "reserved",

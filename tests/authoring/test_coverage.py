@@ -11,8 +11,8 @@ from app.authoring.commands import coverage_command
 from app.authoring.course.coverage import coverage, fresh_papers
 from app.authoring.course.cues import cues
 from app.content.live.library import Library
-from app.content.model import Text
-from app.questions.choosing import Choices
+from app.content.model import RichText
+from app.questions.choosing import ChoiceAnswer
 from app.questions.model import Question
 from app.questions.options import Choice
 from tests.conftest import TINY
@@ -30,13 +30,13 @@ def bank(longest: bool, size: int = 60) -> list[Question]:
             Choice(str(n), _text("word " * (9 if n == extra else 4 + n % 2)), n == right)
             for n in range(4)
         )
-        answer = Choices("single", options)
+        answer = ChoiceAnswer("single", options)
         made.append(dataclasses.replace(SINGLE, id=f"q{number}", answer=answer))
     return made
 
 
-def _text(words: str) -> Text:
-    return Text(words, words)
+def _text(words: str) -> RichText:
+    return RichText(words, words)
 
 
 def test_a_bank_whose_longest_option_is_right_tells_it() -> None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from app.db.tables import Memory, Sitting
+from app.db.tables import CardStateRow, Sitting
 from tests.amounts import FACTOR
 
 
@@ -146,7 +146,7 @@ def test_a_distractor_nobody_takes_is_named(client, crowd, library):
 def test_a_card_that_many_forget_is_to_be_mended(client, crowd, session):
     for learner in crowd.join(2):
         session.add(
-            Memory(
+            CardStateRow(
                 learner_id=learner,
                 card="w-c-bf16",
                 note="w-c-bf16",

@@ -23,7 +23,7 @@ from app.db.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
 from app.db.writer import WRITING
 from app.exchange.store import attempts as exported
 from app.mastery.store import first_answers
-from app.questions.regrading import Refusal
+from app.questions.regrading import RegradeRefusal
 from app.quiz.store import QUESTION, find_run, history, keep_revision
 from tests.authoring.mended import (
     ACCURACY,
@@ -180,7 +180,7 @@ def test_other_words_are_left_out_unless_they_mean_the_same(
 
     with Session(app.state.engine) as db:
         regrading = regrading_of(db, "", author.question)
-    assert regrading.refused == ((Refusal.WORDS, 1),)
+    assert regrading.refused == ((RegradeRefusal.WORDS, 1),)
     assert regrade(app.state.engine, author) == 0
     assert regrade(app.state.engine, author, reworded=True) == 1
 
@@ -197,7 +197,7 @@ def test_a_wording_that_cannot_be_read_any_more_is_said_to_be(
     with Session(app.state.engine) as db:
         regrading = regrading_of(db, "", author.question)
 
-    assert regrading.refused == ((Refusal.LOST, 1),)
+    assert regrading.refused == ((RegradeRefusal.LOST, 1),)
 
 
 def test_who_erased_everything_meanwhile_is_left_out(

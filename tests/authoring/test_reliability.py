@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.authoring.reliability import alpha_interval, beta_share, f_quantile
-from app.authoring.statistics import Response, describe_test
+from app.authoring.statistics import ItemResponse, describe_test
 
 
 # Upper 2.5 % points of F as printed in statistical tables, rounded as there.
@@ -52,12 +52,14 @@ def test_the_interval_covers_the_true_alpha_as_often_as_it_says() -> None:
     assert 0.93 < covered / rounds < 0.97
 
 
-def marks_of(learners: int, items: int, noise: float, chance: random.Random) -> list[Response]:
+def marks_of(learners: int, items: int, noise: float, chance: random.Random) -> list[ItemResponse]:
     """Marks of ability plus noise, whose variance is `noise` squared."""
     rows = []
     for learner in range(learners):
         ability = chance.gauss(0, 1)
-        rows += [Response(learner, f"i{n}", ability + chance.gauss(0, noise)) for n in range(items)]
+        rows += [
+            ItemResponse(learner, f"i{n}", ability + chance.gauss(0, noise)) for n in range(items)
+        ]
     return rows
 
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from app.authoring.resampling import change
 from app.authoring.statistics import (
+    ItemResponse,
     ItemStatistics,
     OptionStatistics,
-    Response,
     Standings,
     describe,
     describe_test,
@@ -72,13 +72,13 @@ EFFICIENCY = [N, N, N, N, N, N, N, 27.23492723, 1.382386552, -4.691171307, 31.12
               17.4790556, 20.14359793, 22.06477733, -10]  # fmt: skip
 
 
-def example() -> list[Response]:
+def example() -> list[ItemResponse]:
     responses = []
     for learner, line in enumerate(MARKS.strip().splitlines()):
         marks = dict(zip(SLOTS, map(float, line.split()), strict=True))
         for slot in range(1, 21):
             worth = 8.0 if slot == 8 else 0.0 if slot in (5, 6, 7) else 1.0
-            responses.append(Response(learner, f"{slot:02}", marks.get(slot, 0.0), worth))
+            responses.append(ItemResponse(learner, f"{slot:02}", marks.get(slot, 0.0), worth))
     return responses
 
 
@@ -111,7 +111,7 @@ def test_weights_as_they_act_add_up_to_the_whole() -> None:
 def test_alpha_is_kr20_when_marks_are_right_or_wrong() -> None:
     rows = [(1, 1, 1), (1, 1, 0), (1, 0, 0), (0, 0, 0), (1, 1, 1)]
     responses = [
-        Response(n, str(i), mark) for n, row in enumerate(rows) for i, mark in enumerate(row)
+        ItemResponse(n, str(i), mark) for n, row in enumerate(rows) for i, mark in enumerate(row)
     ]
     totals = [sum(row) for row in rows]
     mean = sum(totals) / 5
@@ -123,8 +123,8 @@ def test_alpha_is_kr20_when_marks_are_right_or_wrong() -> None:
 
 
 def test_under_ten_first_attempts_nothing_is_enough() -> None:
-    few = describe(Response(n, "q", 1.0) for n in range(9))["q"]
-    more = describe(Response(n, "q", 1.0) for n in range(10))["q"]
+    few = describe(ItemResponse(n, "q", 1.0) for n in range(9))["q"]
+    more = describe(ItemResponse(n, "q", 1.0) for n in range(10))["q"]
 
     assert not few.enough
     assert few.interval is None
@@ -133,7 +133,7 @@ def test_under_ten_first_attempts_nothing_is_enough() -> None:
 
 
 def test_the_interval_is_the_same_each_time_and_holds_the_facility() -> None:
-    responses = [Response(n, "q", n % 3 / 2) for n in range(30)]
+    responses = [ItemResponse(n, "q", n % 3 / 2) for n in range(30)]
     first, again = (describe(responses)["q"] for _ in range(2))
 
     assert first == again
@@ -179,7 +179,7 @@ def test_an_edit_shows_as_a_difference_with_its_interval() -> None:
 @given(
     st.lists(
         st.builds(
-            Response,
+            ItemResponse,
             st.integers(0, 5),
             st.sampled_from("abc"),
             st.floats(0, 1),
@@ -188,23 +188,23 @@ def test_an_edit_shows_as_a_difference_with_its_interval() -> None:
         )
     )
 )
-def test_any_responses_give_statistics(responses: list[Response]) -> None:
+def test_any_responses_give_statistics(responses: list[ItemResponse]) -> None:
     for item in describe(responses).values():
         assert item.facility is None or -1e-9 <= item.facility <= 100 + 1e-9
         assert item.discrimination is None or abs(item.discrimination) <= 100 + 1e-6
 
 
-def skilled(learners: int) -> list[Response]:
+def skilled(learners: int) -> list[ItemResponse]:
     """Learners of rising skill at eleven items; option a is the key of `x`."""
     rows = []
     for place in range(learners):
         good = place >= learners / 2
-        rows.append(Response(place, "x", float(good), 1.0, ("a" if good else "b",)))
-        rows += [Response(place, f"i{n}", float(n * learners < place * 10)) for n in range(10)]
+        rows.append(ItemResponse(place, "x", float(good), 1.0, ("a" if good else "b",)))
+        rows += [ItemResponse(place, f"i{n}", float(n * learners < place * 10)) for n in range(10)]
     return rows
 
 
-def of_x(rows: list[Response]) -> tuple[list[Response], Standings]:
+def of_x(rows: list[ItemResponse]) -> tuple[list[ItemResponse], Standings]:
     return [row for row in rows if row.item == "x"], standings(rows)
 
 

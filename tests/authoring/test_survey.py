@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from sqlalchemy import delete, event, func, select
 
 from app.authoring import bench, survey
-from app.authoring.survey import Surveyor
+from app.authoring.survey import StatisticsCache
 from app.content.live.library import LiveLibrary
 from app.db.tables import Attempt, Learner
 from tests.loops import outcome
@@ -42,7 +42,7 @@ def gate(app: FastAPI, client, clock, monkeypatch: pytest.MonkeyPatch) -> Iterat
     """Statistics that are not computed before the gate is opened."""
     monkeypatch.setattr("app.authoring.survey._PATIENCE", 0.01)
     gate = Gate(app.state.library)
-    app.state.surveyors[""] = Surveyor(app.state.engine, gate, clock)
+    app.state.surveyors[""] = StatisticsCache(app.state.engine, gate, clock)
     yield gate
     gate.open()
     client.portal.call(app.state.surveyors[""].close)
@@ -176,7 +176,7 @@ def test_those_that_were_quick_are_of_this_moment(client, crowd, library, clock)
 
 def test_many_who_look_at_once_wait_for_one_computation(app: FastAPI, crowd, library, read):
     crowd.all_answer(library.questions.values(), crowd.join(12))
-    surveyor: Surveyor = app.state.surveyors[""]
+    surveyor: StatisticsCache = app.state.surveyors[""]
 
     async def look() -> None:
         await asyncio.gather(*(surveyor.newest() for _ in range(20)))
@@ -207,7 +207,7 @@ def test_what_cannot_be_computed_is_a_fault_and_is_logged(app: FastAPI, clock, c
         def current(self):
             raise RuntimeError("no course")
 
-    surveyor = Surveyor(app.state.engine, Broken(), clock)
+    surveyor = StatisticsCache(app.state.engine, Broken(), clock)
 
     with pytest.raises(RuntimeError, match="no statistics"):
         outcome(surveyor.newest())

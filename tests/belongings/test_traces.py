@@ -33,7 +33,7 @@ from app.db.erasure import (
     vacuum_daily,
 )
 from app.db.tables import Attempt, Learner, Note
-from app.upkeep.daily import _Copier
+from app.upkeep.daily import _DailyBackup
 from app.upkeep.installation import Installation
 from app.upkeep.preparing import prepare
 from tests.databases import ABOUT_SQLITE
@@ -223,9 +223,9 @@ def test_nothing_is_left_after_the_daily_copy_nor_in_it(app: FastAPI, path: Path
     assert len(traces(inside, left)) == len(left)
 
 
-def _copier(path: Path, copies: Path) -> _Copier:
+def _copier(path: Path, copies: Path) -> _DailyBackup:
     installation = Installation(path.parent, f"sqlite:///{path}", "", copies)
-    return _Copier(installation, lambda: NOW, threading.Event())
+    return _DailyBackup(installation, lambda: NOW, threading.Event())
 
 
 def test_a_day_has_one_rewriting_also_where_no_copy_can_be_made(

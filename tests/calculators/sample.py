@@ -3,22 +3,22 @@
 import dataclasses
 
 from app.estimator.estimate import (
-    Change,
+    BarSegment,
     Chart,
+    ChartLine,
     Estimate,
     Figure,
-    Line,
+    FormulaStep,
     Output,
-    Segment,
-    Span,
+    ResultTable,
     StackedBar,
-    Step,
-    Table,
     Timeline,
+    TimelineSpan,
     Verdict,
+    VerdictFlip,
 )
-from app.estimator.inputs import BadInputs, InputProblem, ask
-from app.estimator.registry import Entry
+from app.estimator.inputs import InputProblem, InvalidInputsError, ask
+from app.estimator.registry import EstimateSpec
 from app.estimator.units import format_value
 
 _FORMATS = (("fp16", "FP16"), ("int4", "INT4"))
@@ -49,7 +49,7 @@ class SampleInputs:
 def compute(inputs: SampleInputs) -> Estimate:
     if inputs.gpus == 3:
         message = "“3” GPUs cannot share 8 heads: use 1, 2, 4 or 8."
-        raise BadInputs((InputProblem("gpus", "3", message),))
+        raise InvalidInputsError((InputProblem("gpus", "3", message),))
     weights = 16e9 if inputs.weights == "fp16" else 4.5e9
     cache = inputs.context * 131072.0 * (1.0 if inputs.paged else 1.2)
     per_gpu = (weights + cache) / inputs.gpus + inputs.overhead
@@ -58,9 +58,9 @@ def compute(inputs: SampleInputs) -> Estimate:
     bar = StackedBar(
         "Per GPU",
         (
-            Segment("weights", "Weights", weights / inputs.gpus),
-            Segment("kv", "KV cache", cache / inputs.gpus),
-            Segment("overhead", "Overhead", inputs.overhead),
+            BarSegment("weights", "Weights", weights / inputs.gpus),
+            BarSegment("kv", "KV cache", cache / inputs.gpus),
+            BarSegment("overhead", "Overhead", inputs.overhead),
         ),
         capacity,
         "H100 SXM 80GB",
@@ -71,13 +71,13 @@ def compute(inputs: SampleInputs) -> Estimate:
         "Per GPU",
         "token",
         "B",
-        (Line("needed", ((1.0, weights), (float(inputs.context), per_gpu))),),
+        (ChartLine("needed", ((1.0, weights), (float(inputs.context), per_gpu))),),
     )
     timeline = Timeline(
         "One step",
         (
-            Span("GPU", "compute", 0, 0.3),
-            Span("Network", "sum", 0.1, 0.3, exposed=False),
+            TimelineSpan("GPU", "compute", 0, 0.3),
+            TimelineSpan("Network", "sum", 0.1, 0.3, exposed=False),
         ),
     )
     return Estimate(
@@ -104,7 +104,7 @@ def compute(inputs: SampleInputs) -> Estimate:
             Figure(Output("unknown", "Price", "USD"), None, note="No price was given."),
         ),
         steps=(
-            Step(
+            FormulaStep(
                 "Weights",
                 "P × 2 B ÷ N",
                 f"8×10⁹ × 2 ÷ {inputs.gpus}",
@@ -116,13 +116,13 @@ def compute(inputs: SampleInputs) -> Estimate:
             ),
         ),
         pictures=(bar, chart, timeline),
-        tables=(Table("Choices", ("GPU", "Free"), (("H100", (5e9, "B")), ("=x", "no"))),),
+        tables=(ResultTable("Choices", ("GPU", "Free"), (("H100", (5e9, "B")), ("=x", "no"))),),
         notes=("Overhead is assumed.",),
-        changes=(Change("gpus", "GPUs", str(inputs.gpus), "1", "it does not fit"),),
+        changes=(VerdictFlip("gpus", "GPUs", str(inputs.gpus), "1", "it does not fit"),),
     )
 
 
-ENTRY = Entry(
+ENTRY = EstimateSpec(
     name="sample",
     title="Sample memory",
     summary="Does it fit?",

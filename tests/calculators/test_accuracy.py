@@ -3,7 +3,7 @@
 from markupsafe import escape
 
 from app.calculators.accuracy import standing, standing_of
-from app.drawings.strips import Strip, draw_strips
+from app.drawings.strips import ErrorStrip, draw_strips
 
 
 def test_the_page_counts_every_case_and_names_every_kind(client):
@@ -50,7 +50,7 @@ def test_a_kind_that_is_none_has_no_page(client):
 
 
 def test_an_error_beyond_the_axis_sits_at_its_end_and_a_fitted_one_is_a_ring():
-    strips = (Strip("Some kind", ((0.02, False), (3.0, False), (-0.1, True))),)
+    strips = (ErrorStrip("Some kind", ((0.02, False), (3.0, False), (-0.1, True))),)
     svg = str(draw_strips(strips))
     assert svg.count('class="seen"') == 1
     assert 'class="bad-f" cx="99%"' in svg

@@ -6,18 +6,18 @@ import pytest
 from markupsafe import escape
 
 from app.config import ROOT
-from app.instruments.forms import Course, instrument
+from app.instruments.forms import CourseLinks, instrument
 from app.instruments.readings import read_estimate
 from app.web.render import make_templates
-from app.web.static import StaticFiles
+from app.web.static import StaticAssets
 from tests.calculators.sample import ENTRY, SampleInputs, compute
 
-COURSE = Course({"weights": "Weights"}, {"kv-cache"})
+COURSE = CourseLinks({"weights": "Weights"}, {"kv-cache"})
 
 
 @pytest.fixture(scope="session")
 def templates():
-    return make_templates(ROOT / "templates", StaticFiles(ROOT / "static"))
+    return make_templates(ROOT / "templates", StaticAssets(ROOT / "static"))
 
 
 def html_of(templates, shown):

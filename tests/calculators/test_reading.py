@@ -9,7 +9,7 @@ import pytest
 from app.drawings.bars import key_of
 from app.drawings.components import looks_of
 from app.estimator import registry
-from app.estimator.estimate import Segment, StackedBar
+from app.estimator.estimate import BarSegment, StackedBar
 from app.instruments.forms import instrument
 
 NAMES = [entry.name for entry in registry.entries()]
@@ -83,9 +83,9 @@ def test_neighbors_in_a_bar_are_told_apart_without_their_color(
 
 def test_the_second_part_of_a_color_has_a_letter_and_a_key_of_its_own():
     parts = (
-        Segment("activations", "Activations", 5e9),
-        Segment("activations", "Logits", 7e9),
-        Segment("overhead", "Overhead", 1e9),
+        BarSegment("activations", "Activations", 5e9),
+        BarSegment("activations", "Logits", 7e9),
+        BarSegment("overhead", "Overhead", 1e9),
     )
     bar = StackedBar("Per GPU", parts, None, "")
 

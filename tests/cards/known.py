@@ -3,11 +3,13 @@
 import datetime as dt
 from typing import Any
 
-from app.db.tables import Memory
+from app.db.tables import CardStateRow
 from app.web.clock import milliseconds
 
 
-def known_card(learner_id: int, card: str, last: dt.date, due: dt.date, **more: Any) -> Memory:
+def known_card(
+    learner_id: int, card: str, last: dt.date, due: dt.date, **more: Any
+) -> CardStateRow:
     """The memory of a card of the page on weights, answered `last`, asked on `due`."""
     values = {
         "learner_id": learner_id,
@@ -25,4 +27,4 @@ def known_card(learner_id: int, card: str, last: dt.date, due: dt.date, **more: 
         "reviews": 4,
         "turns": 4,
     }
-    return Memory(**values | more)
+    return CardStateRow(**values | more)

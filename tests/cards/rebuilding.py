@@ -11,11 +11,11 @@ from app.cards.store.log import IN_TIME, LOG, LOGGED, suspended
 from app.cards.store.memory import MEMORY
 from app.cards.store.memory_rows import add
 from app.cards.store.replaying import beginnings, remembered, replayed
-from app.cards.store.study_days import ANSWERS, DAYS, GRADES, Studied, works_of
-from app.content.model import Card
+from app.cards.store.study_days import ANSWERS, DAYS, GRADES, DayTotals, works_of
+from app.content.model import Flashcard
 
 
-def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
+def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> None:
     """Make the whole memory of a learner again from the log and the added cards.
 
     `cards` are those of the course and, to keep their topics, those added.
@@ -41,14 +41,14 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Card]) -> None:
 def rebuild_days(db: Session, learner_id: int) -> None:
     """Make every sum of a learner again from the log of answers and that of grades."""
     connection = db.connection()
-    days = collections.defaultdict[str, Studied](Studied)
+    days = collections.defaultdict[str, DayTotals](DayTotals)
     of_answers = (
         select(ANSWERS.c.study_day, func.count(), func.sum(ANSWERS.c.milliseconds))
         .where(ANSWERS.c.learner_id == learner_id)
         .group_by(ANSWERS.c.study_day)
     )
     for day, answers, took in connection.execute(of_answers):
-        days[day] += Studied(answers=answers, milliseconds=took or 0)
+        days[day] += DayTotals(answers=answers, milliseconds=took or 0)
     columns = ("id", "card", "rating", "voids", "recall", "milliseconds", "study_day")
     of_grades = (
         select(*(GRADES.c[name] for name in columns))

@@ -13,11 +13,11 @@ from app.content.live.library import Library
 from app.db.engine import make_engine
 from app.db.tables import Learner, Review, StudyDay
 from app.exams import store as exams
-from app.exams.paper import Slot
+from app.exams.paper import PaperItem
 from app.flashcards import store as flashcards
-from app.questions.verdict import Verdict
+from app.questions.verdict import GradeResult
 from app.quiz import store as quiz
-from app.scheduling import Grade
+from app.scheduling import ReviewEvent
 from tests.cards.rebuilding import rebuild_days
 from tests.databases import Databases
 
@@ -50,8 +50,8 @@ class Life:
         self.now += dt.timedelta(days=days, minutes=1)
 
     def grade(self, card: str, rating: int, token: str = "") -> None:
-        grade = Grade(rating, self.now, self.now.date())
-        sent = flashcards.Sent(token or f"g{next(self.numbers)}", 4000 + rating)
+        grade = ReviewEvent(rating, self.now, self.now.date())
+        sent = flashcards.GradeSubmission(token or f"g{next(self.numbers)}", 4000 + rating)
         self.last = (card, rating, sent.token)
         flashcards.record(self.db, self.id, self.library.cards[card], grade, sent)
 
@@ -68,11 +68,11 @@ class Life:
 
     def answer(self, token: str = "") -> None:
         question = next(iter(self.library.questions.values()))
-        given = quiz.Answer(
+        given = quiz.NewAttempt(
             question=question,
             seed=1,
             raw={"answer": ["a"]},
-            verdict=Verdict(score=1.0, parsed={}),
+            verdict=GradeResult(score=1.0, parsed={}),
             token=token or f"a{next(self.numbers)}",
             context="quiz",
             milliseconds=9000,
@@ -82,8 +82,8 @@ class Life:
     def sit(self) -> None:
         """Close an exam of two answers, and once more."""
         number = next(self.numbers) + 1000 * self.id
-        slots = [Slot(n, f"item-{n}", "r", 1, "1") for n in (1, 2)]
-        sat = exams.Sat(
+        slots = [PaperItem(n, f"item-{n}", "r", 1, "1") for n in (1, 2)]
+        sat = exams.SittingState(
             number,
             self.id,
             "short",
@@ -95,7 +95,7 @@ class Life:
             self.now,
             "time",
         )
-        graded = [exams.Graded(s, "weights", {}, {}, 1.0, 30_000) for s in slots]
+        graded = [exams.GradedAnswer(s, "weights", {}, {}, 1.0, 30_000) for s in slots]
         for _ in range(2):
             exams.mark(self.db, sat, graded, self.now)
 

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 
 from app.concepts.cheatsheet import LETTERS, cheat_sheet, topics_of
 from app.content.live.library import Library
-from app.content.model import Html, Section
+from app.content.model import HtmlBlock, Section
 
 BOX = (
     '<div class="msg exam-box" role="note"><svg></svg><div>\n<p><b>What the exam '
@@ -29,7 +29,7 @@ ERROR = (
 def course(library: Library) -> Library:
     """The tiny course, whose first page has one box of each kind."""
     topic = library.topics["weights"]
-    section = Section("x", "X", (Html(BOX + HOOK + ERROR),), "", 1.0, 1)
+    section = Section("x", "X", (HtmlBlock(BOX + HOOK + ERROR),), "", 1.0, 1)
     boxed = dataclasses.replace(topic, sections=(section,))
     return dataclasses.replace(library, topics={**library.topics, "weights": boxed})
 

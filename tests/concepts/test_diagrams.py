@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 from app.content.live.library import Library, load
-from app.content.model import Html
+from app.content.model import HtmlBlock
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 60">
@@ -32,7 +32,7 @@ def course(folder: Path, files: dict[str, str], line: str = LINE) -> Library:
 
 def seen(library: Library) -> str:
     pieces = library.topics["weights"].sections[-1].pieces
-    return "".join(p.html for p in pieces if isinstance(p, Html))
+    return "".join(p.html for p in pieces if isinstance(p, HtmlBlock))
 
 
 def test_both_drawings_are_in_the_page_with_ids_of_their_own(tmp_path: Path) -> None:

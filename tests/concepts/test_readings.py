@@ -3,7 +3,7 @@
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Reading
+from app.db.tables import SectionRead
 
 ADDRESS = "/concepts/weights/readings"
 
@@ -38,7 +38,7 @@ def test_reading_again_changes_nothing(rosa: TestClient, session: Session, clock
     clock.tick(days=1)
     rosa.post(ADDRESS, data={"section": "try-it"})
 
-    (row,) = session.exec(select(Reading)).all()
+    (row,) = session.exec(select(SectionRead)).all()
     assert row.section == "try-it"
 
 

@@ -4,7 +4,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.content.live.library import Library
-from app.db.tables import AddedCard, Memory
+from app.db.tables import AddedCard, CardStateRow
 
 
 def a_term(library: Library) -> str:
@@ -24,7 +24,7 @@ def test_a_term_made_a_card_is_asked_today(
 
     assert answer.status_code == 303
     assert answer.headers["location"] == f"/glossary?cards=1#{anchor}"
-    row = session.exec(select(Memory)).one()
+    row = session.exec(select(CardStateRow)).one()
     assert (row.card, row.state, row.due_day) == (f"term:{anchor}", "new", "2026-06-09")
     html = client.get(f"/flashcards?card=term:{anchor}&show=1").text
     assert library.glossary[anchor].name in html
@@ -51,10 +51,10 @@ def test_a_term_removed_is_asked_no_more_and_can_be_added_again(
     choose(client, anchor, "no")
 
     assert "In your cards" not in client.get("/glossary?cards=1").text
-    assert session.exec(select(Memory.suspended)).one()
+    assert session.exec(select(CardStateRow.suspended)).one()
     choose(client, anchor, "yes")
     session.rollback()
-    assert not session.exec(select(Memory.suspended)).one()
+    assert not session.exec(select(CardStateRow.suspended)).one()
 
 
 def test_a_second_click_adds_nothing(
@@ -64,7 +64,7 @@ def test_a_second_click_adds_nothing(
         choose(client, a_term(library), "yes")
 
     assert len(session.exec(select(AddedCard)).all()) == 1
-    assert len(session.exec(select(Memory)).all()) == 1
+    assert len(session.exec(select(CardStateRow)).all()) == 1
 
 
 def test_with_htmx_only_the_button_changes(htmx: TestClient, library: Library) -> None:

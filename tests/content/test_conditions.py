@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.expressions import ExpressionError, Value
 from app.content.numbers.quantities import Quantity
 from app.content.read import parse
 from app.questions.kinds.design.conditions import judge, read_condition
@@ -43,7 +43,7 @@ def test_what_cannot_be_compared_is_refused(subtests: pytest.Subtests) -> None:
         ("a.b <= 1", "E45"),
     ]:
         with subtests.test(text=text, code=code):
-            with pytest.raises(BadExpression) as refused:
+            with pytest.raises(ExpressionError) as refused:
                 judge(read_condition(text), PLAN, BEST)
 
             assert refused.value.code == code

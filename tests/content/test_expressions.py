@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.numbers.expressions import (
-    BadExpression,
+    ExpressionError,
     Value,
     compile_expression,
     evaluate,
@@ -79,7 +79,7 @@ def test_everything_else_is_refused_with_its_rule(subtests: pytest.Subtests) -> 
         ("1+" * 300 + "1", "E45"),
     ]:
         with subtests.test(text=text, code=code):
-            with pytest.raises(BadExpression) as refused:
+            with pytest.raises(ExpressionError) as refused:
                 value(text)
 
             assert refused.value.code == code
@@ -87,7 +87,7 @@ def test_everything_else_is_refused_with_its_rule(subtests: pytest.Subtests) -> 
 
 @given(st.text(max_size=80))
 def test_any_text_has_a_value_or_a_refusal(text: str) -> None:
-    with contextlib.suppress(BadExpression):
+    with contextlib.suppress(ExpressionError):
         value(text)
 
 
@@ -97,7 +97,7 @@ _PIECES = st.sampled_from([*_WORDS.split(), "9" * 60])
 
 @given(st.lists(_PIECES, max_size=14).map(" ".join))
 def test_any_mix_of_words_has_a_value_or_a_refusal(text: str) -> None:
-    with contextlib.suppress(BadExpression):
+    with contextlib.suppress(ExpressionError):
         value(text, x=Quantity(3, None))
 
 

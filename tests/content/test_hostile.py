@@ -7,12 +7,12 @@ import pytest
 
 from app.content.check import check
 from app.content.live.library import load
-from app.content.numbers.expressions import BadExpression, compile_expression, evaluate
+from app.content.numbers.expressions import ExpressionError, compile_expression, evaluate
 from app.content.numbers.quantities import Quantity, show
 from app.content.parsed import ParsedFile
-from app.content.problems import Problem
+from app.content.problems import ContentProblem
 from app.content.read import parse
-from app.questions.kinds.numeric.ranges import BadRange, read_range
+from app.questions.kinds.numeric.ranges import AnswerRangeError, read_range
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"
@@ -101,7 +101,7 @@ def course(tmp_path: Path) -> Path:
     return Path(shutil.copytree(TINY, tmp_path / "course"))
 
 
-def errors_of(reading: ParsedFile) -> list[Problem]:
+def errors_of(reading: ParsedFile) -> list[ContentProblem]:
     return [p for p in reading.problems if p.severity == "error"]
 
 
@@ -207,12 +207,12 @@ def test_a_folder_whose_name_is_no_text_is_named(course: Path) -> None:
 
 @pytest.mark.parametrize("text", ["9" * 400, "1e400", "1e300 * 1e300", "10 / 1e-320"])
 def test_an_expression_without_a_finite_value_is_refused(text: str) -> None:
-    with pytest.raises(BadExpression, match=r"no value|finite number"):
+    with pytest.raises(ExpressionError, match=r"no value|finite number"):
         evaluate(compile_expression(text), {})
 
 
 def test_a_name_that_holds_a_number_of_any_length_is_refused() -> None:
-    with pytest.raises(BadExpression):
+    with pytest.raises(ExpressionError):
         evaluate(compile_expression("n"), {"n": Quantity(10**400)})
 
 
@@ -224,7 +224,7 @@ def test_a_number_that_is_none_can_be_shown(value: float) -> None:
 
 @pytest.mark.parametrize("text", ["1e300 YB", "1 ± 1e300 YB", "5 .. 1e300 YB", "1" * 999])
 def test_a_range_without_an_end_is_refused(text: str) -> None:
-    with pytest.raises(BadRange):
+    with pytest.raises(AnswerRangeError):
         read_range(text)
 
 

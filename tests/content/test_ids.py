@@ -12,10 +12,10 @@ from app.cli import main
 from app.content.check import check
 from app.content.fixing import changes, fix_folder
 from app.content.live.library import load
-from app.content.problems import Problem
+from app.content.problems import ContentProblem
 from app.content.read import parse
 from app.content.read.lock import read_lock, write_lock
-from app.content.source_file import Manuscript
+from app.content.source_file import SourceFile
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
@@ -53,7 +53,7 @@ def edit(course: Path, old: str, new: str, path: str = QUIZ) -> None:
     (course / path).write_text(text.replace(old, new, 1))
 
 
-def errors(found: list[Problem]) -> list[tuple[str, str]]:
+def errors(found: list[ContentProblem]) -> list[tuple[str, str]]:
     return [(p.code, p.path) for p in found if p.severity == "error"]
 
 
@@ -468,7 +468,7 @@ def test_lines_of_before_are_read_and_completed(course: Path) -> None:
         for path in course.glob("topics/*/*.md")
         for fact in parse(path.read_text(), str(path.relative_to(course))).facts
     }
-    for entry in read_lock(Manuscript("ids.lock", new)):
+    for entry in read_lock(SourceFile("ids.lock", new)):
         full = facts[entry.id].full_sketch
         lines.append(dataclasses.replace(entry, sketch=full, heading="", body="", path=""))
     lock.write_text(write_lock(lines))

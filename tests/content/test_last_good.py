@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from app.content.live.lastgood import LastGood
-from app.content.live.library import CourseState, Library, LiveLibrary, build
+from app.content.live.lastgood import LastGoodFiles
+from app.content.live.library import CourseStatus, Library, LiveLibrary, build
 from app.content.parsed import ParsedFile
 from app.content.read import parse
 
@@ -276,7 +276,7 @@ def test_processes_that_write_at_once_and_one_that_is_killed_leave_whole_copies(
 
     assert [errors for _, errors in said] == ["", "", ""]
     assert [one.returncode, other.returncode] == [0, 0]
-    kept = LastGood(folder, Path("/course"))
+    kept = LastGoodFiles(folder, Path("/course"))
     kept.forget_all_but(["a/b/one.md", "two.md", "three"])
     found = [f for f in folder.rglob("*") if f.is_file()]
     assert {f.name for f in found} == {"one.md", "two.md", "three"}
@@ -286,13 +286,13 @@ def test_processes_that_write_at_once_and_one_that_is_killed_leave_whole_copies(
 
 def test_the_state_says_what_is_served(course: Path, data: Path) -> None:
     live = start(course, data)
-    assert live.state == CourseState(loaded=True, outdated=(), errors=0)
+    assert live.state == CourseStatus(loaded=True, outdated=(), errors=0)
 
     (course / QUIZ).write_bytes(b"\xff")
-    assert live.state == CourseState(loaded=True, outdated=(QUIZ,), errors=1)
+    assert live.state == CourseStatus(loaded=True, outdated=(QUIZ,), errors=1)
 
     shutil.rmtree(course)
-    assert live.state == CourseState(loaded=False, outdated=(), errors=2)
+    assert live.state == CourseStatus(loaded=False, outdated=(), errors=2)
 
 
 def test_a_failed_reading_is_logged_once(

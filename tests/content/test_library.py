@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.live.cache import Cache, decode, encode
+from app.content.live.cache import ParseCache, decode, encode
 from app.content.live.library import LiveLibrary, load
 from app.content.read import parse
 
@@ -171,7 +171,7 @@ def test_a_reading_survives_its_way_through_the_cache() -> None:
 
 
 def test_old_readings_are_forgotten(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
+    cache = ParseCache(tmp_path)
     cache.folder.mkdir()
     for number in range(150):
         (cache.folder / f"{number}.json").write_text("[]")

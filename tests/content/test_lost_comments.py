@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.content.model import Html
+from app.content.model import HtmlBlock
 from app.content.parsed import ParsedFile
 from app.content.read import parse
 from app.content.read.prose import prose_of
@@ -54,7 +54,7 @@ BROKEN = {
 def html_of(page: ParsedFile) -> str:
     assert page.topic
     pieces = [piece for part in page.topic.sections for piece in part.pieces]
-    return "\n".join(piece.html for piece in pieces if isinstance(piece, Html))
+    return "\n".join(piece.html for piece in pieces if isinstance(piece, HtmlBlock))
 
 
 def test_learners_are_not_shown_the_answers(subtests: pytest.Subtests) -> None:

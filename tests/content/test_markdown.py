@@ -5,14 +5,14 @@ import re
 import pytest
 
 from app.content.markdown.checked_numbers import read_shown, verify
-from app.content.markdown.math import BadMath, to_mathml
+from app.content.markdown.math import MathError, to_mathml
 from app.content.markdown.syntax import plain, tokens
 from app.content.markdown.tags import local_address
-from app.content.model import Calculator, Html, Topic
+from app.content.model import CalculatorBlock, HtmlBlock, Topic
 from app.content.numbers.quantities import Quantity
 from app.content.parsed import ParsedFile
 from app.content.read import parse
-from app.content.terms import FirstMentions, names_of
+from app.content.terms import FirstMentionLinker, names_of
 
 FRONT = "---\ntitle: Case\nsources: herd\n---\n\n"
 NAMES = names_of([("KV cache", "kv-cache"), ("Time to first token (TTFT)", "ttft")])
@@ -30,7 +30,7 @@ def page(body: str) -> Topic:
 
 def html(body: str) -> str:
     pieces = [p for s in page(body).sections for p in s.pieces]
-    return "".join(p.html for p in pieces if isinstance(p, Html))
+    return "".join(p.html for p in pieces if isinstance(p, HtmlBlock))
 
 
 def codes(body: str) -> list[str]:
@@ -179,14 +179,14 @@ def test_the_first_mention_of_a_term_is_linked_and_no_other() -> None:
 
 
 def test_a_term_is_not_found_inside_another_word_or_link() -> None:
-    linker = FirstMentions(names_of([("node", "node"), ("MIG", "mig")]))
+    linker = FirstMentionLinker(names_of([("node", "node"), ("MIG", "mig")]))
 
     assert linker.link('<a href="/x">node</a> nodejs <b>node</b>').count("term") == 0
     assert linker.link("A mig is not MIG.").endswith(">MIG</a>.")
 
 
 def test_a_name_with_capitals_inside_is_not_found_in_lower_case() -> None:
-    linker = FirstMentions(names_of([("ZeRO", "zero"), ("Warp", "warp")]))
+    linker = FirstMentionLinker(names_of([("ZeRO", "zero"), ("Warp", "warp")]))
 
     assert linker.link("A warp skips zeros.").count("term") == 1
     assert linker.link("ZeRO shards.").startswith("<a ")
@@ -203,7 +203,7 @@ def test_math_becomes_mathml_without_a_namespace_or_style() -> None:
 
 def test_bad_math_is_refused(subtests: pytest.Subtests) -> None:
     for latex in [r"\frac{a}{b", r"\nonsense{x}", "x_", r"\left( x", "a}", "x" * 3000]:
-        with subtests.test(latex=latex), pytest.raises(BadMath):
+        with subtests.test(latex=latex), pytest.raises(MathError):
             to_mathml(latex)
 
 
@@ -235,8 +235,8 @@ def test_a_calculator_block_stands_by_itself_in_the_text() -> None:
     ).sections[0]
 
     before, calculator, after = section.pieces
-    assert calculator == Calculator("kv-cache", {"model": "llama-3.1-8b", "context": "8k"})
-    assert (before, after) == (Html("<p>Before.</p>"), Html("<p>After.</p>"))
+    assert calculator == CalculatorBlock("kv-cache", {"model": "llama-3.1-8b", "context": "8k"})
+    assert (before, after) == (HtmlBlock("<p>Before.</p>"), HtmlBlock("<p>After.</p>"))
 
 
 FIGURE = """\

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from app.content.parsed import ParsedFile
 from app.content.read import parse
-from app.questions.choosing import Choices
-from app.questions.kinds.cloze import Cloze
-from app.questions.kinds.match import Match
-from app.questions.kinds.numeric.model import Numeric
-from app.questions.kinds.order import Order
+from app.questions.choosing import ChoiceAnswer
+from app.questions.kinds.cloze import ClozeAnswer
+from app.questions.kinds.match import MatchAnswer
+from app.questions.kinds.numeric.model import NumericAnswer
+from app.questions.kinds.order import OrderAnswer
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"
@@ -144,7 +144,7 @@ def test_white_space_does_not_change_the_revision_and_a_typo_does() -> None:
 def keys(*options: str) -> dict[str, str]:
     listed = "".join(f"- {o}\n  > Why.\n" for o in options)
     answer = read(f"### Which?\n<!-- q: which -->\n\n{listed}").questions[0].answer
-    assert isinstance(answer, Choices)
+    assert isinstance(answer, ChoiceAnswer)
     return {o.text.html: o.key for o in answer.options}
 
 
@@ -200,7 +200,7 @@ def test_a_numeric_answer_is_a_range_in_base_units(subtests: pytest.Subtests) ->
 
             assert reading.problems == ()
             answer = reading.questions[0].answer
-            assert isinstance(answer, Numeric)
+            assert isinstance(answer, NumericAnswer)
             found = answer.options[0].range
             assert found is not None
             assert found.low == pytest.approx(low, rel=1e-6)
@@ -214,7 +214,7 @@ def test_order_keeps_steps_and_distractors_apart() -> None:
 
     answer = read(body).questions[0].answer
 
-    assert isinstance(answer, Order)
+    assert isinstance(answer, OrderAnswer)
     assert [s.text.plain for s in answer.steps] == ["a", "b", "c"]
     assert answer.steps[1].feedback.plain == "because"
     assert [d.text.plain for d in answer.distractors] == ["never"]
@@ -226,7 +226,7 @@ def test_match_has_pairs_reasons_and_decoys() -> None:
 
     answer = read(body).questions[0].answer
 
-    assert isinstance(answer, Match)
+    assert isinstance(answer, MatchAnswer)
     assert (answer.left_title, answer.right_title) == ("L", "R")
     assert [p.left.plain for p in answer.pairs] == ["NVLink", "InfiniBand", ""]
     assert answer.pairs[0].why.plain == "fast"
@@ -239,7 +239,7 @@ def test_cloze_is_cut_at_its_blanks() -> None:
 
     answer = read(body).questions[0].answer
 
-    assert isinstance(answer, Cloze)
+    assert isinstance(answer, ClozeAnswer)
     assert [p.plain for p in answer.pieces] == ["It is ", "; it wants a ", " fabric."]
     assert answer.blanks[0].answers == ("RoCE", "RoCEv2")
     assert answer.blanks[1].hint == "no drops"
@@ -251,7 +251,7 @@ def test_a_blank_may_offer_words_to_choose_from() -> None:
 
     answer = read(body).questions[0].answer
 
-    assert isinstance(answer, Cloze)
+    assert isinstance(answer, ClozeAnswer)
     first, second = answer.blanks
     assert (first.answers, first.wrong) == (("NVLink",), ("PCIe", "a ~b"))
     assert first.hint == "inside"

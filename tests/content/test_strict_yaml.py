@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.strict_yaml import Scalar, _read_plain, _read_yaml
+from app.content.strict_yaml import YamlText, _read_plain, _read_yaml
 
 KEYS = st.sampled_from(["q", "type", "difficulty", "tags", "Q", "a b", "- q", "x_y"])
 VALUES = st.one_of(
@@ -35,6 +35,6 @@ def test_a_plain_block_says_where_its_words_stand() -> None:
     found = _read_plain("q: kv-cache-size \ndifficulty:  2\n", 7, 6)
 
     assert found is not None
-    assert found.values["q"] == Scalar("kv-cache-size", 7, 9)
-    assert found.values["difficulty"] == Scalar("2", 8, 14)
+    assert found.values["q"] == YamlText("kv-cache-size", 7, 9)
+    assert found.values["difficulty"] == YamlText("2", 8, 14)
     assert (found.line, found.column) == (7, 6)

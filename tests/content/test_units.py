@@ -7,13 +7,13 @@ import pytest
 from app.content.numbers.quantities import Quantity, convert, known_unit, read
 from app.content.numbers.units import TYPED, UNITS
 from app.questions.kinds.numeric.grade import grade_numeric
-from app.questions.kinds.numeric.model import Numeric, NumericOption
+from app.questions.kinds.numeric.model import NumericAnswer, NumericOption
 from app.questions.kinds.numeric.numbers import read_unit
-from app.questions.kinds.numeric.ranges import BadRange, read_range
+from app.questions.kinds.numeric.ranges import AnswerRangeError, read_range
 
 
 def score(asked: str, typed: str) -> float | str:
-    answer = Numeric((NumericOption("a", asked, read_range(asked), right=True),))
+    answer = NumericAnswer((NumericOption("a", asked, read_range(asked), right=True),))
     found = grade_numeric(answer, {"answer": [typed]}, "")
     return getattr(found, "score", str(found))
 
@@ -50,7 +50,7 @@ def test_an_answer_of_another_kind_is_told(asked: str, typed: str) -> None:
 
 
 def test_a_right_number_in_the_wrong_unit_is_told() -> None:
-    answer = Numeric((NumericOption("a", "50 km/h", read_range("50 km/h"), right=True),))
+    answer = NumericAnswer((NumericOption("a", "50 km/h", read_range("50 km/h"), right=True),))
 
     assert "wrong unit" in grade_numeric(answer, {"answer": ["50 m/s"]}, "").near
 
@@ -80,7 +80,7 @@ def test_numbers_with_these_units_can_be_computed_with() -> None:
 
 
 def test_a_unit_that_nobody_knows_has_a_way_around() -> None:
-    with pytest.raises(BadRange) as refused:
+    with pytest.raises(AnswerRangeError) as refused:
         read_range("3 Schritte")
 
     assert "write “Schritte” into the question" in refused.value.hint
@@ -100,7 +100,7 @@ def test_a_fraction_is_written_as_learners_type_it():
     [("1/250 s", "E41"), ("1/0 s ± 3%", "E40"), ("140 GB/150 GB", "E42")],
 )
 def test_a_fraction_needs_a_tolerance_and_two_whole_numbers(text, code):
-    with pytest.raises(BadRange) as refused:
+    with pytest.raises(AnswerRangeError) as refused:
         read_range(text)
 
     assert refused.value.code == code

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.live.library import Library
-from app.content.numbers.expressions import BadExpression
+from app.content.numbers.expressions import ExpressionError
 from app.content.read import parse
 from app.questions import variants
-from app.questions.choosing import Choices
-from app.questions.kinds.match import Match
-from app.questions.kinds.numeric.model import Numeric
-from app.questions.kinds.order import Order
+from app.questions.choosing import ChoiceAnswer
+from app.questions.kinds.match import MatchAnswer
+from app.questions.kinds.numeric.model import NumericAnswer
+from app.questions.kinds.order import OrderAnswer
 from app.questions.model import Question
 from app.questions.variants import draw, next_seed
 
@@ -57,7 +57,7 @@ def test_a_computed_question_is_filled_everywhere() -> None:
 
     assert variant.values == {"n": 2000, "size": "7B"}
     assert variant.stem.html == "How much for 2,000 of 7B?"
-    assert isinstance(variant.answer, Numeric)
+    assert isinstance(variant.answer, NumericAnswer)
     right, wrong = variant.answer.options
     assert right.template == "4,000 GB ± 3%"
     assert right.range is not None
@@ -91,7 +91,7 @@ def test_options_are_shuffled_and_those_about_others_stay_last() -> None:
 
 def shown(question: Question, seed: int) -> tuple:
     answer = draw(question, seed).answer
-    assert isinstance(answer, Choices)
+    assert isinstance(answer, ChoiceAnswer)
     return answer.options
 
 
@@ -116,7 +116,7 @@ def test_steps_are_never_shown_in_the_right_order(library: Library) -> None:
     question = library.questions["k-order"]
     for seed in range(100):
         answer = draw(question, seed).answer
-        assert isinstance(answer, Order)
+        assert isinstance(answer, OrderAnswer)
         right = [s.key for s in answer.steps]
         assert [k for k in answer.shown if k in right] != right
         assert len(answer.shown) == len(answer.steps) + len(answer.distractors)
@@ -125,7 +125,7 @@ def test_steps_are_never_shown_in_the_right_order(library: Library) -> None:
 def test_both_sides_of_a_match_are_shown_once(library: Library) -> None:
     answer = draw(library.questions["k-match"], 5).answer
 
-    assert isinstance(answer, Match)
+    assert isinstance(answer, MatchAnswer)
     assert sorted(answer.shown_left) == sorted(p.key for p in answer.pairs if p.left.html)
     assert sorted(answer.shown_right) == sorted({p.answer for p in answer.pairs})
 
@@ -162,7 +162,7 @@ def test_plain_questions_are_shuffled_anew_at_each_attempt(library: Library) -> 
 def test_all_variants_of_the_course_have_an_answer(library: Library) -> None:
     for question in library.questions.values():
         for variant in variants.every(question):
-            if isinstance(variant.answer, Numeric):
+            if isinstance(variant.answer, NumericAnswer):
                 assert all(o.range for o in variant.answer.options)
 
 
@@ -188,5 +188,5 @@ def test_a_combination_without_an_answer_is_refused_by_name() -> None:
         computed=dataclasses.replace(COMPUTED.computed, lets=(("right", "1 / (n - n)"),)),
     )
 
-    with pytest.raises(BadExpression, match="has no value"):
+    with pytest.raises(ExpressionError, match="has no value"):
         draw(broken, 0)

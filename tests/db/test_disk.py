@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from app.db.disk import Disk
+from app.db.disk import DiskProbe
 from app.db.engine import make_engine
 from app.db.migrate import upgrade
 from app.db.writer import Turn, turns
@@ -56,7 +56,7 @@ def test_each_proof_changes_the_size_of_a_file_that_nobody_sees(
         sizes.append(os.fstat(descriptor).st_size)
 
     monkeypatch.setattr(os, "ftruncate", changed)
-    disk = Disk(tmp_path)
+    disk = DiskProbe(tmp_path)
     for _ in range(5000):
         disk.prove()
 

@@ -13,8 +13,8 @@ from sqlmodel import Session
 
 from app.db.engine import make_engine
 from app.db.migrate import upgrade
-from app.db.presence import DatabaseGone, expect_database
-from app.db.tables import Reading
+from app.db.presence import DatabaseGoneError, expect_database
+from app.db.tables import SectionRead
 from app.db.writer import turns
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
@@ -85,9 +85,9 @@ def test_nobody_writes_into_a_file_that_nobody_will_find(
     way(file)
 
     gone = "was deleted, moved or replaced"
-    with pytest.raises(DatabaseGone, match=gone):
+    with pytest.raises(DatabaseGoneError, match=gone):
         expect_database(engine)
-    with pytest.raises(DatabaseGone, match=gone):
+    with pytest.raises(DatabaseGoneError, match=gone):
         write(engine)
 
 
@@ -95,7 +95,7 @@ def test_nobody_writes_into_a_file_that_nobody_will_find(
 def test_no_new_file_is_made_in_its_place(engine: Engine, file: Path, way: Way) -> None:
     with engine.connect():  # so that the next needs a connection of its own
         way(file)
-        with pytest.raises(DatabaseGone), engine.connect():
+        with pytest.raises(DatabaseGoneError), engine.connect():
             pass
 
     assert file.exists() is (way is replace)
@@ -103,7 +103,7 @@ def test_no_new_file_is_made_in_its_place(engine: Engine, file: Path, way: Way) 
 
 def test_a_file_that_comes_back_is_there_again(engine: Engine, file: Path) -> None:
     rename(file)
-    with pytest.raises(DatabaseGone):
+    with pytest.raises(DatabaseGoneError):
         expect_database(engine)
 
     file.with_name("old.db").rename(file)
@@ -160,4 +160,4 @@ def test_where_nothing_can_be_written_reading_goes_on(rosa: TestClient, session:
     assert answer.status_code == 500
     assert "Nothing that was confirmed before is lost." in answer.text
     assert rosa.get("/concepts/weights").status_code == 200
-    assert session.execute(select(Reading.id)).all() == []
+    assert session.execute(select(SectionRead.id)).all() == []

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, text
 
 from app.db.engine import make_engine
 from app.db.migrate import downgrade, upgrade
-from app.db.schema_state import UnusableDatabase, examine, examine_file, newest
+from app.db.schema_state import UnusableDatabaseError, examine, examine_file, newest
 from app.db.upgrading import bring_up_to_date
 from tests.amounts import FACTOR
 from tests.browser.server import WARM
@@ -42,7 +42,7 @@ def file(tmp_path: Path) -> Path:
 
 def refusal(engine: Engine) -> str:
     """The one sentence that stops the start."""
-    with pytest.raises(UnusableDatabase) as stopped:
+    with pytest.raises(UnusableDatabaseError) as stopped:
         bring_up_to_date(engine, pytest.fail)
     said = str(stopped.value)
     assert said.endswith(".")
@@ -110,7 +110,7 @@ def test_the_database_of_another_program_is_refused(engine: Engine) -> None:
 
     assert "belongs to another program (it holds tables such as “invoices”)" in said
     say(engine, "SELECT id FROM invoices")  # it is as it was
-    with pytest.raises(UnusableDatabase):
+    with pytest.raises(UnusableDatabaseError):
         examine(engine)
 
 

@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from app.drawings import draw, draw_bar, draw_chart, draw_timeline
 from app.drawings.axes import counting, linear, logarithmic
 from app.estimator.estimate import (
+    BarSegment,
     Chart,
-    Line,
-    Segment,
-    Span,
+    ChartLine,
     StackedBar,
     Timeline,
+    TimelineSpan,
 )
 
 GB = 1e9
 TIGHT = StackedBar(
     "Per GPU",
     (
-        Segment("weights", "Weights", 8.75 * GB),
-        Segment("gradients", "Gradients", 8.75 * GB),
-        Segment("optimizer", "Optimizer", 52.5 * GB),
-        Segment("activations", "Activations", 5.37 * GB),
-        Segment("overhead", "Overhead", 4 * GB),
+        BarSegment("weights", "Weights", 8.75 * GB),
+        BarSegment("gradients", "Gradients", 8.75 * GB),
+        BarSegment("optimizer", "Optimizer", 52.5 * GB),
+        BarSegment("activations", "Activations", 5.37 * GB),
+        BarSegment("overhead", "Overhead", 4 * GB),
     ),
     80 * GB,
     "H100 SXM 80GB",
@@ -44,8 +44,8 @@ ROOFLINE = Chart(
     "",
     "FLOP/s",
     (
-        Line("H100, BF16", ((1, 3.35e12), (295, 989e12), (10000, 989e12))),
-        Line("decode, batch 1", ((1.0, 3.35e12),), "mark"),
+        ChartLine("H100, BF16", ((1, 3.35e12), (295, 989e12), (10000, 989e12))),
+        ChartLine("decode, batch 1", ((1.0, 3.35e12),), "mark"),
     ),
     x_log=True,
     y_log=True,
@@ -129,7 +129,7 @@ def test_a_bar_without_a_limit_says_its_total():
 
 
 def test_only_memory_has_the_colors_of_memory():
-    parts = (Segment("weights", "Machines", 7e5), Segment("kv", "Staff", 3e5))
+    parts = (BarSegment("weights", "Machines", 7e5), BarSegment("kv", "Staff", 3e5))
     drawing = draw_bar(StackedBar("A year", parts, None, "", "USD"))
     assert not rects(drawing, "w")
     assert not rects(drawing, "k")
@@ -147,7 +147,7 @@ def test_an_empty_bar_is_drawn_without_a_fault():
     st.none() | st.floats(1, 1e18),
 )
 def test_any_bar_stays_inside_its_drawing(values, capacity):
-    parts = tuple(Segment("weights", f"P{i}", v) for i, v in enumerate(values))
+    parts = tuple(BarSegment("weights", f"P{i}", v) for i, v in enumerate(values))
     drawing = draw_bar(StackedBar("Any", parts, capacity, "limit"))
     for box in svg_of(drawing).iter("rect"):
         assert percent(box, "x") >= 0
@@ -188,7 +188,7 @@ def test_a_chart_names_its_lines_and_its_axes():
 
 def test_names_of_lines_that_end_together_do_not_touch():
     ends = ((0.0, 0.0), (10.0, 5.0))
-    lines = tuple(Line(f"line {i}", ends) for i in range(3))
+    lines = tuple(ChartLine(f"line {i}", ends) for i in range(3))
     drawing = draw_chart(Chart("Same", "x", "y", "", "", lines))
     heights = sorted(
         float(t.attrib["y"])
@@ -199,9 +199,9 @@ def test_names_of_lines_that_end_together_do_not_touch():
 
 
 def test_a_name_stands_clear_of_the_other_lines_and_of_marks():
-    rising = Line("rising", ((0.0, 0.0), (2.0, 80.0), (5.0, 95.0), (10.0, 100.0)))
-    limit = Line("limit", ((0.0, 104.0), (10.0, 104.0)), "dash")
-    here = Line("here", ((6.0, 96.0),), "mark")
+    rising = ChartLine("rising", ((0.0, 0.0), (2.0, 80.0), (5.0, 95.0), (10.0, 100.0)))
+    limit = ChartLine("limit", ((0.0, 104.0), (10.0, 104.0)), "dash")
+    here = ChartLine("here", ((6.0, 96.0),), "mark")
     drawn = svg_of(draw_chart(Chart("Rate", "x", "y", "", "", (rising, limit, here))))
     down = float(next(drawn.iter("circle")).attrib["cy"])
     foot = {
@@ -215,9 +215,9 @@ def test_a_name_stands_clear_of_the_other_lines_and_of_marks():
 
 def test_a_low_and_a_high_line_make_a_band_and_no_stroke():
     lines = (
-        Line("time", ((0, 1.0), (1, 2.0))),
-        Line("time, low", ((0, 0.5), (1, 1.5))),
-        Line("time, high", ((0, 1.5), (1, 3.0))),
+        ChartLine("time", ((0, 1.0), (1, 2.0))),
+        ChartLine("time, low", ((0, 0.5), (1, 1.5))),
+        ChartLine("time, high", ((0, 1.5), (1, 3.0))),
     )
     root = svg_of(draw_chart(Chart("With band", "x", "y", "", "s", lines)))
     assert len(list(root.iter("polygon"))) == 1
@@ -225,7 +225,7 @@ def test_a_low_and_a_high_line_make_a_band_and_no_stroke():
 
 
 def test_points_that_no_axis_can_show_are_left_out():
-    lines = (Line("odd", ((0.0, 1.0), (1.0, float("inf")), (2.0, 3.0))),)
+    lines = (ChartLine("odd", ((0.0, 1.0), (1.0, float("inf")), (2.0, 3.0))),)
     drawing = draw_chart(Chart("Odd", "x", "y", "", "", lines, x_log=True, y_log=True))
     assert not re.search(r"nan|inf", str(drawing.svg))
 
@@ -237,7 +237,7 @@ def test_a_chart_without_points_says_so():
 
 def test_the_table_behind_a_long_line_has_a_dozen_rows_from_end_to_end():
     points = tuple((float(i), float(i * i)) for i in range(500))
-    table = draw_chart(Chart("Long", "x", "y", "", "", (Line("sq", points),))).table
+    table = draw_chart(Chart("Long", "x", "y", "", "", (ChartLine("sq", points),))).table
     assert len(table.rows) == 12
     assert table.rows[0][0] == (0.0, "")
     assert table.rows[-1][0] == (499.0, "")
@@ -247,9 +247,9 @@ def test_a_timeline_has_a_lane_for_each_worker_and_hatches_hidden_work():
     timeline = Timeline(
         "One step",
         (
-            Span("Compute", "forward", 0.0, 0.4),
-            Span("Compute", "backward", 0.4, 1.2),
-            Span("Network", "all-reduce", 0.5, 1.2, exposed=False),
+            TimelineSpan("Compute", "forward", 0.0, 0.4),
+            TimelineSpan("Compute", "backward", 0.4, 1.2),
+            TimelineSpan("Network", "all-reduce", 0.5, 1.2, exposed=False),
         ),
     )
     drawing = draw_timeline(timeline)
@@ -260,8 +260,8 @@ def test_a_timeline_has_a_lane_for_each_worker_and_hatches_hidden_work():
 
 
 def test_no_drawing_carries_a_style_or_unescaped_words():
-    bar = StackedBar("<b>", (Segment("weights", '"><script>', GB),), GB, "<i>")
-    for picture in (bar, ROOFLINE, Timeline("<b>", (Span("<", "&", 0, 1),))):
+    bar = StackedBar("<b>", (BarSegment("weights", '"><script>', GB),), GB, "<i>")
+    for picture in (bar, ROOFLINE, Timeline("<b>", (TimelineSpan("<", "&", 0, 1),))):
         svg = str(draw(picture).svg)
         assert "style=" not in svg
         assert "<script>" not in svg

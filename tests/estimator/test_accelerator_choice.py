@@ -9,22 +9,22 @@ from hypothesis import strategies as st
 
 from app.estimator.estimates.accelerator_choice import entry, terms
 from app.estimator.estimates.accelerator_choice.asked import RANKS as RANKS_OFFERED
-from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoiceInputs
 from app.estimator.estimates.accelerator_choice.search import search
 from app.estimator.hardware.accelerators import accelerators
-from app.estimator.inputs import BadInputs, read
+from app.estimator.inputs import InvalidInputsError, read
 
 RANKS = st.sampled_from([rank for rank, _ in RANKS_OFFERED if rank != "cost"])
 MODELS = st.sampled_from(["llama-3.1-8b", "llama-3.1-70b", "mixtral-8x7b", "7B"])
 
 
 def estimate(**changed):
-    return entry.estimate(dataclasses.replace(AcceleratorChoice(), **changed))
+    return entry.estimate(dataclasses.replace(AcceleratorChoiceInputs(), **changed))
 
 
 def found(**changed):
     """What was searched, with candidates and reasons against."""
-    return search(dataclasses.replace(AcceleratorChoice(), **changed))
+    return search(dataclasses.replace(AcceleratorChoiceInputs(), **changed))
 
 
 def reason(name, **changed):
@@ -179,7 +179,7 @@ def test_prices_that_cannot_be_used_are_refused(subtests: pytest.Subtests):
         ({"prices": "h100 0"}, "above 0"),
     ]:
         with subtests.test(changed=changed, says=says):
-            with pytest.raises(BadInputs, match=says) as refused:
+            with pytest.raises(InvalidInputsError, match=says) as refused:
                 found(**changed)
             assert refused.value.problems[0].field == "prices"
 
@@ -252,9 +252,9 @@ def test_more_sequences_never_need_fewer_gpus(model, concurrent):
 @given(MODELS, st.integers(1, 200))
 def test_the_changes_turn_the_verdict(model, concurrent):
     words = {"model": model, "concurrent": str(concurrent)}
-    answer = entry.estimate(read(AcceleratorChoice, words))
+    answer = entry.estimate(read(AcceleratorChoiceInputs, words))
     for change in answer.changes:
         typed = {**words, change.field: change.flips_at}
-        turned = entry.estimate(read(AcceleratorChoice, typed))
+        turned = entry.estimate(read(AcceleratorChoiceInputs, typed))
         assert turned.verdict.lead != answer.verdict.lead, change
         assert turned.verdict.lead == change.becomes

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.models.config import UnreadableConfig
+from app.estimator.models.config import UnreadableConfigError
 from app.estimator.models.lookup import find_model, model_id
 from app.estimator.models.reading import from_config
 
@@ -129,7 +129,7 @@ def test_a_configuration_that_cannot_be_read_says_why(
             "1 to 2,000",
         ),
     ]:
-        refused = pytest.raises(UnreadableConfig, match=words)
+        refused = pytest.raises(UnreadableConfigError, match=words)
         with subtests.test(config=config, words=words), refused:
             from_config(config)
 

@@ -4,9 +4,9 @@ import pytest
 
 from app.drawings import draw_bar
 from app.estimator import catalogue
-from app.estimator.catalogue import IncompleteEntry
+from app.estimator.catalogue import IncompleteEntryError
 from app.estimator.estimate import StackedBar
-from app.estimator.estimates.mig.asked import Mig
+from app.estimator.estimates.mig.asked import MigInputs
 from app.estimator.hardware.accelerators import (
     accelerators,
     find_accelerator,
@@ -14,7 +14,7 @@ from app.estimator.hardware.accelerators import (
 )
 from app.estimator.hardware.partitions import cards, find_card
 from app.estimator.hardware.parts import find_part
-from app.estimator.inputs import BadInputs, declared
+from app.estimator.inputs import InvalidInputsError, declared
 from app.estimator.registry import estimate
 
 
@@ -56,7 +56,7 @@ def test_a_reading_lies_near_its_label_and_has_a_source(
 def test_a_reading_without_source_does_not_load() -> None:
     row = dict(catalogue.load("accelerators.toml", "accelerator")["l4"])
     del row["memory_source"]
-    with pytest.raises(IncompleteEntry, match="reading"):
+    with pytest.raises(IncompleteEntryError, match="reading"):
         catalogue.checked(row, "accelerators.toml")
 
 
@@ -141,7 +141,7 @@ def test_one_instance_is_told_of_in_the_singular() -> None:
 
 
 def test_instances_that_nobody_published_are_not_denied() -> None:
-    with pytest.raises(BadInputs, match="7 instances, whose profiles are not"):
+    with pytest.raises(InvalidInputsError, match="7 instances, whose profiles are not"):
         estimate("mig", {"gpu": "b100"})
 
 
@@ -180,6 +180,6 @@ def test_the_bar_of_partitions_counts_slices() -> None:
 
 
 def test_partitions_ask_for_one_gpu_that_has_them() -> None:
-    fields = declared(Mig)
+    fields = declared(MigInputs)
     assert "8x" not in fields["gpu"].help
     assert fields["gpu"].topic == fields["instances"].topic == "mig"

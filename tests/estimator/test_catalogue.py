@@ -3,7 +3,7 @@
 import pytest
 
 from app.estimator import catalogue
-from app.estimator.catalogue import IncompleteEntry
+from app.estimator.catalogue import IncompleteEntryError
 from app.estimator.hardware.accelerators import (
     accelerator_id,
     accelerators,
@@ -44,7 +44,7 @@ def test_every_entry_says_where_it_comes_from_and_when(
 )
 def test_an_entry_without_source_or_date_does_not_load(missing: dict) -> None:
     row = dict(catalogue.load("models.toml", "model")["llama-2-7b"]) | missing
-    with pytest.raises(IncompleteEntry):
+    with pytest.raises(IncompleteEntryError):
         catalogue.checked(row, "models.toml")
 
 

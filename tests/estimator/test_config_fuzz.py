@@ -7,9 +7,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.estimates.model.asked import Model
+from app.estimator.estimates.model.asked import ModelInputs
 from app.estimator.estimates.model.entry import estimate as compute
-from app.estimator.inputs import BadInputs
+from app.estimator.inputs import InvalidInputsError
 
 SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
 KEYS = sorted({key for shape in SHAPES for key in shape["config"]})
@@ -26,8 +26,8 @@ VALUES = (
 
 def answer(text: str) -> None:
     try:
-        found = compute(Model(config=text))
-    except BadInputs as refusal:
+        found = compute(ModelInputs(config=text))
+    except InvalidInputsError as refusal:
         (problem,) = refusal.problems
         assert problem.field == "config"
         assert problem.message.endswith(".")

@@ -9,9 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.estimator.estimates.cost import entry
-from app.estimator.estimates.cost.asked import Cost
+from app.estimator.estimates.cost.asked import CostInputs
 from app.estimator.hardware.rents import example, listed
-from app.estimator.inputs import BadInputs, read, write
+from app.estimator.inputs import InvalidInputsError, read, write
 from app.estimator.running import ownership
 from app.estimator.running.money import annuity
 
@@ -28,7 +28,7 @@ offers = st.fixed_dictionaries(
 
 
 def estimate(**changed):
-    return entry.estimate(dataclasses.replace(Cost(), **changed))
+    return entry.estimate(dataclasses.replace(CostInputs(), **changed))
 
 
 def found(**changed):
@@ -76,7 +76,7 @@ def test_cheap_rent_is_never_beaten():
 
 
 def test_gpus_cannot_work_more_than_they_are_up():
-    with pytest.raises(BadInputs, match="cannot work") as refused:
+    with pytest.raises(InvalidInputsError, match="cannot work") as refused:
         estimate(utilisation=0.99)
     assert refused.value.problems[0].field == "utilisation"
 
@@ -89,15 +89,15 @@ def test_a_reservation_costs_the_same_whether_used_or_not():
 
 def test_every_price_says_that_it_is_an_example():
     for name in ("price", "electricity", "staff", "egress_price", "place"):
-        field = next(f for f in dataclasses.fields(Cost) if f.name == name)
+        field = next(f for f in dataclasses.fields(CostInputs) if f.name == name)
         assert "example" in field.metadata["input"].help, name
     assert "2019" in estimate(priced_in=2019).notes[0]
 
 
 def test_the_rent_that_stands_there_is_the_list_price_of_an_h100():
     rent = example()
-    assert Cost().rent == rent.usd_per_hour == listed("h100-sxm5-80").usd_per_hour
-    field = next(f for f in dataclasses.fields(Cost) if f.name == "rent")
+    assert CostInputs().rent == rent.usd_per_hour == listed("h100-sxm5-80").usd_per_hour
+    field = next(f for f in dataclasses.fields(CostInputs) if f.name == "rent")
     assert rent.words in field.metadata["input"].help
     assert rent.words in estimate().notes[0]
     assert rent.words not in estimate(rent=3.0).notes[0]
@@ -128,10 +128,10 @@ def test_more_use_makes_an_owned_hour_cheaper(offer, more):
 
 @given(offers)
 def test_the_changes_turn_the_verdict(offer):
-    asked = read(Cost, write(dataclasses.replace(Cost(), **offer)))
+    asked = read(CostInputs, write(dataclasses.replace(CostInputs(), **offer)))
     answer = entry.estimate(asked)
     owned, rented = answer["owned_hour"].value, answer["rented_hour"].value
     assume(not math.isclose(owned, rented, rel_tol=0.01))
     for change in answer.changes:
-        turned = entry.estimate(read(Cost, {**write(asked), change.field: change.flips_at}))
+        turned = entry.estimate(read(CostInputs, {**write(asked), change.field: change.flips_at}))
         assert turned["buying"].value is not answer["buying"].value, change

@@ -8,7 +8,7 @@ import pytest
 from pint import DimensionalityError, UnitRegistry
 
 from app.estimator.memory import activations, generation, kv_cache, states
-from app.estimator.memory.states import Recipe
+from app.estimator.memory.states import BytesPerParameter
 from app.estimator.models import adapters, formats
 
 UNITS = UnitRegistry(None)
@@ -46,7 +46,7 @@ def test_weights_are_in_bytes() -> None:
 
 def test_states_are_in_bytes() -> None:
     each = BYTE / PARAMETER
-    bytes_each = Recipe(2 * each, 2 * each, 4 * each, 8 * each)
+    bytes_each = BytesPerParameter(2 * each, 2 * each, 4 * each, 8 * each)
     found = states.zero_bytes(7.5e9 * PARAMETER, bytes_each, 64, 3)
     assert all(is_in(part, BYTE) for part in found)
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.estimates.fabric import changes, entry
-from app.estimator.estimates.fabric.asked import Fabric
+from app.estimator.estimates.fabric.asked import FabricInputs
 from app.estimator.hardware import switches
-from app.estimator.inputs import BadInputs
+from app.estimator.inputs import InvalidInputsError
 
 SMALL = st.integers(1, 300)
 PORTS = st.sampled_from([36, 40, 48, 64, 128, 144])
@@ -19,7 +19,7 @@ RATIOS = st.sampled_from([1.0, 1.5, 2.0, 3.0])
 
 def found(**changed):
     """The figures of a fabric by name."""
-    answer = entry.estimate(dataclasses.replace(Fabric(), **changed))
+    answer = entry.estimate(dataclasses.replace(FabricInputs(), **changed))
     return {figure.name: figure.value for figure in answer.figures}
 
 
@@ -128,13 +128,13 @@ def test_the_switch_is_as_fast_as_the_adapters_unless_another_is_asked_for(
         ("gb300-nvl72", "Quantum-X800 Q3400-RA (XDR)"),
     ]:
         with subtests.test(system=system, leaf=leaf):
-            answer = entry.estimate(Fabric(system=system, nodes=64))
+            answer = entry.estimate(FabricInputs(system=system, nodes=64))
             assert answer.tables[0].rows[0][1] == leaf
             assert "non-blocking" in answer.verdict.text
 
 
 def test_a_switch_slower_than_the_adapters_is_said_before_anything_else():
-    verdict = entry.estimate(Fabric("dgx-b300", 64, "qm9700")).verdict
+    verdict = entry.estimate(FabricInputs("dgx-b300", 64, "qm9700")).verdict
     assert verdict.status == "tight"
     assert verdict.lead == "24 leaf and 16 spine switches, slower than the adapters."
     assert "at 50% of the rate of the adapters" in verdict.text
@@ -142,7 +142,7 @@ def test_a_switch_slower_than_the_adapters_is_said_before_anything_else():
 
 
 def test_the_verdict_says_the_switches_in_one_sentence():
-    verdict = entry.estimate(Fabric()).verdict
+    verdict = entry.estimate(FabricInputs()).verdict
     assert verdict.lead == "32 leaf and 16 spine switches."
     assert verdict.text == (
         "They join 127 DGX H100 with 1,016\u00a0GPUs in 4 scalable units, "
@@ -151,20 +151,20 @@ def test_the_verdict_says_the_switches_in_one_sentence():
 
 
 def test_a_128th_node_has_no_port_beside_the_fabric_manager():
-    change = next(c for c in entry.estimate(Fabric()).changes if c.field == "nodes")
+    change = next(c for c in entry.estimate(FabricInputs()).changes if c.field == "nodes")
     assert change.flips_at == "128"
     assert change.becomes == "40 leaf and 32 spine switches."
     assert found(nodes=128)["leaves"] == 40
 
 
 def test_what_changes_nothing_is_no_change():
-    answer = entry.estimate(Fabric(nodes=15))  # half the cables fill no fewer switches
+    answer = entry.estimate(FabricInputs(nodes=15))  # half the cables fill no fewer switches
     assert "4 leaf and 2 spine switches." in answer.verdict.lead
     assert "oversubscription" not in {c.field for c in answer.changes}
 
 
 def test_without_its_manager_a_full_unit_needs_no_further_one():
-    changes = entry.estimate(Fabric(nodes=512)).changes
+    changes = entry.estimate(FabricInputs(nodes=512)).changes
     change = next(c for c in changes if c.field == "managers")
     assert change.becomes == "128 leaf, 128 spine and 64 core switches."
 
@@ -200,7 +200,7 @@ def test_what_cannot_be_built_is_refused_with_a_reason(subtests: pytest.Subtests
         ({"adapters": 30}, "adapters", "trays of four"),
     ]:
         with subtests.test(changed=changed, field=field, says=says):
-            with pytest.raises(BadInputs, match=says) as refused:
+            with pytest.raises(InvalidInputsError, match=says) as refused:
                 found(**changed)
             assert refused.value.problems[0].field == field
 

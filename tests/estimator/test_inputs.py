@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.inputs import BadInputs, ask, declared, read, write
+from app.estimator.inputs import InvalidInputsError, ask, declared, read, write
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Order:
 
 
 def problems(**typed: object) -> list[str]:
-    with pytest.raises(BadInputs) as caught:
+    with pytest.raises(InvalidInputsError) as caught:
         read(Order, typed)
     return [p.message for p in caught.value.problems]
 

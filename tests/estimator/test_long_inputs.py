@@ -7,12 +7,12 @@ import pytest
 
 from app.content.numbers import estimates
 from app.estimator import registry
-from app.estimator.estimates.model.asked import Model
+from app.estimator.estimates.model.asked import ModelInputs
 from app.estimator.inputs import (
     LONGEST_VALUE,
     MOST_INPUTS,
-    BadInputs,
     InputProblem,
+    InvalidInputsError,
     declared,
 )
 from app.estimator.models.pasted import read_pasted
@@ -20,7 +20,7 @@ from app.instruments.readings import read_estimate
 
 
 def problems_of(name: str, typed: dict[str, Any]) -> tuple[InputProblem, ...]:
-    with pytest.raises(BadInputs) as refused:
+    with pytest.raises(InvalidInputsError) as refused:
         registry.estimate(name, typed)
     return refused.value.problems
 
@@ -66,7 +66,7 @@ def test_a_size_of_hundreds_of_digits_is_outside_of_the_range(digits: int) -> No
 
 
 def test_a_size_is_a_lookup_error_however_long_it_is() -> None:
-    with pytest.raises(estimates.Unanswerable):
+    with pytest.raises(estimates.FigureError):
         estimates.catalogue_value("model", "9" * 310 + "B", "parameters")
 
 
@@ -103,7 +103,7 @@ def test_long_texts_do_not_stay_behind_in_addresses() -> None:
     tracemalloc.start()
     try:
         for number in range(100):
-            asked = Model(config=f'{plain} "remark": "{number}{"x" * 100_000}"}}')
+            asked = ModelInputs(config=f'{plain} "remark": "{number}{"x" * 100_000}"}}')
             read_estimate(entry, asked, entry.compute(asked))
         held = tracemalloc.get_traced_memory()[0]
     finally:

@@ -7,16 +7,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from app.estimator.estimate import StackedBar
-from app.estimator.estimates.inference_memory.asked import InferenceMemory
+from app.estimator.estimates.inference_memory.asked import InferenceMemoryInputs
 from app.estimator.estimates.inference_memory.entry import ENTRY as INFERENCE
 from app.estimator.estimates.kv_cache import entry as kv_cache
-from app.estimator.estimates.kv_cache.asked import KvCache
+from app.estimator.estimates.kv_cache.asked import KvCacheInputs
 from app.estimator.estimates.training_memory import entry as training_memory
-from app.estimator.estimates.training_memory.asked import TrainingMemory
-from app.estimator.inputs import BadInputs
+from app.estimator.estimates.training_memory.asked import TrainingMemoryInputs
+from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.activations import gpt_layer_bytes
 from app.estimator.memory.kv_cache import elements_per_sequence, longest_context
-from app.estimator.memory.layouts import Layout, in_flight, stage_share, stages
+from app.estimator.memory.layouts import ParallelLayout, in_flight, stage_share, stages
 from app.estimator.memory.sharding import tensor_parallel_choices
 from app.estimator.memory.states import recipe, zero_bytes
 from app.estimator.models.adapters import adapter_parameters
@@ -116,7 +116,7 @@ def test_mxfp4_experts_are_as_large_as_the_hub_says() -> None:
 
 def test_interleaving_keeps_more_micro_batches_on_the_first_stage() -> None:
     """Korthikanti (2022): L·(1 + (p − 1)/(p·v)) layers are kept."""
-    layout = Layout(gpus=64, tensor=8, pipeline=8, virtual=3)
+    layout = ParallelLayout(gpus=64, tensor=8, pipeline=8, virtual=3)
     assert in_flight(0, layout, 64) * 12 == pytest.approx(96 * (1 + 7 / 24))
 
 
@@ -170,7 +170,7 @@ def test_stages_hold_every_parameter_once(
     name: str, pipeline: int, tensor: int, virtual: int
 ) -> None:
     model = find_model(name)
-    layout = Layout(gpus=pipeline * tensor, tensor=tensor, pipeline=pipeline)
+    layout = ParallelLayout(gpus=pipeline * tensor, tensor=tensor, pipeline=pipeline)
     kinds = {stage.index: stage for stage in stages(model, pipeline, virtual)}
     layers = sum(stage.layers for stage in kinds.values())
     assert layers <= model.layers
@@ -182,10 +182,10 @@ def test_stages_hold_every_parameter_once(
 
 
 @st.composite
-def serving(draw: st.DrawFn) -> InferenceMemory:
+def serving(draw: st.DrawFn) -> InferenceMemoryInputs:
     name = draw(MODELS)
     choices = tensor_parallel_choices(find_model(name), 16)
-    return InferenceMemory(
+    return InferenceMemoryInputs(
         model=name,
         weights=draw(st.sampled_from(["bf16", "fp8", "awq-int4"])),
         context=draw(st.integers(1, 200_000)),
@@ -198,7 +198,7 @@ def serving(draw: st.DrawFn) -> InferenceMemory:
 
 
 @given(serving())
-def test_parts_of_serving_sum_to_the_whole(asked: InferenceMemory) -> None:
+def test_parts_of_serving_sum_to_the_whole(asked: InferenceMemoryInputs) -> None:
     found = INFERENCE.compute(asked)
     parts = sum(found[n].value for n in ("weights", "kv_cache", "activations", "overhead"))
     assert parts == pytest.approx(found["total"].value, rel=1e-9)
@@ -208,7 +208,7 @@ def test_parts_of_serving_sum_to_the_whole(asked: InferenceMemory) -> None:
 
 
 @given(serving())
-def test_limits_of_serving_are_where_the_verdict_turns(asked: InferenceMemory) -> None:
+def test_limits_of_serving_are_where_the_verdict_turns(asked: InferenceMemoryInputs) -> None:
     found = INFERENCE.compute(asked)
     most = found["max_concurrent"].value
     assume(most is not None)
@@ -224,7 +224,7 @@ def test_limits_of_serving_are_where_the_verdict_turns(asked: InferenceMemory) -
 
 
 @given(serving())
-def test_the_verdict_turns_right_behind_the_limits(asked: InferenceMemory) -> None:
+def test_the_verdict_turns_right_behind_the_limits(asked: InferenceMemoryInputs) -> None:
     asked = dataclasses.replace(asked, engine="transformers", block=1)
     found = INFERENCE.compute(asked)
     for field, figure in (("context", "max_context"), ("concurrent", "max_concurrent")):
@@ -247,7 +247,9 @@ def test_parts_of_training_sum_to_the_whole(
     name: str, zero: str, recompute: str, gpus: int, sequence: int
 ) -> None:
     found = training_memory.estimate(
-        TrainingMemory(model=name, zero=zero, recompute=recompute, gpus=gpus, sequence=sequence)
+        TrainingMemoryInputs(
+            model=name, zero=zero, recompute=recompute, gpus=gpus, sequence=sequence
+        )
     )
     names = ("weights", "gradients", "optimizer", "activations", "logits", "overhead")
     assert sum(found[n].value for n in names) == pytest.approx(found["per_gpu"].value)
@@ -255,8 +257,8 @@ def test_parts_of_training_sum_to_the_whole(
 
 @given(st.sampled_from(["1", "2", "3"]), st.integers(2, 512))
 def test_more_copies_never_need_more_memory_each(zero: str, gpus: int) -> None:
-    few = training_memory.estimate(TrainingMemory(zero=zero, gpus=gpus))
-    more = training_memory.estimate(TrainingMemory(zero=zero, gpus=gpus + 1))
+    few = training_memory.estimate(TrainingMemoryInputs(zero=zero, gpus=gpus))
+    more = training_memory.estimate(TrainingMemoryInputs(zero=zero, gpus=gpus + 1))
     assert more["per_gpu"].value <= few["per_gpu"].value * 1.0000001
 
 
@@ -282,7 +284,7 @@ def test_the_fewest_gpus_rest_on_what_is_modeled_and_say_so(name, typed) -> None
 
 @given(st.sampled_from(["7B", "13B", "70B"]), st.sampled_from(["1", "2", "3"]))
 def test_the_fewest_gpus_fit_and_one_fewer_does_not(name: str, zero: str) -> None:
-    asked = TrainingMemory(model=name, zero=zero, gpus=64)
+    asked = TrainingMemoryInputs(model=name, zero=zero, gpus=64)
     fewest = training_memory.estimate(asked)["fewest_gpus"].value
     assume(fewest is not None and fewest > 2)
     fits = [
@@ -295,7 +297,7 @@ def test_the_fewest_gpus_fit_and_one_fewer_does_not(name: str, zero: str) -> Non
 @given(st.sampled_from(["none", "selective", "full"]), st.integers(1, 8))
 def test_recomputing_more_keeps_less(kept: str, batch: int) -> None:
     def activations(recompute: str) -> float:
-        asked = TrainingMemory(
+        asked = TrainingMemoryInputs(
             model="7B", recompute=recompute, micro_batch=batch, flash_attention=False
         )
         found = training_memory.estimate(asked)
@@ -404,7 +406,7 @@ def test_what_cannot_be_is_refused_with_the_reason(subtests: pytest.Subtests) ->
         ("model", {"config": "{"}, "config", "not JSON"),
     ]:
         with subtests.test(name=name, typed=typed, field=field):
-            with pytest.raises(BadInputs) as caught:
+            with pytest.raises(InvalidInputsError) as caught:
                 estimate(name, typed)
             (problem,) = caught.value.problems
             assert problem.field == field
@@ -433,7 +435,7 @@ def test_states_of_adam_are_sixteen_bytes_and_eighteen_with_fp32_gradients() -> 
 
 
 def test_the_cache_of_a_70b_model_is_327_680_bytes_per_token() -> None:
-    found = kv_cache.estimate(KvCache(model="llama-3.1-70b"))
+    found = kv_cache.estimate(KvCacheInputs(model="llama-3.1-70b"))
     assert found["per_token"].value == 327_680
 
 

@@ -99,7 +99,7 @@ def test_a_slower_network_never_helps(ranks: int) -> None:
 
 
 def test_gpus_beyond_one_domain_need_a_network() -> None:
-    lonely = networks.Fabric(networks.link("nvlink-4"), 450e9)
+    lonely = networks.Interconnect(networks.link("nvlink-4"), 450e9)
     with pytest.raises(ValueError, match="need a network"):
         networks.collective_time("all_reduce", 16, 1e6, lonely)
 

@@ -7,7 +7,7 @@ import pytest
 
 from app.estimator import registry, units
 from app.estimator.estimate import Chart
-from app.estimator.inputs import BadInputs, declared, read, word_of
+from app.estimator.inputs import InvalidInputsError, declared, read, word_of
 from app.estimator.sources import SOURCES
 
 NAMES = ["fabric", "storage", "power-cooling", "cost", "accelerator-choice"]
@@ -56,7 +56,7 @@ def told(entry, words):
     """Everything an answer says, or nothing for a refusal."""
     try:
         return repr(entry.compute(read(entry.inputs, words)))
-    except BadInputs:
+    except InvalidInputsError:
         return ""
 
 

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.estimates.power_cooling import entry
-from app.estimator.estimates.power_cooling.asked import PowerCooling
+from app.estimator.estimates.power_cooling.asked import PowerCoolingInputs
 from app.estimator.hardware import facility
-from app.estimator.inputs import BadInputs, declared, read
+from app.estimator.inputs import InvalidInputsError, declared, read
 
 watts = st.floats(1.0, 1e9)
 
 
 def estimate(**changed):
-    return entry.estimate(dataclasses.replace(PowerCooling(), **changed))
+    return entry.estimate(dataclasses.replace(PowerCoolingInputs(), **changed))
 
 
 def found(**changed):
@@ -61,7 +61,7 @@ def test_energy_and_carbon_cite_a_paper_on_energy_and_carbon():
 
 def test_the_average_pue_is_the_one_that_the_page_says():
     # Uptime Institute, Global Data Center Survey 2025: 1.54.
-    assert "1.54 (2025)" in declared(PowerCooling)["pue"].help
+    assert "1.54 (2025)" in declared(PowerCoolingInputs)["pue"].help
     page = Path("content/topics/power-and-cooling/concept.md").read_text("utf-8")
     assert "survey of 2025, operators reported an average of 1.54" in page
 
@@ -127,7 +127,7 @@ def test_a_site_without_enough_power_is_a_no():
 
 
 def test_systems_whose_power_nobody_published_ask_for_it():
-    with pytest.raises(BadInputs, match="write it") as refused:
+    with pytest.raises(InvalidInputsError, match="write it") as refused:
         estimate(system="hgx-b200-8")
     assert refused.value.problems[0].field == "node_power"
     assert estimate(system="hgx-b200-8", node_power=14e3, node_units=10)["fits"].value
@@ -166,7 +166,7 @@ def test_the_changes_turn_the_verdict(limit):
         if change.field not in {"nodes", "pue"}:
             continue
         words = {"site_limit": f"{limit / 1e3} kW", change.field: change.flips_at}
-        turned = entry.estimate(read(PowerCooling, words))
+        turned = entry.estimate(read(PowerCoolingInputs, words))
         assert turned["fits"].value is not answer["fits"].value, change
 
 

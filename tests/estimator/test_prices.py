@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from app.estimator.hardware.prices import BadPrices, price_list, read_prices
+from app.estimator.hardware.prices import PriceFileError, price_list, read_prices
 
 GOOD = """\
 # What we pay.
@@ -61,7 +61,7 @@ def test_a_price_names_part_money_way_and_day(tmp_path):
 )
 def test_a_mistake_names_file_and_line_and_what_is_allowed(tmp_path, old, new, line, why):
     path = written(tmp_path, GOOD.replace(old, new, 1))
-    with pytest.raises(BadPrices) as raised:
+    with pytest.raises(PriceFileError) as raised:
         read_prices(path)
 
     place = f"{path}, line {line}: " if line else f"{path}: "
@@ -70,7 +70,7 @@ def test_a_mistake_names_file_and_line_and_what_is_allowed(tmp_path, old, new, l
 
 def test_one_part_has_one_price_for_each_way_of_paying(tmp_path):
     twice = GOOD + GOOD.partition("\n\n")[0].removeprefix("# What we pay.\n")
-    with pytest.raises(BadPrices, match=r"line 16: .* has two prices for “hour”"):
+    with pytest.raises(PriceFileError, match=r"line 16: .* has two prices for “hour”"):
         read_prices(written(tmp_path, twice))
 
 

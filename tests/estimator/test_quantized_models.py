@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.estimator import registry
-from app.estimator.inputs import BadInputs
+from app.estimator.inputs import InvalidInputsError
 from app.estimator.models.formats import format_of, weight_table
 from app.estimator.models.lookup import find_model, models
 from app.estimator.models.pasted import read_pasted
@@ -398,7 +398,7 @@ def test_a_card_without_the_published_format_is_refused_with_a_way_on(
     name: str,
 ) -> None:
     typed = {"model": "deepseek-v3", "gpu": "a100-sxm4-80", "tensor_parallel": 8}
-    with pytest.raises(BadInputs) as refused:
+    with pytest.raises(InvalidInputsError) as refused:
         registry.estimate(name, typed)
     problem = refused.value.problems[0]
     assert problem.field == "weights"

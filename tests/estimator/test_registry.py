@@ -16,14 +16,14 @@ from app.content.read import parse
 from app.estimator.estimate import Chart, Estimate, StackedBar, Timeline
 from app.estimator.hardware.accelerators import networks, systems
 from app.estimator.inputs import (
-    BadInputs,
-    Input,
     InputProblem,
+    InputSpec,
+    InvalidInputsError,
     declared,
     read,
     write,
 )
-from app.estimator.registry import NAMES, Entry, entries, estimate, find
+from app.estimator.registry import NAMES, EstimateSpec, entries, estimate, find
 from app.estimator.sources import SOURCES
 
 ENTRIES = entries()
@@ -90,19 +90,19 @@ def terms() -> set[str]:
     return {term.anchor for term in parse(text, "glossary.md").terms}
 
 
-def ask(entry: Entry, typed: dict[str, Any]) -> Estimate | str | None:
+def ask(entry: EstimateSpec, typed: dict[str, Any]) -> Estimate | str | None:
     """The answer, the refusal of a combination, or None for unreadable words."""
     try:
         inputs = read(entry.inputs, typed)
-    except BadInputs:
+    except InvalidInputsError:
         return None
     try:
         return entry.compute(inputs)
-    except BadInputs as refusal:
+    except InvalidInputsError as refusal:
         return str(refusal)
 
 
-def answered(entry: Entry) -> Estimate:
+def answered(entry: EstimateSpec) -> Estimate:
     return entry.compute(entry.inputs())
 
 
@@ -118,7 +118,7 @@ def test_an_estimate_is_found_by_hyphens_and_underscores() -> None:
 
 
 @each_entry
-def test_defaults_have_an_answer_with_every_promised_figure(entry: Entry) -> None:
+def test_defaults_have_an_answer_with_every_promised_figure(entry: EstimateSpec) -> None:
     found = answered(entry)
     assert found.name == entry.name
     assert found.verdict.lead
@@ -127,7 +127,7 @@ def test_defaults_have_an_answer_with_every_promised_figure(entry: Entry) -> Non
 
 
 @each_entry
-def test_figures_have_one_name_and_one_is_the_answer(entry: Entry) -> None:
+def test_figures_have_one_name_and_one_is_the_answer(entry: EstimateSpec) -> None:
     found = answered(entry)
     names = [figure.name for figure in found.figures]
     assert len(names) == len(set(names))
@@ -135,7 +135,7 @@ def test_figures_have_one_name_and_one_is_the_answer(entry: Entry) -> None:
 
 
 @each_entry
-def test_no_figure_is_infinite_or_nan(entry: Entry) -> None:
+def test_no_figure_is_infinite_or_nan(entry: EstimateSpec) -> None:
     assert_finite(answered(entry))
 
 
@@ -152,14 +152,14 @@ def assert_finite(found: Estimate) -> None:
 
 
 @each_entry
-def test_a_stated_interval_holds_its_value(entry: Entry) -> None:
+def test_a_stated_interval_holds_its_value(entry: EstimateSpec) -> None:
     for figure in answered(entry).figures:
         if figure.low is not None and isinstance(figure.value, int | float):
             assert figure.low <= figure.value <= figure.high
 
 
 @each_entry
-def test_the_working_leads_to_sources_and_topics_that_exist(entry: Entry) -> None:
+def test_the_working_leads_to_sources_and_topics_that_exist(entry: EstimateSpec) -> None:
     found = answered(entry)
     figures = {figure.name for figure in found.figures}
     assert found.steps
@@ -172,7 +172,7 @@ def test_the_working_leads_to_sources_and_topics_that_exist(entry: Entry) -> Non
 
 
 @each_entry
-def test_pictures_are_drawn_from_finite_numbers(entry: Entry) -> None:
+def test_pictures_are_drawn_from_finite_numbers(entry: EstimateSpec) -> None:
     for picture in answered(entry).pictures:
         assert picture.label
         if isinstance(picture, StackedBar):
@@ -185,7 +185,7 @@ def test_pictures_are_drawn_from_finite_numbers(entry: Entry) -> None:
 
 
 @each_entry
-def test_tables_are_as_wide_as_their_head(entry: Entry) -> None:
+def test_tables_are_as_wide_as_their_head(entry: EstimateSpec) -> None:
     for table in answered(entry).tables:
         assert all(len(row) == len(table.columns) for row in table.rows)
 
@@ -205,7 +205,7 @@ def test_an_input_carries_what_every_face_needs(subtests: pytest.Subtests) -> No
                 assert len(meaning.choices) > 1
 
 
-def others(meaning: Input, now: Any) -> list[Any]:
+def others(meaning: InputSpec, now: Any) -> list[Any]:
     """Other values of an input, near and far."""
     if meaning.kind == "choice":
         return [value for value, _ in meaning.choices if value != now]
@@ -229,7 +229,7 @@ CONFIG = (
 )
 
 
-def numbers(meaning: Input, now: float | None) -> list[float]:
+def numbers(meaning: InputSpec, now: float | None) -> list[float]:
     least, most = meaning.minimum or 0, meaning.maximum or 1e9
     base = now if now is not None else max(1, least)
     values = [
@@ -246,7 +246,7 @@ def numbers(meaning: Input, now: float | None) -> list[float]:
     return [kind(v) for v in values if least <= v <= most and v != now]
 
 
-def moves(entry: Entry, field: str) -> bool:
+def moves(entry: EstimateSpec, field: str) -> bool:
     meaning = declared(entry.inputs)[field]
     for context in [{}, *CONTEXTS.get(entry.name, [])]:
         if field in context and context[field] != "":
@@ -267,7 +267,7 @@ def test_every_input_moves_something(subtests: pytest.Subtests) -> None:
 
 
 @each_entry
-def test_a_link_gives_the_inputs_back(entry: Entry) -> None:
+def test_a_link_gives_the_inputs_back(entry: EstimateSpec) -> None:
     defaults = entry.inputs()
     assert write(defaults) == {}
     for name, meaning in declared(entry.inputs).items():
@@ -276,7 +276,7 @@ def test_a_link_gives_the_inputs_back(entry: Entry) -> None:
             assert read(entry.inputs, write(changed)) == changed
 
 
-def typed(entry: Entry) -> st.SearchStrategy[dict[str, Any]]:
+def typed(entry: EstimateSpec) -> st.SearchStrategy[dict[str, Any]]:
     """Inputs as somebody might type them, sensible and not."""
     junk = st.sampled_from(["", "0", "-1", "nan", "1e400", "x", "9" * 40, "½", "70B"])
     fields = {}
@@ -288,16 +288,20 @@ def typed(entry: Entry) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-def asked(entry: Entry, words: dict[str, Any]) -> tuple[Estimate | None, tuple[InputProblem, ...]]:
+def asked(
+    entry: EstimateSpec, words: dict[str, Any]
+) -> tuple[Estimate | None, tuple[InputProblem, ...]]:
     try:
         return entry.compute(read(entry.inputs, words)), ()
-    except BadInputs as refusal:
+    except InvalidInputsError as refusal:
         return None, refusal.problems
 
 
 @each_entry
 @given(data=st.data())
-def test_any_input_has_an_answer_or_a_named_problem(entry: Entry, data: st.DataObject) -> None:
+def test_any_input_has_an_answer_or_a_named_problem(
+    entry: EstimateSpec, data: st.DataObject
+) -> None:
     words = data.draw(typed(entry))
     found, problems = asked(entry, words)
     known = set(declared(entry.inputs)) | set(words)

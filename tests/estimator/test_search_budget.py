@@ -8,9 +8,9 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.estimates.parallelism_plan import search
-from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
-from app.estimator.estimates.parallelism_plan.fitting import Fitting
-from app.estimator.estimates.parallelism_plan.layouts import Job, splits
+from app.estimator.estimates.parallelism_plan.asked import ParallelismPlanInputs
+from app.estimator.estimates.parallelism_plan.fitting import MemoryFit
+from app.estimator.estimates.parallelism_plan.layouts import TrainingJob, splits
 from app.estimator.estimates.parallelism_plan.search import STEPS, look
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
@@ -30,10 +30,12 @@ AWKWARD = [
 
 @pytest.mark.parametrize("typed", AWKWARD)
 def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -> None:
-    asked = dataclasses.replace(ParallelismPlan(global_batch=4 * int(str(typed["gpus"]))), **typed)
+    asked = dataclasses.replace(
+        ParallelismPlanInputs(global_batch=4 * int(str(typed["gpus"]))), **typed
+    )
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     links = fabric_of(gpu, domain=asked.domain or 0)
-    job = Job(asked.gpus, asked.sequence, asked.global_batch or 1)
+    job = TrainingJob(asked.gpus, asked.sequence, asked.global_batch or 1)
 
     steps = look(model, gpu, job, links).steps
 
@@ -64,7 +66,7 @@ def test_a_search_that_saw_everything_says_nothing_of_it() -> None:
 
 def test_nothing_found_early_is_not_called_impossible() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
-    job = Job(gpus=10080, sequence=131072, global_batch=40320)
+    job = TrainingJob(gpus=10080, sequence=131072, global_batch=40320)
 
     early = look(model, gpu, job, fabric_of(gpu), steps=1)
 
@@ -73,7 +75,7 @@ def test_nothing_found_early_is_not_called_impossible() -> None:
 
 def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
     model, gpu = find_model("mixtral-8x7b"), find_accelerator("H100")
-    job = Job(gpus=48, sequence=16384, global_batch=96)
+    job = TrainingJob(gpus=48, sequence=16384, global_batch=96)
     links = fabric_of(gpu)
     slow = []
     every = [
@@ -99,7 +101,7 @@ def test_the_best_layouts_are_those_of_trying_each_alone() -> None:
 
 def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
-    job = Job(gpus=256, sequence=8192, global_batch=1024)
+    job = TrainingJob(gpus=256, sequence=8192, global_batch=1024)
 
     fewest = search.fewest(model, gpu, job, fabric_of(gpu), STEPS)
 
@@ -114,7 +116,7 @@ def test_the_fewest_gpus_are_those_of_the_smallest_cluster_with_a_layout() -> No
 
 def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
-    job = Job(gpus=4096, sequence=131072, global_batch=4096, usable=0.3)
+    job = TrainingJob(gpus=4096, sequence=131072, global_batch=4096, usable=0.3)
 
     fewest = search.fewest(model, gpu, job, fabric_of(gpu), steps=1)
 
@@ -124,7 +126,7 @@ def test_a_count_of_gpus_that_was_not_found_in_time_is_left_open() -> None:
 
 def test_states_are_worked_out_once_for_all_ways_to_divide_sequences() -> None:
     model, gpu = find_model("deepseek-v2"), find_accelerator("H100")
-    fits = Fitting(model, job := Job(1024, 131072, 4096), gpu.capacity * 0.95)
+    fits = MemoryFit(model, job := TrainingJob(1024, 131072, 4096), gpu.capacity * 0.95)
     layouts = 0
     for split in splits(model, fabric_of(gpu), job):
         for family in split.families():

@@ -13,11 +13,11 @@ from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.formats import FORMATS
 from app.estimator.models.lookup import find_model
 from app.estimator.serving import engine, load, profile, step
-from app.estimator.serving.engine import Serving
-from app.estimator.serving.load import Requests, most_sequences
+from app.estimator.serving.engine import ServingSetup
+from app.estimator.serving.load import RequestShape, most_sequences
 from app.estimator.serving.profile import (
-    Profile,
-    Timed,
+    BatchTiming,
+    ReplicaProfile,
     Traffic,
     first_token,
     mixture,
@@ -25,21 +25,21 @@ from app.estimator.serving.profile import (
     profile_of,
     saturated_rate,
 )
-from app.estimator.serving.step import Placed, decode_time, place, prefill_time
+from app.estimator.serving.step import PlacedModel, decode_time, place, prefill_time
 
 
-def placed(model: str, gpu: str, **serving: object) -> Placed:
+def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
     card = find_accelerator(gpu)
     return place(
         find_model(model),
         card,
         fabric_of(card),
-        Serving(**serving),  # type: ignore[arg-type]
+        ServingSetup(**serving),  # type: ignore[arg-type]
     )
 
 
-def profiled(one: Placed, prompt: int, answer: int, usable: float = 0.9) -> Profile:
-    return profile_of(one, Traffic(Requests(prompt, answer)), usable)
+def profiled(one: PlacedModel, prompt: int, answer: int, usable: float = 0.9) -> ReplicaProfile:
+    return profile_of(one, Traffic(RequestShape(prompt, answer)), usable)
 
 
 CHAT = placed("llama-3.1-70b", "H100", weights="fp8", cache="fp8", tensor=2)
@@ -188,7 +188,7 @@ def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
 
 
 def test_a_run_ends_with_a_round_that_is_not_full() -> None:
-    profile = profile_of(CHAT, Traffic(Requests(1000, 1000)))
+    profile = profile_of(CHAT, Traffic(RequestShape(1000, 1000)))
     steady = saturated_rate(profile)
     assert saturated_rate(profile, 3 * profile.full) == pytest.approx(steady)
     assert saturated_rate(profile, 1.1 * profile.full) < 0.9 * steady
@@ -215,7 +215,7 @@ def test_a_step_is_filled_up_to_a_recorded_batch() -> None:
 
 
 def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
-    slow = Timed(step=0.01, cost=0.02, batch=11, recorded=0.01, launching=0.05)
+    slow = BatchTiming(step=0.01, cost=0.02, batch=11, recorded=0.01, launching=0.05)
     share, mixed = mixture(slow, 100)
     assert (share, mixed) == (pytest.approx(1 - math.exp(-0.1)), 0.05)
     assert pace(slow, 100) == pytest.approx(0.01 + share * 0.04)

@@ -7,9 +7,9 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.estimates.parallelism_plan import search
-from app.estimator.estimates.parallelism_plan.layouts import Job, splits
+from app.estimator.estimates.parallelism_plan.layouts import TrainingJob, splits
 from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.inputs import BadInputs, declared
+from app.estimator.inputs import InvalidInputsError, declared
 from app.estimator.models.lookup import find_model
 
 NAMES = [
@@ -95,13 +95,13 @@ def test_no_input_is_without_effect(name: str) -> None:
     for setting in ({}, *_SETTINGS[name]):
         try:
             first = registry.estimate(name, setting)
-        except BadInputs:
+        except InvalidInputsError:
             continue
         for field in sorted(silent):
             other = changed(entry.inputs(**setting), field)
             try:
                 second = registry.estimate(name, {**setting, field: other})
-            except BadInputs:
+            except InvalidInputsError:
                 continue
             if said(second) != said(first):
                 silent.discard(field)
@@ -228,7 +228,7 @@ def test_decoding_leaves_memory_at_the_very_batch_that_is_said(
 
 def test_a_faster_network_never_slows_a_plan() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
-    job = Job(gpus=64, sequence=8192, global_batch=512)
+    job = TrainingJob(gpus=64, sequence=8192, global_batch=512)
     slow = search.fabric_of(gpu, nic_rate=6e9)
     fast = search.search(model, gpu, job)[0]
     worse = search.search(model, gpu, job, slow)[0]
@@ -237,7 +237,7 @@ def test_a_faster_network_never_slows_a_plan() -> None:
 
 def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
     model, gpu = find_model("deepseek-v3"), find_accelerator("H100")
-    job = Job(gpus=2048, sequence=4096, global_batch=15360, number_format="fp8")
+    job = TrainingJob(gpus=2048, sequence=4096, global_batch=15360, number_format="fp8")
     ranked = search.search(model, gpu, job, most=50)
     assert ranked
     rates = [c.tokens_per_second for c in ranked]
@@ -251,7 +251,7 @@ def test_every_plan_of_a_ranking_fits_and_fills_the_cluster() -> None:
 @pytest.mark.parametrize("gpus", [64, 1024, 16384])
 def test_a_larger_cluster_is_not_a_longer_search(gpus: int) -> None:
     model, gpu = find_model("llama-3.1-405b"), find_accelerator("H100")
-    job = Job(gpus=gpus, sequence=8192, global_batch=2048)
+    job = TrainingJob(gpus=gpus, sequence=8192, global_batch=2048)
 
     every = [
         family.plan(job, size)
@@ -276,7 +276,7 @@ def test_impossible_combinations_say_what_is_impossible(
         ("parallelism-plan", {"gpu": "A100", "number_format": "fp8"}, "number_format"),
     ]:
         with subtests.test(name=name, setting=setting, field=field):
-            with pytest.raises(BadInputs) as refused:
+            with pytest.raises(InvalidInputsError) as refused:
                 registry.estimate(name, setting)
             assert [p.field for p in refused.value.problems] == [field]
 

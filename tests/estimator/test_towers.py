@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.estimator.estimate import Estimate
 from app.estimator.models.caveats import caveats
-from app.estimator.models.config import UnreadableConfig
+from app.estimator.models.config import UnreadableConfigError
 from app.estimator.models.formats import gpu_weights, weight_table
 from app.estimator.models.lookup import find_model
 from app.estimator.models.reading import from_config
@@ -165,7 +165,7 @@ def test_any_values_are_counted_or_named(name: str, inner: dict, outer: dict) ->
     vision = {**config["vision_config"], **inner}
     try:
         model = from_config({**config, **outer, "vision_config": vision})
-    except UnreadableConfig:  # a flat configuration shares its fields
+    except UnreadableConfigError:  # a flat configuration shares its fields
         return
     assert model.tower_parameters >= 0
     assert model.tower is not None or "vision_config" in model.unread

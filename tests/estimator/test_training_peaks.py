@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from app.estimator.inputs import BadInputs
+from app.estimator.inputs import InvalidInputsError
 from app.estimator.registry import estimate
 from app.estimator.timing.training_plan import SOFTWARE
 
@@ -57,7 +57,7 @@ def test_memory_and_time_agree_to_the_byte(
         gradients = "fp32" if wide else "bf16"
         run = {**layout, **whole, "software": software, "gradients": gradients}
         time = estimate("training-time", run)
-    except BadInputs:
+    except InvalidInputsError:
         assume(condition=False)
     assert time["memory"].value == memory["per_gpu"].value
     assert time["fits"].value == memory["fits"].value

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from app.estimator.estimate import Step
+from app.estimator.estimate import FormulaStep
 from app.estimator.hardware.accelerators import accelerators, systems
-from app.estimator.inputs import BadInputs, Input, declared
+from app.estimator.inputs import InputSpec, InvalidInputsError, declared
 from app.estimator.models.lookup import models
-from app.estimator.registry import Entry, entries, estimate, find
+from app.estimator.registry import EstimateSpec, entries, estimate, find
 from app.estimator.units import format_value
 from tests.amounts import FACTOR
 from tests.estimator.arithmetic import as_typed, compute
@@ -28,7 +28,7 @@ _SYSTEMS = [system.id for system in systems()]
 _MODELS = [key for key, _ in models()]
 
 
-def drawn(meaning: Input, default: Any, luck: random.Random) -> Any:
+def drawn(meaning: InputSpec, default: Any, luck: random.Random) -> Any:
     """A value of an input that somebody may well give."""
     if meaning.kind == "choice":
         return luck.choice(meaning.choices)[0]
@@ -44,7 +44,7 @@ def drawn(meaning: Input, default: Any, luck: random.Random) -> Any:
     return None
 
 
-def asked(entry: Entry, most: int) -> Iterator[dict[str, Any]]:
+def asked(entry: EstimateSpec, most: int) -> Iterator[dict[str, Any]]:
     """Random inputs, with every model and every card of the catalog among them."""
     luck = random.Random(f"{SEED} {entry.name}")  # noqa: S311 - a draw, no secret
     names = {"model": _MODELS, "gpu": _CARDS, "system": _SYSTEMS}
@@ -67,21 +67,21 @@ def asked(entry: Entry, most: int) -> Iterator[dict[str, Any]]:
 
 
 @functools.cache
-def answered(name: str) -> tuple[tuple[dict[str, Any], tuple[Step, ...]], ...]:
+def answered(name: str) -> tuple[tuple[dict[str, Any], tuple[FormulaStep, ...]], ...]:
     """The working of as many random questions as are asked of an estimate."""
     entry = find(name)
     assert entry
     most = MOST.get(name, USUAL) * FACTOR
     found = []
     for words in asked(entry, most):
-        with contextlib.suppress(BadInputs):
+        with contextlib.suppress(InvalidInputsError):
             found.append((words, estimate(name, words).steps))
         if len(found) == most:
             break
     return tuple(found)
 
 
-def fault(step: Step) -> str:
+def fault(step: FormulaStep) -> str:
     """Why a line does not compute; empty where it does."""
     try:
         low, high = compute(step.substituted, step.unit)
@@ -106,7 +106,7 @@ def undefined(formula: str) -> list[str]:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
-def test_every_line_computes_and_says_it_in_words(entry: Entry) -> None:
+def test_every_line_computes_and_says_it_in_words(entry: EstimateSpec) -> None:
     seen: dict[str, str] = {}
     for words, steps in answered(entry.name):
         for step in steps:
@@ -141,7 +141,7 @@ _SUM = re.compile(r"[^×÷√^()⌈⌊]+")
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
-def test_what_rounding_leaves_open_is_little(entry: Entry) -> None:
+def test_what_rounding_leaves_open_is_little(entry: EstimateSpec) -> None:
     for words, steps in answered(entry.name):
         for step in steps:
             typed = as_typed(step.substituted, step.unit)
@@ -168,7 +168,7 @@ def test_a_printed_sum_comes_to_what_is_printed(subtests: pytest.Subtests) -> No
 def test_what_is_free_is_what_the_sentence_leaves(name: str) -> None:
     sentence = re.compile(r"needs (.+?) and (?:may use|has) (.+?)(?: of .+| \(.+)?: (.+) free")
     for words in asked(find(name), USUAL):
-        with contextlib.suppress(BadInputs):
+        with contextlib.suppress(InvalidInputsError):
             found = sentence.search(estimate(name, words).verdict.text)
             if found:
                 need, limit, free = found.groups()

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from app.estimator.confidence import around
-from evidence.accuracy.held_out import HeldOut, held_out
+from evidence.accuracy.held_out import HeldOutErrors, held_out
 from evidence.accuracy.report import as_json, as_text, own_report
 
 # Kinds of cases, the interval that their answers get, and whether they are rates.
@@ -30,7 +30,7 @@ class _Case:
     calibration: bool = False
 
 
-def _left() -> tuple[HeldOut, ...]:
+def _left() -> tuple[HeldOutErrors, ...]:
     return own_report().held_out
 
 

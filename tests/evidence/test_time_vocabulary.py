@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from evidence.accuracy.report import Result, report
+from evidence.accuracy.report import CaseResult, report
 
 CONFIG = {
     "model_type": "llama",
@@ -189,7 +189,7 @@ CASES = runs() + served() + others()
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
+def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, CaseResult]:
     path = tmp_path_factory.mktemp("cases") / "cases.json"
     content = {
         "models": {"dense": {"config": CONFIG}, "mixture": {"config": MIXTURE}},
@@ -207,7 +207,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Result]:
     return {result.id: result for result in report([path]).results}
 
 
-def test_the_case_can_be_expressed(asked: dict[str, Result], subtests: pytest.Subtests) -> None:
+def test_the_case_can_be_expressed(asked: dict[str, CaseResult], subtests: pytest.Subtests) -> None:
     for number in range(len(CASES)):
         with subtests.test(number=number):
             result = asked[str(number)]

@@ -8,8 +8,8 @@ from sqlmodel import Session, select
 from app.content.live.library import Library
 from app.db.tables import Sitting
 from app.estimator.units import UNITS
-from app.questions.choosing import Choices
-from app.questions.kinds.numeric.model import Numeric
+from app.questions.choosing import ChoiceAnswer
+from app.questions.kinds.numeric.model import NumericAnswer
 from app.questions.variants import draw
 
 
@@ -23,10 +23,10 @@ def right(library: Library, session: Session):
         found = {}
         for number, item, _revision, seed, _domain in paper:
             answer = draw(library.questions[item], seed).answer
-            if isinstance(answer, Choices):
+            if isinstance(answer, ChoiceAnswer):
                 keys = [o.key for o in answer.options if o.right]
                 found[number] = {"answer": keys}
-            elif isinstance(answer, Numeric):
+            elif isinstance(answer, NumericAnswer):
                 option = next(o for o in answer.options if o.right and o.range)
                 unit = UNITS[option.range.unit][0]
                 found[number] = {"answer": f"{option.range.center!r} {unit}"}

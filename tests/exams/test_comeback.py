@@ -6,7 +6,7 @@ import json
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import AddedCard, Memory, Sitting
+from app.db.tables import AddedCard, CardStateRow, Sitting
 from app.exams.overdue import close_now
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save
@@ -53,7 +53,7 @@ def test_wrong_and_open_questions_come_back_the_day_after(rosa, session: Session
     finish(rosa, sitting)
 
     assert len(comebacks(session)) == 4
-    rows = session.exec(select(Memory)).all()
+    rows = session.exec(select(CardStateRow)).all()
     assert {(row.state, row.due_day) for row in rows} == {("new", "2026-06-10")}
     assert {row.card for row in rows} == comebacks(session)
     assert all(row.topic for row in rows)
@@ -76,7 +76,7 @@ def test_a_paper_closed_by_the_clock_brings_its_questions_back(
 
     close_now(app.state.engine, app.state.library, clock.now + dt.timedelta(days=3))
 
-    rows = session.exec(select(Memory.due_day)).all()
+    rows = session.exec(select(CardStateRow.due_day)).all()
     assert set(rows) == {"2026-06-10"}
 
 

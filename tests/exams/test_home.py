@@ -9,15 +9,17 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.model import Domain, ExamBlueprint, Objective, Place
+from app.content.model import Domain, ExamBlueprint, Objective, SourceLocation
 from app.db.tables import Sitting
-from app.exams.shorter_exams import Bank, asks_missed, cuts_of, named, whole_of
+from app.exams.shorter_exams import QuestionPool, asks_missed, cuts_of, named, whole_of
 from app.exams.sitting import askable
-from app.exams.trend import Past, trend_of
+from app.exams.trend import PastSitting, trend_of
 from tests.exams.test_paper import question
 from tests.quiz.course import HandLibrary
 
-WHOLE = ExamBlueprint("mock", "The mock", 50, 60, {"1": 30, "2": 20}, Place("exams/mock.toml", 1))
+WHOLE = ExamBlueprint(
+    "mock", "The mock", 50, 60, {"1": 30, "2": 20}, SourceLocation("exams/mock.toml", 1)
+)
 DOMAINS = (
     Domain("1", "Models", 0.6, (Objective("1.1", "Know models", "1"),)),
     Domain("2", "Racks", 0.4, (Objective("2.1", "Know racks", "2"),)),
@@ -148,15 +150,15 @@ def test_the_questions_are_tried_once_for_each_state_of_the_course(
 def test_a_short_exam_is_not_cut() -> None:
     small = dataclasses.replace(WHOLE, questions=20, domains={"1": 12, "2": 8})
 
-    assert list(cuts_of(small, DOMAINS, Bank({"1": 9, "2": 9}, {"1": 3}))) == []
+    assert list(cuts_of(small, DOMAINS, QuestionPool({"1": 9, "2": 9}, {"1": 3}))) == []
 
 
 def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
-    *_, missed = cuts_of(WHOLE, DOMAINS, Bank({}, {"1": 60, "2": 40, "9": 5}))
+    *_, missed = cuts_of(WHOLE, DOMAINS, QuestionPool({}, {"1": 60, "2": 40, "9": 5}))
 
     assert asks_missed(missed.slug)
     assert missed.domains == {"1": 30, "2": 20}
-    assert Bank({}, {"1": 60, "2": 40, "9": 5}).missed_of(WHOLE) == 100
+    assert QuestionPool({}, {"1": 60, "2": 40, "9": 5}).missed_of(WHOLE) == 100
 
 
 def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:
@@ -169,9 +171,9 @@ def test_a_paper_keeps_its_name_when_the_exam_has_left() -> None:
     assert whole_of("gone~domain-2") == "gone"
 
 
-def past(number: int, score: float, *, whole: bool = True) -> Past:
+def past(number: int, score: float, *, whole: bool = True) -> PastSitting:
     started = NOON + dt.timedelta(days=number)
-    return Past(number, "The mock", whole, started, score, 50, 50, 55.0, by_clock=False)
+    return PastSitting(number, "The mock", whole, started, score, 50, 50, 55.0, by_clock=False)
 
 
 def test_a_difference_that_may_be_chance_is_called_so() -> None:

@@ -7,25 +7,25 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.model import NO_TEXT, ExamBlueprint, Place, Text
-from app.exams.paper import Paper, as_in_exam, draw
+from app.content.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
+from app.exams.paper import ExamPaper, as_in_exam, draw
 from app.exams.timing import minutes_for
-from app.questions.choosing import Choices
+from app.questions.choosing import ChoiceAnswer
 from app.questions.model import Question
 from app.questions.options import Choice
 
-PLACE = Place(str(Path("quiz.md")), 1)
+PLACE = SourceLocation(str(Path("quiz.md")), 1)
 DOMAINS = {"1.1": "1", "1.2": "1", "2.1": "2", "2.2": "2"}
 
 
 def question(name: str, objective: str) -> Question:
-    options = tuple(Choice(k, Text(k, k), k == "a") for k in "abc")
+    options = tuple(Choice(k, RichText(k, k), k == "a") for k in "abc")
     return Question(
         id=name,
         topic="t",
         type="single",
         stem=NO_TEXT,
-        answer=Choices("single", options),
+        answer=ChoiceAnswer("single", options),
         objectives=(objective,),
         place=PLACE,
         revision="r1",
@@ -46,7 +46,7 @@ def blueprint(first: int = 6, second: int = 4) -> ExamBlueprint:
     )
 
 
-def items(paper: Paper) -> list[str]:
+def items(paper: ExamPaper) -> list[str]:
     return [slot.item for slot in paper.slots]
 
 
@@ -116,7 +116,7 @@ def test_what_is_kept_for_exams_comes_before_what_is_as_new() -> None:
 
 
 def test_papers_hold_the_kinds_of_the_real_exam_where_those_suffice() -> None:
-    true = Choices("true-false", BANK[0].answer.options[:2])  # type: ignore[union-attr]
+    true = ChoiceAnswer("true-false", BANK[0].answer.options[:2])  # type: ignore[union-attr]
     bank = [
         dataclasses.replace(q, answer=true, type="true-false") if n % 2 else q
         for n, q in enumerate(BANK)
@@ -141,7 +141,7 @@ def test_a_bank_too_small_gives_what_it_has_and_says_what_lacks() -> None:
 
 def test_a_short_paper_keeps_the_pace_and_a_factor_stretches_it() -> None:
     whole = draw(blueprint(), DOMAINS, BANK, {}, 3)
-    half = Paper(whole.slots[:5], {})
+    half = ExamPaper(whole.slots[:5], {})
 
     assert minutes_for(blueprint(), whole, 1.0) == 10
     assert minutes_for(blueprint(), half, 1.0) == 5
@@ -150,7 +150,7 @@ def test_a_short_paper_keeps_the_pace_and_a_factor_stretches_it() -> None:
 
 def test_a_choice_between_two_is_left_to_practice() -> None:
     three = question("three", "1.1")
-    two = dataclasses.replace(three, answer=Choices("single", three.answer.options[:2]))
+    two = dataclasses.replace(three, answer=ChoiceAnswer("single", three.answer.options[:2]))
 
     assert three.drawable
     assert not two.drawable

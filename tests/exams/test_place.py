@@ -5,21 +5,21 @@ import dataclasses
 import pytest
 from sqlmodel import select
 
-from app.content.model import ExamBlueprint, Place
+from app.content.model import ExamBlueprint, SourceLocation
 from app.db.tables import Attempt
-from app.questions.kinds.place import Region
+from app.questions.kinds.place import HotspotRegion
 from tests.exams.sitting import answer, begin, finish, save
 from tests.quiz.bank import text
 from tests.quiz.course import HandLibrary
 from tests.quiz.test_place import PLACE
 
-LINE = Region("lmnp", text("The line"), False, text("No."), region="line")
+LINE = HotspotRegion("lmnp", text("The line"), False, text("No."), region="line")
 # A mock exam asks for a part among three at least.
 OF_THREE = dataclasses.replace(
     PLACE,
     answer=dataclasses.replace(PLACE.answer, regions=(*PLACE.answer.regions, LINE)),
 )
-SHORT = ExamBlueprint("short", "Short", 1, 5, {"2": 1}, Place("exams/short.toml", 1))
+SHORT = ExamBlueprint("short", "Short", 1, 5, {"2": 1}, SourceLocation("exams/short.toml", 1))
 
 
 @pytest.fixture

@@ -11,15 +11,15 @@ from sqlmodel import Session, select
 
 from app.content.live.library import Library
 from app.db.tables import Sitting
-from app.exams.report import Marked, Share, interval, most_lost, summarize
-from app.questions.choosing import Choices
+from app.exams.report import GradedItem, ScoreShare, interval, most_lost, summarize
+from app.questions.choosing import ChoiceAnswer
 from app.questions.variants import draw
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, kept, save
 
 
-def marked(number: int, objective: str, score: float) -> Marked:
-    return Marked(
+def marked(number: int, objective: str, score: float) -> GradedItem:
+    return GradedItem(
         number,
         f"q{number}",
         objective.split(".", maxsplit=1)[0],
@@ -61,7 +61,7 @@ def test_open_questions_were_not_missed_and_tell_nothing_of_the_next_paper() -> 
 
 def test_parts_that_lost_as_much_as_one_left_out_are_not_named() -> None:
     def names(*lost: float) -> list[str]:
-        return [s.name for s in most_lost(Share(f"{n}", 5 - x, 5) for n, x in enumerate(lost))]
+        return [s.name for s in most_lost(ScoreShare(f"{n}", 5 - x, 5) for n, x in enumerate(lost))]
 
     assert names(1, 1, 1, 1) == []
     assert names(1, 3, 1, 2, 1) == ["1", "3"]
@@ -88,7 +88,7 @@ def test_the_interval_is_wilsons() -> None:
     assert high / 10 == pytest.approx(1.96**2 / (10 + 1.96**2))
 
 
-def changed(number: int, before: float | None, score: float) -> Marked:
+def changed(number: int, before: float | None, score: float) -> GradedItem:
     return dataclasses.replace(marked(number, "1.1", score), before=before)
 
 
@@ -119,7 +119,7 @@ def _single(library: Library, session: Session) -> tuple[str, str]:
     sitting.paper = json.dumps([slot, *rest])
     session.commit()
     answer = draw(question, 7).answer
-    assert isinstance(answer, Choices)
+    assert isinstance(answer, ChoiceAnswer)
     good = next(o.key for o in answer.options if o.right)
     return good, next(o.key for o in answer.options if not o.right)
 

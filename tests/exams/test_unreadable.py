@@ -11,13 +11,13 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.model import ExamBlueprint, Place
+from app.content.model import ExamBlueprint, SourceLocation
 from app.db.tables import Attempt
 from tests.exams.sitting import begin, finish, kept, save, shown
 from tests.quiz.bank import CLOZE, ORDER, SHORT, number, numeric
 from tests.quiz.course import HandLibrary
 
-EXAM = ExamBlueprint("short", "Short", 1, 5, {"2": 1}, Place("exams/short.toml", 1))
+EXAM = ExamBlueprint("short", "Short", 1, 5, {"2": 1}, SourceLocation("exams/short.toml", 1))
 PRICE = numeric(number(5.80, "USD"))
 LONG = "x" * 201
 DOUBLE = {"place.zzzz": "1", "place.yyyy": "1", "place.xxxx": "2"}

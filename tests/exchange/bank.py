@@ -6,7 +6,7 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from app.exchange.items import BLANK, Blank, Item, Kind, Option, Pair
+from app.exchange.items import BLANK, Item, ItemBlank, ItemOption, ItemPair, Kind
 from app.exchange.markup.hypertext import from_plain, to_markdown
 from app.exchange.markup.texts import span_around
 
@@ -59,14 +59,14 @@ def distinct(texts: st.SearchStrategy, least: int, most: int) -> st.SearchStrate
 
 
 @st.composite
-def options(draw: Callable, rights: st.SearchStrategy) -> tuple[Option, ...]:
+def options(draw: Callable, rights: st.SearchStrategy) -> tuple[ItemOption, ...]:
     texts = draw(distinct(LINES, 3, 5))
     right = draw(rights)
-    return tuple(Option(text, n < right, draw(NOTES)) for n, text in enumerate(texts))
+    return tuple(ItemOption(text, n < right, draw(NOTES)) for n, text in enumerate(texts))
 
 
 @st.composite
-def weighed(draw: Callable, found: st.SearchStrategy) -> tuple[Option, ...]:
+def weighed(draw: Callable, found: st.SearchStrategy) -> tuple[ItemOption, ...]:
     """Options of which those that are not right may be worth a part of the mark."""
     parts = st.sampled_from([0.0, 0.0, 0.5, 0.25, 1 / 3])
     return tuple(
@@ -75,12 +75,13 @@ def weighed(draw: Callable, found: st.SearchStrategy) -> tuple[Option, ...]:
 
 
 @st.composite
-def numbers(draw: Callable) -> tuple[Option, ...]:
+def numbers(draw: Callable) -> tuple[ItemOption, ...]:
     unit = draw(UNITS)
     centers = draw(st.lists(NUMBERS, min_size=1, max_size=3, unique=True))
     half = draw(st.sampled_from([0, 0.25, 2]))
     return tuple(
-        Option("", n == 0, draw(NOTES), span_around(c, half, unit)) for n, c in enumerate(centers)
+        ItemOption("", n == 0, draw(NOTES), span_around(c, half, unit))
+        for n, c in enumerate(centers)
     )
 
 
@@ -88,9 +89,9 @@ BARE = st.from_regex(r"[a-zA-Z][a-z]{0,8}( [a-z]{1,6}){0,2}", fullmatch=True)
 
 
 @st.composite
-def words(draw: Callable) -> tuple[Option, ...]:
+def words(draw: Callable) -> tuple[ItemOption, ...]:
     texts = draw(distinct(BARE, 1, 4))
-    return tuple(Option(t, n == 0, draw(NOTES)) for n, t in enumerate(texts))
+    return tuple(ItemOption(t, n == 0, draw(NOTES)) for n, t in enumerate(texts))
 
 
 @st.composite
@@ -116,14 +117,14 @@ def fields(**given: st.SearchStrategy) -> st.SearchStrategy:
 TRUTH = st.booleans().flatmap(
     lambda good: st.tuples(NOTES, NOTES).map(
         lambda notes: (
-            Option("True", good, notes[0]),
-            Option("False", not good, notes[1]),
+            ItemOption("True", good, notes[0]),
+            ItemOption("False", not good, notes[1]),
         )
     )
 )
-STEPS = distinct(LINES, 3, 5).map(lambda ts: tuple(Option(t, True) for t in ts))
+STEPS = distinct(LINES, 3, 5).map(lambda ts: tuple(ItemOption(t, True) for t in ts))
 PAIRS = st.tuples(distinct(LINES, 2, 4), distinct(LINES, 4, 4)).map(
-    lambda both: tuple(Pair(a, b) for a, b in zip(*both, strict=False))
+    lambda both: tuple(ItemPair(a, b) for a, b in zip(*both, strict=False))
 )
 FIELDS = {
     "single": fields(options=weighed(options(st.just(1)))),
@@ -140,10 +141,10 @@ FIELDS = {
         stem=PLAIN,
         text=st.just(f"It is {BLANK} and {BLANK}."),
         blanks=st.tuples(
-            BARE.map(lambda w: Blank((w,))),
+            BARE.map(lambda w: ItemBlank((w,))),
             st.one_of(
-                distinct(BARE, 2, 2).map(lambda ws: Blank(tuple(ws))),
-                distinct(BARE, 2, 3).map(lambda ws: Blank((ws[0],), wrong=tuple(ws[1:]))),
+                distinct(BARE, 2, 2).map(lambda ws: ItemBlank(tuple(ws))),
+                distinct(BARE, 2, 3).map(lambda ws: ItemBlank((ws[0],), wrong=tuple(ws[1:]))),
             ),
         ),
     ),
@@ -166,12 +167,12 @@ def told(draw: Callable, *kinds: str) -> Item:
         whys = draw(st.lists(st.one_of(st.just(""), BARE), min_size=4, max_size=4))
         pairs = [dataclasses.replace(p, why=why) for p, why in zip(item.pairs, whys, strict=False)]
         spare = draw(st.sampled_from([(), ("nobody has it",), ("one spare", "two spare")]))
-        changes["pairs"] = (*pairs, *(Pair("", word) for word in spare))
+        changes["pairs"] = (*pairs, *(ItemPair("", word) for word in spare))
         changes["titles"] = draw(st.tuples(TITLES, TITLES))
     elif item.kind == "order":
         changes["steps"] = tuple(dataclasses.replace(s, feedback=draw(NOTES)) for s in item.steps)
         changes["options"] = draw(
-            st.sampled_from([(), (Option("never done", False, "It is not."),)])
+            st.sampled_from([(), (ItemOption("never done", False, "It is not."),)])
         )
     elif item.kind == "cloze":
         hint = draw(st.one_of(st.just(""), BARE))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.exchange.formats.aiken import read_aiken, write_aiken
-from app.exchange.items import Item, Option
+from app.exchange.items import Item, ItemOption
 from tests.exchange.bank import PLAIN, distinct
 
 FILE = """\
@@ -43,7 +43,7 @@ def test_a_question_without_its_answer_is_named_and_its_neighbors_stay() -> None
 
 @given(PLAIN, distinct(PLAIN, 3, 6), st.integers(0, 2))
 def test_plain_choices_come_back(stem: str, texts: list[str], right: int) -> None:
-    options = tuple(Option(t, n == right) for n, t in enumerate(texts))
+    options = tuple(ItemOption(t, n == right) for n, t in enumerate(texts))
     item = Item("", "single", stem, options)
     written = write_aiken((item,))
 
@@ -56,7 +56,7 @@ def test_plain_choices_come_back(stem: str, texts: list[str], right: int) -> Non
 def test_a_question_that_other_programs_take_for_no_question_is_refused(
     stem: str,
 ) -> None:
-    options = (Option("One", True), Option("Two", False))
+    options = (ItemOption("One", True), ItemOption("Two", False))
 
     assert write_aiken((Item("", "single", stem, options),)).carried == 0
 

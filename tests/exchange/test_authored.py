@@ -8,7 +8,7 @@ from hypothesis import given
 
 from app.exchange.course.authored import read_authored
 from app.exchange.course.quizfile import block
-from app.exchange.items import Item, Option
+from app.exchange.items import Item, ItemOption
 from app.exchange.markup.texts import span_around
 from tests.conftest import SHIPPED
 from tests.exchange.bank import QUESTIONS, bare, items
@@ -44,13 +44,13 @@ def test_a_question_of_any_type_is_read_as_it_was_written(item: Item) -> None:
 
 
 def test_a_number_with_its_unit_is_read_to_the_last_digit() -> None:
-    options = (Option("", True, span=span_around(2.855, 0.0, "GB")),)
+    options = (ItemOption("", True, span=span_around(2.855, 0.0, "GB")),)
 
     assert again(Item("a-b", "numeric", "How much?", options=options)).options == options
 
 
 def test_a_list_in_the_stem_does_not_swallow_the_options() -> None:
-    options = (Option("first", True), Option("second", False))
+    options = (ItemOption("first", True), ItemOption("second", False))
     item = Item("a-b", "single", "Which?\n\n- one\n- two", options=options)
 
     assert again(item).stem == item.stem

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Memory, Review
+from app.db.tables import CardStateRow, Review
 from app.exchange.formats.apkg.writing import guid
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import (
@@ -67,7 +67,7 @@ def test_a_card_buried_today_comes_tomorrow(rosa, session, queue, note) -> None:
 
     (one,) = learners(session)
     assert acts(session, one) == [("bury", TOMORROW)]
-    row = session.exec(select(Memory)).one()
+    row = session.exec(select(CardStateRow)).one()
     assert row.set_day == row.due_day >= TOMORROW
 
 
@@ -76,7 +76,7 @@ def test_a_card_buried_yesterday_is_asked_as_ever(rosa, session) -> None:
 
     (one,) = learners(session)
     assert acts(session, one) == []
-    assert session.exec(select(Memory)).one().set_day == ""
+    assert session.exec(select(CardStateRow)).one().set_day == ""
 
 
 def test_the_day_is_that_of_the_learner(rosa, session, clock) -> None:
@@ -102,7 +102,7 @@ def test_the_same_file_buries_once(rosa, session) -> None:
 def test_a_reset_card_can_be_buried_after_it(rosa, session) -> None:
     bring(rosa, package(NOTE, script=buried(kind=0)))
 
-    row = session.exec(select(Memory)).one()
+    row = session.exec(select(CardStateRow)).one()
     assert (row.state, row.set_day) == ("new", TOMORROW)
 
 

@@ -14,14 +14,14 @@ from app.cards.added_cards import card_of_term
 from app.cards.names import topic_of
 from app.content.live.library import Library
 from app.db.quotas import OWN_CARDS
-from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, StudyDay
+from app.db.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDay
 from app.db.tables import Suspension as Aside
 from app.exchange.formats.apkg.writing import guid
-from app.exchange.items import Unusable
-from app.exchange.store import Arrival, OwnText, expect_room
+from app.exchange.items import UnusableFileError
+from app.exchange.store import ImportedCard, OwnCardText, expect_room
 from app.flashcards import store
-from app.learners.current import CurrentLearnerValue
-from app.scheduling import Grade
+from app.learners.current import LearnerProfile
+from app.scheduling import ReviewEvent
 from tests.cards.rebuilding import rebuild, rebuild_days
 from tests.exchange.package import Made, package, types
 from tests.exchange.test_cards_out import review
@@ -57,7 +57,7 @@ def words(html: str) -> str:
 def everything(session: Session, learner: int) -> dict[str, list[dict]]:
     """All rows of a learner without their numbers, to be compared."""
     session.rollback()  # to see what was written meanwhile
-    tables = (Memory, Review, AddedCard, OwnCard, Aside, StudyDay)
+    tables = (CardStateRow, Review, AddedCard, OwnCard, Aside, StudyDay)
     found = {}
     for table in tables:
         rows = session.exec(select(table).where(table.learner_id == learner))
@@ -71,8 +71,8 @@ def learners(session: Session) -> list[int]:
     return list(session.exec(select(Learner.id).order_by(Learner.id)))
 
 
-def standings(session: Session, learner: int) -> dict[str, Memory]:
-    rows = session.exec(select(Memory).where(Memory.learner_id == learner))
+def standings(session: Session, learner: int) -> dict[str, CardStateRow]:
+    rows = session.exec(select(CardStateRow).where(CardStateRow.learner_id == learner))
     return {row.card: row for row in rows}
 
 
@@ -85,7 +85,7 @@ def test_a_strange_note_becomes_a_card_of_ones_own(rosa, session) -> None:
     assert (own.front, own.back) == ("What is <b>RDMA</b>?", "Memory access")
     assert own.deck == "Networks::RDMA"
     assert session.exec(select(AddedCard)).one().card == own.card
-    assert session.exec(select(Memory)).one().state == "new"
+    assert session.exec(select(CardStateRow)).one().state == "new"
     assert "1 new card, 0 cards changed, 0 grades carried." in said
 
 
@@ -97,7 +97,7 @@ def test_its_grades_come_along_and_make_its_memory(rosa, session) -> None:
         (at, ease, 4000) for at, ease in zip(MOMENTS, (3, 3, 4, 1), strict=True)
     ]
     assert log[0].study_day == "2026-05-10"
-    memory = session.exec(select(Memory)).one()
+    memory = session.exec(select(CardStateRow)).one()
     assert (memory.reviews, memory.lapses, memory.turns) == (4, 1, 4)
     assert "1 new card, 0 cards changed, 4 grades carried." in said
 
@@ -110,7 +110,7 @@ def test_grades_of_a_course_card_join_those_given_here(rosa, session) -> None:
 
     log = session.exec(select(Review).order_by(Review.at)).all()
     assert [(r.card, r.rating) for r in log] == [("w-c-bf16", rating) for rating in (3, 3, 4, 1, 3)]
-    assert session.exec(select(Memory)).one().reviews == 5
+    assert session.exec(select(CardStateRow)).one().reviews == 5
     assert session.exec(select(OwnCard)).all() == []
     assert "0 new cards, 1 card changed, 4 grades carried." in said
 
@@ -119,7 +119,7 @@ def test_the_reverse_of_a_course_card_is_the_second_side(rosa, session) -> None:
     log = ((1, MOMENTS[0], 4, 0, 900),)
     bring(rosa, package(Made(guid("w-c-size"), ("F", "B"), cards=(0, 1), log=log)))
 
-    memory = session.exec(select(Memory)).one()
+    memory = session.exec(select(CardStateRow)).one()
     assert (memory.card, memory.note, memory.topic) == (
         "w-c-size~r",
         "w-c-size",
@@ -149,7 +149,7 @@ def test_a_later_file_brings_new_words_and_new_grades_only(rosa, session) -> Non
     said = bring(rosa, package(Made("g1", ("F", "Better"), log=HISTORY)))
 
     assert session.exec(select(OwnCard)).one().back == "Better"
-    assert session.exec(select(Memory)).one().reviews == 4
+    assert session.exec(select(CardStateRow)).one().reviews == 4
     assert "0 new cards, 1 card changed, 2 grades carried." in said
 
 
@@ -252,7 +252,7 @@ def test_what_a_template_says_beyond_that_falls_back(rosa, session, template) ->
 def test_new_cards_of_ones_own_begin_a_few_on_each_day(rosa, session) -> None:
     bring(rosa, package(*(Made(f"g{n}", (f"F{n}", "B")) for n in range(40))))
 
-    days = [m.due_day for m in session.exec(select(Memory).order_by(Memory.due_day))]
+    days = [m.due_day for m in session.exec(select(CardStateRow).order_by(CardStateRow.due_day))]
     assert [days.count(day) for day in sorted(set(days))] == [15, 15, 10]
     assert days[0] == "2026-06-09"
 
@@ -260,7 +260,7 @@ def test_new_cards_of_ones_own_begin_a_few_on_each_day(rosa, session) -> None:
 def test_a_suspended_card_stays_aside(rosa, session) -> None:
     bring(rosa, package(Made("g1", ("F", "B"), queue=-1, log=HISTORY)))
 
-    assert session.exec(select(Memory)).one().suspended
+    assert session.exec(select(CardStateRow)).one().suspended
     assert session.exec(select(Aside)).one()
 
 
@@ -295,9 +295,9 @@ def gradings(session: Session, learner: int, library: Library, seed: int) -> Non
             at += dt.timedelta(days=chance.choice((0, 0, 1, 3, 9)))
             at += dt.timedelta(minutes=chance.randint(1, 90), milliseconds=number)
             wanted = chance.choice((0.8, 0.9, 0.95))
-            grade = Grade(chance.randint(1, 4), at, at.date(), wanted)
+            grade = ReviewEvent(chance.randint(1, 4), at, at.date(), wanted)
             number += 1
-            sent = store.Sent(f"{seed}.{number}", chance.randint(1, 9000))
+            sent = store.GradeSubmission(f"{seed}.{number}", chance.randint(1, 9000))
             done = store.record(session, learner, card, grade, sent)
     store.undo(session, learner, done.number, (at, at.date()))
     session.commit()
@@ -378,11 +378,11 @@ def test_grades_that_came_to_course_cards_can_be_removed_again(rosa, session) ->
 
     rosa.post("/settings/cards/removal", data={"what": "grades"})
 
-    assert session.exec(select(Memory)).all() == []
+    assert session.exec(select(CardStateRow)).all() == []
     assert session.exec(select(Review)).all() == []
     bring(rosa, package(note))
     session.rollback()
-    assert session.exec(select(Memory)).one().reviews == 4
+    assert session.exec(select(CardStateRow)).one().reviews == 4
 
 
 def test_their_removal_leaves_what_was_graded_here(rosa, session, clock) -> None:
@@ -397,7 +397,7 @@ def test_their_removal_leaves_what_was_graded_here(rosa, session, clock) -> None
         clock.tick(days=9)
         review(rosa, "w-c-bf16", 3)
 
-    memory = session.exec(select(Memory)).one()
+    memory = session.exec(select(CardStateRow)).one()
     assert (memory.reviews, memory.turns) == (10, 14)
 
 
@@ -486,10 +486,13 @@ def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session, monk
     one = dataclasses.replace(OWN_CARDS, most=1)
     monkeypatch.setattr("app.exchange.store.arrivals.OWN_CARDS", one)
     rosa.post("/concepts/weights/readings", data={})
-    learner = CurrentLearnerValue("", id=learners(session)[0])
-    two = [Arrival(f"own:{n}", f"own:{n}", "", str(n), own=OwnText("", "F", "B")) for n in (1, 2)]
+    learner = LearnerProfile("", id=learners(session)[0])
+    two = [
+        ImportedCard(f"own:{n}", f"own:{n}", "", str(n), own=OwnCardText("", "F", "B"))
+        for n in (1, 2)
+    ]
 
-    with pytest.raises(Unusable, match="more than 1 cards of your own"):
+    with pytest.raises(UnusableFileError, match="more than 1 cards of your own"):
         expect_room(session, learner.id, two)
 
     assert session.exec(select(OwnCard)).all() == []

@@ -18,8 +18,8 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.engine import snapshot_session
-from app.db.tables import AddedCard, Learner, Memory, OwnCard, OwnPicture
-from app.exchange.decks import Course, Hour, write_cards
+from app.db.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
+from app.exchange.decks import ExportCourse, Hour, write_cards
 from app.exchange.formats.apkg.packing import PackageWriter, zstd
 from app.exchange.formats.apkg.writing import guid
 from app.exchange.store import LearnerCards
@@ -107,7 +107,7 @@ def test_what_fsrs_remembers_stands_in_the_data_of_the_card(rosa, session, packa
 
     ((data,),) = package(rosa)("SELECT data FROM cards")
 
-    memory = session.exec(select(Memory)).one()
+    memory = session.exec(select(CardStateRow)).one()
     known = json.loads(data)
     assert known["s"] == round(memory.stability, 4)
     assert known["d"] == round(memory.difficulty, 3)
@@ -223,7 +223,7 @@ def test_a_package_is_never_in_memory_as_a_whole(
         session.add(own)
         session.add(AddedCard(learner_id=number, card=own.card, at=1))
     session.commit()
-    course = Course(library, TINY)
+    course = ExportCourse(library, TINY)
 
     with tempfile.TemporaryFile() as file, snapshot_session(app.state.engine) as db:
         cards = LearnerCards(db, number)

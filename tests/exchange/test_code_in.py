@@ -4,7 +4,7 @@ import pytest
 
 from app.content.markdown.syntax import tokens
 from app.exchange.formats.spreadsheet import read_spreadsheet
-from app.exchange.items import NotCarried
+from app.exchange.items import ItemSkippedError
 from app.exchange.markup.hypertext import from_plain, one_line, to_markdown
 from app.exchange.markup.rendering import markdown_of
 
@@ -95,7 +95,7 @@ def test_a_formula_in_mathml_is_its_tex_or_refused() -> None:
 
     assert to_markdown(f"<math>{power}{tex}</math> bytes").text == "$2^{10}$ bytes"
     assert to_markdown(f"<math alttext='2^{{10}}'>{power}</math>").text == "$2^{10}$"
-    with pytest.raises(NotCarried, match="MathML without TeX"):
+    with pytest.raises(ItemSkippedError, match="MathML without TeX"):
         to_markdown(f"<math>{power}</math>")
 
 

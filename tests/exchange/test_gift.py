@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from app.exchange.formats.gift import read_gift, write_gift
-from app.exchange.items import Item, Option, Pair
+from app.exchange.items import Item, ItemOption, ItemPair
 from tests.exchange.bank import bare, items
 
 REAL = sorted((Path(__file__).parent / "fuhrmanator").glob("*.gift"))
@@ -117,7 +117,7 @@ def test_a_sentence_that_goes_on_after_its_answers_has_a_gap(text: str, stem: st
 
 
 def order(*texts: str, partial: str = "") -> Item:
-    steps = tuple(Option(text, True) for text in texts)
+    steps = tuple(ItemOption(text, True) for text in texts)
     return Item("o", "order", "In order?", steps=steps, partial=partial)
 
 
@@ -176,7 +176,7 @@ def test_steps_stand_as_moodle_takes_them_without_marks_and_escapes() -> None:
 
 
 def test_right_sides_have_no_mark_since_moodle_would_show_it() -> None:
-    pairs = (Pair("**a**", "`x`"), Pair("b", "c = d"), Pair("e", "f"))
+    pairs = (ItemPair("**a**", "`x`"), ItemPair("b", "c = d"), ItemPair("e", "f"))
     item = Item("m", "match", "Which?", pairs=pairs)
     text = write_gift((item,)).content.decode()
 

@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.config import Settings
-from app.db.tables import Learner, Memory, OwnCard, Review
+from app.db.tables import CardStateRow, Learner, OwnCard, Review
 from app.exchange.formats.apkg import opening
 from app.exchange.formats.apkg.opening import opened
 from app.exchange.formats.apkg.writing import guid
@@ -251,7 +251,7 @@ def test_other_addresses_take_no_more_than_before(rosa) -> None:
 def test_a_refused_file_leaves_nothing_behind(rosa, session) -> None:
     refused(rosa, b"nothing")
 
-    for table in (OwnCard, Review, Memory):
+    for table in (OwnCard, Review, CardStateRow):
         assert session.exec(select(table)).all() == []
     assert len(session.exec(select(Learner)).all()) <= 1
 

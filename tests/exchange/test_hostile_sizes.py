@@ -11,11 +11,11 @@ import pytest
 from app.exchange.formats.gift.blocks import blocks_of, parts_of
 from app.exchange.formats.moodle.gaps import read_gaps
 from app.exchange.formats.registry import READERS
-from app.exchange.items import NotCarried
+from app.exchange.items import ItemSkippedError
 from app.exchange.markup.cleaning import safe
 from app.exchange.markup.hypertext import from_plain, to_markdown
 from app.exchange.markup.nesting import DEEPEST, is_deep
-from app.exchange.markup.texts import Losses
+from app.exchange.markup.texts import ConversionLosses
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import bring
 
@@ -48,12 +48,12 @@ def test_formulas_are_found_as_before() -> None:
 
 
 def test_gaps_that_are_never_closed_are_no_gaps() -> None:
-    text, blanks = read_gaps("{1:SA:=a} " + "{1:SA:=" * 100_000, Losses())
+    text, blanks = read_gaps("{1:SA:=a} " + "{1:SA:=" * 100_000, ConversionLosses())
 
     assert len(blanks) == 1
     assert text.endswith("{1:SA:=")
-    with pytest.raises(NotCarried):
-        read_gaps("{1:SA:=" * 100_000, Losses())
+    with pytest.raises(ItemSkippedError):
+        read_gaps("{1:SA:=" * 100_000, ConversionLosses())
 
 
 def test_gaps_of_qti_are_read_once_each() -> None:

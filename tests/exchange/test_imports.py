@@ -17,20 +17,20 @@ from app.config import Settings
 from app.content.live.library import LiveLibrary
 from app.db.engine import make_engine
 from app.db.quotas import CARD_LOG, OWN_CARDS
-from app.db.tables import CardImport, Memory, OwnCard, Review
+from app.db.tables import CardImport, CardStateRow, OwnCard, Review
 from app.db.writer import WRITING, turns
 from app.exchange.arrivals import sort_out
 from app.exchange.formats.apkg import read_package
-from app.exchange.importing import AT_ONCE, Imports
+from app.exchange.importing import AT_ONCE, ImportRunner
 from app.exchange.store import (
-    Arrival,
-    Batch,
-    Came,
+    ImportBatch,
+    ImportedCard,
+    ImportedReview,
     begin_import,
     slices_of,
     take_in,
 )
-from app.learners.current import CurrentLearnerValue
+from app.learners.current import LearnerProfile
 from app.learners.store import change_settings
 from app.main import create_app
 from tests.cards.rebuilding import rebuild_days
@@ -73,13 +73,13 @@ class Desk:
 
     def __init__(self, app: FastAPI, session: Session, library, clock: Clock) -> None:
         self.app, self.clock = app, clock
-        self.learner = CurrentLearnerValue("", id=learners(session)[0])
+        self.learner = LearnerProfile("", id=learners(session)[0])
         self.arrivals = sort_out(read_package(io.BytesIO(deck())), library).arrivals
 
     def begin(self) -> int:
         with Session(self.app.state.engine) as db:
             db.connection(execution_options=WRITING)
-            batch = Batch("deck.apkg", len(self.arrivals), {}, {}, 0)
+            batch = ImportBatch("deck.apkg", len(self.arrivals), {}, {}, 0)
             begun = begin_import(db, self.learner.id, batch, self.clock())
             db.commit()
         assert begun is not None
@@ -94,7 +94,7 @@ class Desk:
             return self.clock()
 
         async def run() -> None:
-            imports = Imports(turns(self.app.state.engine), clock)
+            imports = ImportRunner(turns(self.app.state.engine), clock)
             async with imports.living(), imports.room() as room:
                 work = (self.learner, begun), self.arrivals, room.pop_all()
                 await (await imports.begin(*work))
@@ -159,7 +159,7 @@ def counted(session: Session) -> tuple[int, int]:
 
 def test_pictures_make_slices_short_as_well() -> None:
     cards = [
-        Arrival(f"own:{n}", f"own:{n}", "", str(n), pictures={f"{n}.png": bytes(10**6)})
+        ImportedCard(f"own:{n}", f"own:{n}", "", str(n), pictures={f"{n}.png": bytes(10**6)})
         for n in range(9)
     ]
 
@@ -168,7 +168,9 @@ def test_pictures_make_slices_short_as_well() -> None:
 
 def test_a_file_is_written_in_slices_that_are_short() -> None:
     cards = [
-        Arrival(f"own:{n}", f"own:{n}", "", str(n), tuple(Came(m, 3, 0) for m in range(n)))
+        ImportedCard(
+            f"own:{n}", f"own:{n}", "", str(n), tuple(ImportedReview(m, 3, 0) for m in range(n))
+        )
         for n in range(400)
     ]
 
@@ -209,7 +211,7 @@ def test_every_slice_leaves_memory_and_days_as_the_log_has_them(desk, session) -
 
         assert everything(session, desk.learner.id) == before
         cards = {card.card for card in part}
-        held = session.exec(select(Memory).where(Memory.card.in_(cards))).all()
+        held = session.exec(select(CardStateRow).where(CardStateRow.card.in_(cards))).all()
         assert {row.reviews for row in held} == {GRADES}
 
 
@@ -270,7 +272,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
             at_work.set()
             return desk.clock()
 
-        imports = Imports(turns(desk.app.state.engine), clock)
+        imports = ImportRunner(turns(desk.app.state.engine), clock)
         async with imports.living(), imports.room() as room:
             job = imports.begin((desk.learner, begun), desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
@@ -321,7 +323,7 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
 
 def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
     async def run() -> None:
-        imports = Imports(turns(app.state.engine), app.state.clock, patience=0.05)
+        imports = ImportRunner(turns(app.state.engine), app.state.clock, patience=0.05)
         rooms = [imports.room() for _ in range(AT_ONCE)]
         for room in rooms:
             await room.__aenter__()
@@ -382,7 +384,7 @@ def test_new_cards_of_all_slices_begin_a_few_on_each_day(rosa, session) -> None:
 
     bring(rosa, package(*notes))
 
-    days = sorted(row.due_day for row in session.exec(select(Memory)))
+    days = sorted(row.due_day for row in session.exec(select(CardStateRow)))
     most = max(days.count(day) for day in set(days))
     assert len(set(days)) > 10
     assert all(days.count(day) == most for day in sorted(set(days))[1:-1])

@@ -9,12 +9,12 @@ from hypothesis import given
 from app.exchange.formats.gift import read_gift, write_gift
 from app.exchange.formats.moodle import read_moodle, write_moodle
 from app.exchange.formats.qti import read_qti, write_qti
-from app.exchange.items import Item, Reading, Writing
+from app.exchange.items import ExportResult, ImportResult, Item
 from tests.exchange.bank import bare, told
 
 MOST = ("single", "multiple", "true-false", "numeric", "short", "order", "match")
-Write = Callable[[tuple[Item, ...]], Writing]
-Read = Callable[[bytes], Reading]
+Write = Callable[[tuple[Item, ...]], ExportResult]
+Read = Callable[[bytes], ImportResult]
 FORMATS: dict[str, tuple[Write, Read]] = {
     "gift": (write_gift, lambda content: read_gift(content.decode())),
     "moodle": (write_moodle, read_moodle),

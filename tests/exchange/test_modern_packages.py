@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import select
 
-from app.db.tables import Memory, OwnCard, OwnPicture, Review
+from app.db.tables import CardStateRow, OwnCard, OwnPicture, Review
 from app.exchange.formats.apkg import opening, packing
 from app.exchange.formats.apkg.packing import fields_of, names_of
 from app.exchange.formats.apkg.pictures import name_of
@@ -116,7 +116,7 @@ def test_a_card_that_was_reset_is_new_and_its_log_comes(rosa, session) -> None:
 
     bring(rosa, package(NOTE, script=script))
 
-    row = session.exec(select(Memory)).one()
+    row = session.exec(select(CardStateRow)).one()
     assert (row.state, row.stability) == ("new", None)
     acts = [r.act for r in session.exec(select(Review).order_by(Review.at))]
     assert acts == ["", "", "", "", "forget"]
@@ -130,7 +130,7 @@ def test_a_card_that_was_reset_is_new_and_its_log_comes(rosa, session) -> None:
 def test_a_new_card_with_grades_was_reset_whatever_its_log_says(rosa, session) -> None:
     bring(rosa, package(NOTE, script="UPDATE cards SET type = 0, queue = 0"))
 
-    assert session.exec(select(Memory)).one().state == "new"
+    assert session.exec(select(CardStateRow)).one().state == "new"
 
 
 def test_a_due_date_is_kept_and_goes_back(rosa, session) -> None:
@@ -139,7 +139,7 @@ def test_a_due_date_is_kept_and_goes_back(rosa, session) -> None:
 
     bring(rosa, package(NOTE, script=script))
 
-    row = session.exec(select(Memory)).one()
+    row = session.exec(select(CardStateRow)).one()
     assert row.due_day == row.set_day == "2026-07-19"
     assert row.reviews == 4
     (one,) = learners(session)
@@ -150,7 +150,7 @@ def test_a_due_date_is_kept_and_goes_back(rosa, session) -> None:
 
 def test_what_is_set_here_is_set_in_the_package(rosa, session) -> None:
     bring(rosa, package(NOTE))
-    card = session.exec(select(Memory)).one().card
+    card = session.exec(select(CardStateRow)).one().card
     body = {"act": "due", "day": "2026-06-30", "token": "t"}
     assert rosa.post(f"/flashcards/{card}/acts", data=body).status_code == 303
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from app.exchange.formats.decoding import read_xml
 from app.exchange.formats.moodle import read_moodle, write_moodle
 from app.exchange.formats.moodle.gaps import read_gaps, write_gap
-from app.exchange.items import Blank, Item, Option, Pair, Picture, Unusable
-from app.exchange.markup.texts import Losses
+from app.exchange.items import Item, ItemBlank, ItemImage, ItemOption, ItemPair, UnusableFileError
+from app.exchange.markup.texts import ConversionLosses
 from tests.exchange.bank import QUESTIONS, bare, items
 
 QUESTION = """<?xml version="1.0" encoding="UTF-8"?>
@@ -71,15 +71,15 @@ def test_words_to_be_chosen_stay_words_to_choose_from(kind: str, option: str) ->
     )
 
     assert (item.kind, item.stem) == ("cloze", "Fill in.")
-    assert item.blanks == (Blank(("RoCE",)), Blank(("lossless",), wrong=("lossy",)))
+    assert item.blanks == (ItemBlank(("RoCE",)), ItemBlank(("lossless",), wrong=("lossy",)))
 
 
 def test_choices_of_a_gap_are_carried_and_partial_credit_is_told() -> None:
-    losses = Losses()
+    losses = ConversionLosses()
 
     _, (gap,) = read_gaps("A {1:MC:~%50%card#no~=GPU~CPU}.", losses)
 
-    assert gap == Blank(("GPU",), wrong=("card", "CPU"))
+    assert gap == ItemBlank(("GPU",), wrong=("card", "CPU"))
     assert write_gap(gap) == "{1:MULTICHOICE_S:=GPU~card~CPU}"
     assert any("partly right" in words for words in losses.noted)
 
@@ -179,7 +179,7 @@ def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) ->
         (b"<qu\0iz/>", "The file holds zero bytes, so it is no text."),
     ]:
         with subtests.test(data=data, sentence=sentence):
-            with pytest.raises(Unusable) as refused:
+            with pytest.raises(UnusableFileError) as refused:
                 read_moodle(data)
 
             assert str(refused.value) == sentence
@@ -210,7 +210,7 @@ def test_an_answer_that_is_no_number_does_not_take_the_others_along() -> None:
 
 
 def test_an_order_has_the_field_without_which_moodle_breaks_off_the_import() -> None:
-    steps = tuple(Option(text, True, f"Why {text}") for text in ("a", "b", "c"))
+    steps = tuple(ItemOption(text, True, f"Why {text}") for text in ("a", "b", "c"))
     item = Item("o", "order", "In order?", steps=steps, explanation="So.")
     written = write_moodle((item,))
     node = next(read_xml(written.content).root.iter("question"))
@@ -236,7 +236,7 @@ def test_an_order_has_the_field_without_which_moodle_breaks_off_the_import() -> 
     ],
 )
 def test_an_order_gives_credit_by_the_same_rule_on_both_sides(partial: str, name: str) -> None:
-    steps = tuple(Option(text, True) for text in "abc")
+    steps = tuple(ItemOption(text, True) for text in "abc")
     item = Item("o", "order", "In order?", steps=steps, partial=partial)
     text = write_moodle((item,)).content.decode()
     made_there = text.replace("<tags>", "<x>").replace("</tags>", "</x>")
@@ -246,8 +246,8 @@ def test_an_order_gives_credit_by_the_same_rule_on_both_sides(partial: str, name
 
 
 def test_pictures_on_the_right_of_a_match_are_told_and_become_words() -> None:
-    pairs = (Pair("a", "![A rack](img/a.png) one"), Pair("b", "two"))
-    picture = Picture("img/a.png", "aGk=")
+    pairs = (ItemPair("a", "![A rack](img/a.png) one"), ItemPair("b", "two"))
+    picture = ItemImage("img/a.png", "aGk=")
     item = Item("m", "match", "Which?", pairs=pairs, pictures=(picture,))
     written = write_moodle((item,))
 
@@ -258,7 +258,7 @@ def test_pictures_on_the_right_of_a_match_are_told_and_become_words() -> None:
 
 
 def test_a_match_that_is_all_or_nothing_says_that_moodle_counts_each_row() -> None:
-    pairs = (Pair("a", "one"), Pair("b", "two"))
+    pairs = (ItemPair("a", "one"), ItemPair("b", "two"))
     item = Item("m", "match", "Which?", pairs=pairs, partial="off")
 
     assert [r.reason for r in write_moodle((item,)).lost] == [
@@ -303,7 +303,7 @@ def test_what_is_said_to_a_right_answer_is_told() -> None:
 
 @pytest.mark.parametrize("gap", ["SHORTANSWER:=sun~%50%star", "NUMERICAL:=3:0~%50%4:1"])
 def test_a_word_of_a_gap_that_is_partly_right_is_told(gap: str) -> None:
-    losses = Losses()
+    losses = ConversionLosses()
     read_gaps(f"The {{1:{gap}}} shines.", losses)
 
     assert "a word of a gap that is partly right counts as wrong" in losses.noted

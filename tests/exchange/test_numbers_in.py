@@ -6,8 +6,8 @@ from app.exchange.formats.gift import read_gift
 from app.exchange.formats.moodle import read_moodle
 from app.exchange.formats.moodle.gaps import read_gaps
 from app.exchange.formats.qti import read_qti
-from app.exchange.items import Item, Reading
-from app.exchange.markup.texts import Losses
+from app.exchange.items import ImportResult, Item
+from app.exchange.markup.texts import ConversionLosses
 
 WRITTEN = [
     ("1,024", 1024),
@@ -17,11 +17,11 @@ WRITTEN = [
 ]
 
 
-def gift(number: str) -> Reading:
+def gift(number: str) -> ImportResult:
     return read_gift(f"How many?{{#{number}}}")
 
 
-def moodle(number: str) -> Reading:
+def moodle(number: str) -> ImportResult:
     return read_moodle(
         f"""<quiz><question type="numerical"><questiontext><text>How many?</text>
         </questiontext><answer fraction="100"><text>{number}</text></answer>
@@ -29,7 +29,7 @@ def moodle(number: str) -> Reading:
     )
 
 
-def classic(number: str) -> Reading:
+def classic(number: str) -> ImportResult:
     return read_qti(
         f"""<questestinterop><item ident="i"><presentation><material>
         <mattext>How many?</mattext></material><response_num ident="r"/></presentation>
@@ -40,7 +40,7 @@ def classic(number: str) -> Reading:
     )
 
 
-def newer(number: str, tolerance: str = "") -> Reading:
+def newer(number: str, tolerance: str = "") -> ImportResult:
     return read_qti(
         f"""<assessmentItem identifier="i" title="t"><responseDeclaration
         identifier="R" cardinality="single" baseType="float"><correctResponse>
@@ -93,7 +93,7 @@ def test_a_weight_that_cannot_be_read_does_not_make_an_answer_wrong() -> None:
 
 
 def test_a_number_in_a_gap_counts_with_and_without_its_comma() -> None:
-    _, (gap,) = read_gaps("It has {1:NUMERICAL:=1,024:0.5} bytes.", Losses())
+    _, (gap,) = read_gaps("It has {1:NUMERICAL:=1,024:0.5} bytes.", ConversionLosses())
 
     assert gap.answers == ("1,024", "1024")
 

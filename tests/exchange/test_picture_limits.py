@@ -9,7 +9,7 @@ from sqlalchemy import event
 from sqlmodel import Session, delete, select
 
 from app.db.tables import Learner, OwnCard, OwnPicture
-from app.exchange.store import Arrival, pictures
+from app.exchange.store import ImportedCard, pictures
 from tests.exchange.package import Made, database, written
 from tests.exchange.test_cards_in import bring
 from tests.turns import count_open
@@ -103,7 +103,7 @@ def test_pictures_that_came_since_they_were_measured_count(rosa: TestClient, ses
     measured = pictures.measure_pictures(session, learner)
     bring(rosa, illustrated(2, word="q"))
     session.rollback()
-    arrival = Arrival("own:1", "", "", "", pictures={"x.png": bytes(1000)})
+    arrival = ImportedCard("own:1", "", "", "", pictures={"x.png": bytes(1000)})
 
     def fits() -> bool:
         return bool(pictures.drop_beyond_room(session, learner, [arrival], measured))

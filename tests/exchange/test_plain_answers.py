@@ -3,7 +3,7 @@
 import pytest
 
 from app.exchange.formats.plain_answers import bare, named_in
-from app.exchange.items import NotCarried
+from app.exchange.items import ItemSkippedError
 from app.exchange.markup.texts import has_decimal_comma
 
 PORTS = {"A": "80", "B": "443", "C": "22"}
@@ -64,7 +64,7 @@ def test_an_answer_that_names_two_choices_or_none_is_refused(
         ("x", {"A": "x", "B": "x"}, "its choices A and B are the same"),
     ]:
         with subtests.test(answer=answer, choices=choices):
-            with pytest.raises(NotCarried) as refused:
+            with pytest.raises(ItemSkippedError) as refused:
                 named_in(answer, choices)
 
             assert reason in str(refused.value)
@@ -72,7 +72,7 @@ def test_an_answer_that_names_two_choices_or_none_is_refused(
 
 def test_letters_come_before_words_where_a_file_says_letters() -> None:
     assert named_in("B", BLOOD, letters=True) == {"B"}
-    with pytest.raises(NotCarried):  # two letters, or the words of one choice
+    with pytest.raises(ItemSkippedError):  # two letters, or the words of one choice
         named_in("AB", BLOOD, letters=True)
 
 
@@ -117,7 +117,7 @@ def test_a_tolerance_is_read_with_its_number() -> None:
     ],
 )
 def test_a_number_that_can_be_two_or_none_is_refused(answer: str, comma: bool) -> None:
-    with pytest.raises(NotCarried) as refused:
+    with pytest.raises(ItemSkippedError) as refused:
         bare(answer, comma=comma)
 
     assert f"“{answer}”" in str(refused.value)

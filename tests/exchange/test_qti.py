@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from app.exchange.formats.qti import read_qti, write_qti
-from app.exchange.items import Item, Unusable
+from app.exchange.items import Item, UnusableFileError
 from tests.exchange.bank import QUESTIONS, bare, items
 
 V3 = "http://www.imsglobal.org/xsd/imsqtiasi_v3p0"
@@ -82,7 +82,7 @@ def test_a_hostile_file_is_refused_with_a_sentence(subtests: pytest.Subtests) ->
         (packed(**{"a.txt": "x"}), "The package holds no items."),
         (b"<manifest/>", "not with an item"),
     ]:
-        with subtests.test(sentence), pytest.raises(Unusable, match=sentence):
+        with subtests.test(sentence), pytest.raises(UnusableFileError, match=sentence):
             read_qti(data)
 
 

@@ -6,7 +6,7 @@ import zipfile
 import pytest
 
 from app.exchange.formats.qti import read_qti
-from app.exchange.items import BLANK, Blank, Reading
+from app.exchange.items import BLANK, ImportResult, ItemBlank
 
 
 def choice(*labels: tuple[str, str]) -> str:
@@ -27,7 +27,7 @@ def item(kind: str, stem: str, asked: str, rules: str, more: str = "") -> str:
 {rules}</resprocessing>{more}</item>"""
 
 
-def read(*items: str) -> Reading:
+def read(*items: str) -> ImportResult:
     text = (
         '<questestinterop xmlns="http://www.imsglobal.org/xsd/ims_qtiasiv1p2">'
         f'<assessment ident="a" title="T"><section ident="s">{"".join(items)}</section>'
@@ -176,8 +176,8 @@ def test_gaps_to_choose_for_keep_their_choices() -> None:
     (one,) = found.items
     assert one.text == f"Each {BLANK} switch meets each {BLANK} switch."
     assert one.blanks == (
-        Blank(("leaf",), wrong=("root",)),
-        Blank(("spine",), wrong=("branch",)),
+        ItemBlank(("leaf",), wrong=("root",)),
+        ItemBlank(("spine",), wrong=("branch",)),
     )
     assert not found.lost
 
@@ -227,7 +227,7 @@ def test_a_package_names_the_file_of_what_it_refuses() -> None:
     assert refused.name == "quiz/quiz.xml: An item"
 
 
-def blank(kind: str, stem: str, *labels: tuple[str, str], right: str = "1") -> Reading:
+def blank(kind: str, stem: str, *labels: tuple[str, str], right: str = "1") -> ImportResult:
     asked = (
         '<response_lid ident="response_organ"><material><mattext>organ</mattext>'
         f"</material><render_choice>{choice(*labels)}</render_choice></response_lid>"
@@ -244,7 +244,7 @@ def test_a_blank_alone_takes_all_of_its_spellings() -> None:
 
     assert one.kind == "cloze"
     assert one.text == f"The {BLANK} holds \\[other\\] it."
-    assert one.blanks == (Blank(("HBM", "GPU memory")),)
+    assert one.blanks == (ItemBlank(("HBM", "GPU memory")),)
 
 
 def test_a_list_to_choose_from_alone_is_a_gap() -> None:
@@ -252,7 +252,7 @@ def test_a_list_to_choose_from_alone_is_a_gap() -> None:
     (one,) = blank("multiple_dropdowns_question", "It is [organ].", *labels).items
 
     assert (one.kind, one.text) == ("cloze", f"It is {BLANK}.")
-    assert one.blanks == (Blank(("red",), wrong=("<b>blue</b>",)),)
+    assert one.blanks == (ItemBlank(("red",), wrong=("<b>blue</b>",)),)
 
 
 def test_blanks_to_type_into_are_gaps() -> None:
@@ -261,7 +261,7 @@ def test_blanks_to_type_into_are_gaps() -> None:
     kind = "fill_in_multiple_blanks_question"
     (one,) = read(item(kind, "The [organ] holds it.", asked, rules)).items
 
-    assert (one.kind, one.blanks) == ("cloze", (Blank(("HBM", "stacks")),))
+    assert (one.kind, one.blanks) == ("cloze", (ItemBlank(("HBM", "stacks")),))
 
 
 def test_a_gap_without_a_place_is_refused() -> None:

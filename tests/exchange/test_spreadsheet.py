@@ -10,7 +10,7 @@ import pytest
 
 from app.exchange.commands import import_file
 from app.exchange.formats.spreadsheet import read_spreadsheet
-from app.exchange.items import Item, Reading, Unusable
+from app.exchange.items import ImportResult, Item, UnusableFileError
 from tests.conftest import TINY
 
 TABLE = [
@@ -126,7 +126,7 @@ def test_numbers_of_a_workbook_are_read_as_they_are_shown() -> None:
     ],
 )
 def test_what_is_no_table_is_refused_with_a_sentence(data: bytes, said: str) -> None:
-    with pytest.raises(Unusable, match=said):
+    with pytest.raises(UnusableFileError, match=said):
         read_spreadsheet(data)
 
 
@@ -147,14 +147,14 @@ def test_a_dry_run_reports_and_writes_nothing(tmp_path: Path) -> None:
 def test_a_table_that_takes_all_memory_is_refused() -> None:
     far = '<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
 
-    with pytest.raises(Unusable, match="needs more memory or time than it may have"):
+    with pytest.raises(UnusableFileError, match="needs more memory or time than it may have"):
         read_spreadsheet(replaced(workbook(TABLE), "</sheetData>", far))
 
 
 def test_a_table_with_cells_without_number_is_refused() -> None:
     far = '<row r="20000"><c r="ZZ20000"><v>1</v></c></row></sheetData>'
 
-    with pytest.raises(Unusable, match="has more than 2,000,000 cells"):
+    with pytest.raises(UnusableFileError, match="has more than 2,000,000 cells"):
         read_spreadsheet(replaced(workbook(TABLE), "</sheetData>", far))
 
 
@@ -170,7 +170,7 @@ def replaced(book: bytes, old: str, new: str) -> bytes:
     return packed.getvalue()
 
 
-def read(text: str) -> Reading:
+def read(text: str) -> ImportResult:
     return read_spreadsheet(text.encode())
 
 
@@ -313,7 +313,7 @@ def test_the_letters_of_another_encoding_are_not_guessed(encoding: str) -> None:
         "mac_roman": "größer",
     }
 
-    with pytest.raises(Unusable, match="not UTF-8 text; save it with that encoding"):
+    with pytest.raises(UnusableFileError, match="not UTF-8 text; save it with that encoding"):
         read_spreadsheet(f"question;answer\nQ?;{words[encoding]}\n".encode(encoding))
 
 
@@ -335,7 +335,7 @@ def test_names_of_columns_that_stand_again_are_no_question() -> None:
 
 
 def test_a_quotation_mark_that_is_not_closed_takes_no_rows_along() -> None:
-    with pytest.raises(Unusable, match="line 3 cannot be parted into cells"):
+    with pytest.raises(UnusableFileError, match="line 3 cannot be parted into cells"):
         read('question,A,B,answer\n"Q?,x,y,A\n"R?,x,y,B\n')
 
 

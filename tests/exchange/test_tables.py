@@ -14,7 +14,7 @@ from hypothesis import given
 from app.config import Settings
 from app.exchange.commands import exchange_command
 from app.exchange.formats.tables import read_csv, read_json, write_csv, write_json
-from app.exchange.items import Item, Option, Span, Unusable
+from app.exchange.items import Item, ItemOption, NumberRange, UnusableFileError
 from tests.exchange.bank import FIELDS, bare, items
 
 
@@ -33,7 +33,7 @@ def test_csv_keeps_everything(item: Item) -> None:
 
 
 def test_a_range_keeps_the_names_that_files_have_always_had() -> None:
-    right = Option("2 GB", right=True, span=Span(2.0, 1.9, 2.1, "GB"))
+    right = ItemOption("2 GB", right=True, span=NumberRange(2.0, 1.9, 2.1, "GB"))
     written = json.loads(write_json((Item("x", "numeric", "?", options=(right,)),)).content)
 
     span = {"centre": 2.0, "low": 1.9, "high": 2.1, "unit": "GB"}
@@ -49,7 +49,7 @@ def test_a_range_keeps_the_names_that_files_have_always_had() -> None:
     ],
 )
 def test_a_broken_file_is_refused(text: str, sentence: str) -> None:
-    with pytest.raises(Unusable, match=sentence):
+    with pytest.raises(UnusableFileError, match=sentence):
         read_json(text)
 
 
@@ -146,11 +146,11 @@ def test_a_range_around_no_number_is_refused(ends: tuple[float, float, float]) -
 def test_a_range_that_is_not_even_keeps_its_ends() -> None:
     span = read_json(numeric(1024, 1000, 1100)).items[0].options[0].span
 
-    assert span == Span(1050, 1000, 1100)
+    assert span == NumberRange(1050, 1000, 1100)
 
 
 def test_a_column_that_is_there_twice_is_refused() -> None:
-    with pytest.raises(Unusable, match="The column “stem” is there twice"):
+    with pytest.raises(UnusableFileError, match="The column “stem” is there twice"):
         read_csv("name,kind,stem,stem\nn,card,a,b\n")
 
 

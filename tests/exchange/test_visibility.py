@@ -5,7 +5,7 @@ import pytest
 from app.exchange.formats.gift import read_gift
 from app.exchange.formats.moodle import read_moodle
 from app.exchange.formats.qti import read_qti
-from app.exchange.items import NotCarried
+from app.exchange.items import ItemSkippedError
 from app.exchange.markup.hypertext import to_markdown
 
 TOLD = "words that its HTML hides are left out"
@@ -131,5 +131,5 @@ def test_hidden_words_stay_out_of_every_format(subtests: pytest.Subtests) -> Non
 
 
 def test_tags_too_deep_to_tell_what_they_hide_are_refused() -> None:
-    with pytest.raises(NotCarried, match="more than 60"):
+    with pytest.raises(ItemSkippedError, match="more than 60"):
         to_markdown("<i>" * 100 + '<b style="display:none">42</b>')

@@ -7,7 +7,7 @@ from html import escape
 import pytest
 
 from app.exchange.formats.spreadsheet import read_spreadsheet
-from app.exchange.items import Item, Unusable
+from app.exchange.items import Item, UnusableFileError
 from tests.exchange.test_spreadsheet import workbook
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -190,10 +190,10 @@ def test_a_workbook_with_a_part_missing_is_refused() -> None:
             if "sheet1" not in name:
                 after.writestr(name, before.read(name))
 
-    with pytest.raises(Unusable, match="cannot be read"):
+    with pytest.raises(UnusableFileError, match="cannot be read"):
         read_spreadsheet(made.getvalue())
 
 
 def test_older_workbooks_are_refused_since_they_hide_how_numbers_are_shown() -> None:
-    with pytest.raises(Unusable, match=r"Save it as \.xlsx"):
+    with pytest.raises(UnusableFileError, match=r"Save it as \.xlsx"):
         read_spreadsheet(b"\xd0\xcf\x11\xe0 and more")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from app.content.live.library import Library
 from app.content.model import (
-    Card,
+    CitedSource,
     Domain,
+    Flashcard,
     Objective,
-    Place,
-    Source,
+    RichText,
+    SourceLocation,
     Syllabus,
-    Text,
     Topic,
 )
 from tests.conftest import TINY
@@ -20,21 +20,21 @@ from tests.conftest import TINY
 SLUGS = ("weights", "cache")
 
 
-def a_card(number: str, topic: str, sibling: str = "") -> Card:
-    return Card(
+def a_card(number: str, topic: str, sibling: str = "") -> Flashcard:
+    return Flashcard(
         id=number,
         topic=topic,
-        front=Text(f"Front of {number}", f"Front of {number}"),
-        back=Text(f"Back of {number}", f"Back of {number}"),
+        front=RichText(f"Front of {number}", f"Front of {number}"),
+        back=RichText(f"Back of {number}", f"Back of {number}"),
         objectives=("1.1",),
-        place=Place(f"topics/{topic}/cards.md", 3),
+        place=SourceLocation(f"topics/{topic}/cards.md", 3),
         revision="r1",
         sources=("herd",),
         sibling=sibling,
     )
 
 
-def cards_of(topic: str, count: int) -> list[Card]:
+def cards_of(topic: str, count: int) -> list[Flashcard]:
     return [a_card(f"{topic}-{number}", topic) for number in range(1, count + 1)]
 
 
@@ -51,12 +51,12 @@ def a_topic(slug: str, cards: tuple[str, ...]) -> Topic:
         minutes=3,
         questions=(),
         cards=cards,
-        place=Place("topics/x/concept.md", 1),
+        place=SourceLocation("topics/x/concept.md", 1),
         revision="r",
     )
 
 
-def a_library(*cards: Card) -> Library:
+def a_library(*cards: Flashcard) -> Library:
     goals = (Objective("1.1", "All of it", "1"),)
     topics = {slug: a_topic(slug, tuple(c.id for c in cards if c.topic == slug)) for slug in SLUGS}
     return Library(
@@ -66,13 +66,13 @@ def a_library(*cards: Card) -> Library:
         questions={},
         cards={c.id: c for c in cards},
         glossary={},
-        sources={"herd": Source("herd", "The herd", "Meta", "https://x.org", None)},
+        sources={"herd": CitedSource("herd", "The herd", "Meta", "https://x.org", None)},
         exams={},
         problems=(),
     )
 
 
-def two_topics() -> list[Card]:
+def two_topics() -> list[Flashcard]:
     pair = [
         a_card("weights-pair", "weights", "weights-pair~r"),
         a_card("weights-pair~r", "weights", "weights-pair"),
@@ -85,7 +85,7 @@ class HandLibrary:
 
     folder: Path = TINY
 
-    def __init__(self, *cards: Card) -> None:
+    def __init__(self, *cards: Flashcard) -> None:
         self.held = a_library(*cards)
 
     def current(self) -> Library:

@@ -7,8 +7,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Learner, Memory, Review
-from app.scheduling import Act, Grade, last_day, refusal, replay_all
+from app.db.tables import CardStateRow, Learner, Review
+from app.scheduling import ManualEdit, ReviewEvent, last_day, refusal, replay_all
 from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields
@@ -24,17 +24,17 @@ def act(client: TestClient, card: str, what: str, day: str = "", **more: str):
     return client.post(f"/flashcards/{card}/acts", data={**body, **more})
 
 
-def memory(session: Session, card: str) -> Memory | None:
+def memory(session: Session, card: str) -> CardStateRow | None:
     session.rollback()
-    return session.exec(select(Memory).where(Memory.card == card)).first()
+    return session.exec(select(CardStateRow).where(CardStateRow.card == card)).first()
 
 
 def is_as_rebuilt(session: Session, course: HandLibrary) -> bool:
     """Whether the log alone leads to the same memory."""
-    names = [c for c in Memory.__table__.columns.keys() if c != "id"]  # noqa: SIM118
+    names = [c for c in CardStateRow.__table__.columns.keys() if c != "id"]  # noqa: SIM118
 
     def rows() -> list[list[object]]:
-        found = session.exec(select(Memory).order_by(Memory.card)).all()
+        found = session.exec(select(CardStateRow).order_by(CardStateRow.card)).all()
         return [[getattr(row, name) for name in names] for row in found]
 
     session.rollback()
@@ -131,7 +131,7 @@ class TestForget:
 
     def test_a_card_of_ones_own_begins_anew(self, rosa: TestClient, session: Session) -> None:
         rosa.post("/flashcards/own", data={"front": "a", "back": "b", "token": "t"})
-        card = session.exec(select(Memory)).one().card
+        card = session.exec(select(CardStateRow)).one().card
         hands = Hands(rosa)
         page = rosa.get(f"/flashcards?card={card}&show=1").text
         body = {**fields(page, f"/flashcards/{card}/reviews"), "rating": 4}
@@ -266,12 +266,12 @@ def test_a_card_that_is_not_there_cannot_be_set(client) -> None:
 
 def test_forgetting_takes_all_that_came_before() -> None:
     noon = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
-    first, later = Grade(3, noon, TODAY), Grade(1, noon, TODAY + dt.timedelta(days=9))
+    first, later = ReviewEvent(3, noon, TODAY), ReviewEvent(1, noon, TODAY + dt.timedelta(days=9))
 
-    forgotten = replay_all([first, first, Act("forget"), later])
+    forgotten = replay_all([first, first, ManualEdit("forget"), later])
 
     assert forgotten == replay_all([later])
-    assert replay_all([first, Act("forget"), Act("due", TODAY)]).until == TODAY
+    assert replay_all([first, ManualEdit("forget"), ManualEdit("due", TODAY)]).until == TODAY
 
 
 class TestSearch:

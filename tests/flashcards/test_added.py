@@ -12,12 +12,12 @@ from sqlalchemy import Engine, event
 from sqlmodel import Session, select
 
 from app.cards.added_cards import card_of_question, card_of_term
-from app.cards.store import Addition, add_cards, add_missed, decline
-from app.content.model import Place, Term, Text
+from app.cards.store import CardToAdd, add_cards, add_missed, decline
+from app.content.model import GlossaryTerm, RichText, SourceLocation
 from app.db.engine import make_engine
-from app.db.tables import AddedCard, Learner, Memory, OwnCard, Review, Suspension
+from app.db.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, Suspension
 from app.flashcards import store
-from app.scheduling import Grade
+from app.scheduling import ReviewEvent
 from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.databases import Databases
@@ -27,9 +27,11 @@ from tests.quiz.bank import DESIGN, SINGLE
 
 DAY = dt.date(2026, 6, 9)
 MISSED = dataclasses.replace(
-    SINGLE, id="missed", topic="cache", section="trade", stem=Text("Which?", "Which?")
+    SINGLE, id="missed", topic="cache", section="trade", stem=RichText("Which?", "Which?")
 )
-TERM = Term("herd", "Herd", Text("Many <b>animals</b>.", "Many"), (), Place("g", 1))
+TERM = GlossaryTerm(
+    "herd", "Herd", RichText("Many <b>animals</b>.", "Many"), (), SourceLocation("g", 1)
+)
 
 
 def with_extras(course: HandLibrary) -> HandLibrary:
@@ -64,7 +66,7 @@ def learner(client: TestClient, session: Session) -> int:
 @pytest.fixture
 def missed(learner: int, session: Session, clock: Clock) -> str:
     """A question missed today."""
-    card = Addition("q:missed", "cache", 7)
+    card = CardToAdd("q:missed", "cache", 7)
     add_missed(session, learner, [card], clock.now.date(), clock.now)
     session.commit()
     return "q:missed"
@@ -82,7 +84,7 @@ def own(learner: int, session: Session, clock: Clock) -> str:
         at=0,
     )
     session.add(card)
-    add_cards(session, learner, [Addition("own:abc")], clock.now.date(), clock.now)
+    add_cards(session, learner, [CardToAdd("own:abc")], clock.now.date(), clock.now)
     session.commit()
     return "own:abc"
 
@@ -91,9 +93,9 @@ def page(client: TestClient, address: str) -> str:
     return client.get(address).text.replace("\xa0", " ")
 
 
-def memory(session: Session, card: str) -> Memory:
+def memory(session: Session, card: str) -> CardStateRow:
     session.rollback()
-    return session.exec(select(Memory).where(Memory.card == card)).one()
+    return session.exec(select(CardStateRow).where(CardStateRow.card == card)).one()
 
 
 def grade(client: TestClient, card: str, rating: int) -> None:
@@ -234,7 +236,7 @@ def test_a_question_that_left_the_course_is_not_asked(
 
 
 def test_its_wording_is_that_of_now(client, missed, course: HandLibrary) -> None:
-    newer = dataclasses.replace(MISSED, stem=Text("Which now?", "Which now?"))
+    newer = dataclasses.replace(MISSED, stem=RichText("Which now?", "Which now?"))
     save(course, questions={"missed": newer})
 
     assert "Which now?" in page(client, f"/flashcards?card={missed}")
@@ -255,7 +257,7 @@ def test_the_deck_lists_all_that_was_added(client, missed) -> None:
 
 
 def test_many_added_cards_are_paged(client, learner, session, clock: Clock) -> None:
-    rows = [Addition(f"own:{n:03}") for n in range(75)]
+    rows = [CardToAdd(f"own:{n:03}") for n in range(75)]
     add_cards(session, learner, rows, clock.now.date(), clock.now)
     session.commit()
 
@@ -269,7 +271,7 @@ def test_many_added_cards_are_paged(client, learner, session, clock: Clock) -> N
 def test_a_card_that_cannot_be_shown_does_not_hold_up_the_desk(
     client, learner, session, clock: Clock
 ) -> None:
-    add_cards(session, learner, [Addition("own:lost")], clock.now.date(), clock.now)
+    add_cards(session, learner, [CardToAdd("own:lost")], clock.now.date(), clock.now)
     session.commit()
 
     assert "Front of weights-2" in page(client, "/flashcards")
@@ -379,12 +381,12 @@ def act(db: Session, cards, actions) -> int:
         )
         if what == "miss":
             add = add_missed if name == "q:missed" else add_cards
-            add(db, learner, [Addition(name, "cache", number)], day, now)
+            add(db, learner, [CardToAdd(name, "cache", number)], day, now)
         elif known is None:
             continue
         elif what == "grade":
-            sent = store.Sent(f"token {number}")
-            store.record(db, learner, cards[name], Grade(rating, now, day), sent)
+            sent = store.GradeSubmission(f"token {number}")
+            store.record(db, learner, cards[name], ReviewEvent(rating, now, day), sent)
         elif what == "undo":
             last = store.newest(db, learner)
             if last:
@@ -397,7 +399,9 @@ def act(db: Session, cards, actions) -> int:
 
 
 def rows_of(db: Session, learner: int) -> list[dict[str, object]]:
-    rows = db.exec(select(Memory).where(Memory.learner_id == learner).order_by(Memory.card))
+    rows = db.exec(
+        select(CardStateRow).where(CardStateRow.learner_id == learner).order_by(CardStateRow.card)
+    )
     found = [row.model_dump(exclude={"id"}) for row in rows]
     db.expire_all()
     return found
@@ -410,5 +414,5 @@ def test_all_of_it_is_erased_with_the_learner(client, own, session: Session) -> 
     client.post("/settings/erasure", data={"word": "erase"})
 
     session.rollback()
-    for table in (AddedCard, OwnCard, Memory, Review, Suspension):
+    for table in (AddedCard, OwnCard, CardStateRow, Review, Suspension):
         assert session.exec(select(table)).all() == []

@@ -2,7 +2,7 @@
 
 from sqlmodel import select
 
-from app.db.tables import Memory, Suspension
+from app.db.tables import CardStateRow, Suspension
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields, shown
 
@@ -21,7 +21,7 @@ def test_a_known_card_put_aside_keeps_what_was_learned(
     hands, client, session, clock: Clock
 ) -> None:
     hands.grade(4)
-    before = session.exec(select(Memory.due_day)).one()
+    before = session.exec(select(CardStateRow.due_day)).one()
     put_aside(client, "weights-1")
     clock.tick(days=8)
     assert hands.card() == "weights-2"
@@ -30,7 +30,7 @@ def test_a_known_card_put_aside_keeps_what_was_learned(
 
     assert hands.card() == "weights-1"
     session.rollback()
-    assert session.exec(select(Memory.due_day)).one() == before
+    assert session.exec(select(CardStateRow.due_day)).one() == before
     assert session.exec(select(Suspension)).all() == []
 
 
@@ -42,7 +42,7 @@ def test_putting_aside_twice_is_putting_aside(client, session) -> None:
     put_aside(client, "weights-1", "no")
     put_aside(client, "weights-1", "no")
     session.rollback()
-    assert session.exec(select(Memory)).all() == []
+    assert session.exec(select(CardStateRow)).all() == []
 
 
 def test_the_deck_lists_every_card_with_its_state(hands, client) -> None:

@@ -11,9 +11,9 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event, insert
 from sqlmodel import Session, select
 
-from app.db.tables import Learner, Memory, Review
+from app.db.tables import CardStateRow, Learner, Review
 from app.flashcards import store
-from app.flashcards.store import Limits
+from app.flashcards.store import QueueQuery
 from tests.cards.rebuilding import rebuild
 from tests.databases import ABOUT_SQLITE
 from tests.flashcards.conftest import Hands, fields
@@ -100,7 +100,7 @@ def veteran(session: Session, count: int) -> int:
         }
         for n in range(1, count + 1)
     ]
-    session.execute(insert(Memory), rows)
+    session.execute(insert(CardStateRow), rows)
     log = [
         {
             "learner_id": learner.id,
@@ -150,7 +150,7 @@ def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, aske
     """20,000 reviews and 2,000 cards, 200 of them due."""
     learner = veteran(session, MANY)
     library = HandLibrary(*cards_of("weights", MANY + 50)).current()
-    limits = Limits(DAY, 1_781_000_000_000)
+    limits = QueueQuery(DAY, 1_781_000_000_000)
     asked.clear()
 
     queue = store.look(session, learner, limits)
@@ -169,7 +169,7 @@ def test_the_whole_memory_can_be_made_again_from_a_long_log(session) -> None:
 
     rebuild(session, learner, cards)
 
-    rows = session.exec(select(Memory).where(Memory.learner_id == learner)).all()
+    rows = session.exec(select(CardStateRow).where(CardStateRow.learner_id == learner)).all()
     assert len(rows) == 200
     assert {row.reviews for row in rows} == {10}
 
@@ -179,5 +179,5 @@ def test_forty_grades_of_one_card_leave_the_log_whole(hands: Hands, session) -> 
         hands.grade(number % 4 + 1, "/flashcards?card=weights-1")
 
     assert len(session.exec(select(Review)).all()) == 40
-    (memory,) = session.exec(select(Memory)).all()
+    (memory,) = session.exec(select(CardStateRow)).all()
     assert (memory.turns, memory.reviews) == (40, 40)

@@ -9,9 +9,9 @@ from fastapi import FastAPI
 from sqlalchemy import update
 from sqlmodel import Session, select
 
-from app.db.tables import Learner, Memory
+from app.db.tables import CardStateRow, Learner
 from app.flashcards import store
-from app.flashcards.store import Aim
+from app.flashcards.store import ExamGoal
 from app.flashcards.store.planned import find_planned
 from tests.cards.known import known_card
 from tests.conftest import Clock, visit
@@ -209,7 +209,7 @@ def test_the_plan_stays_as_the_day_goes_on_and_after_a_restart(
     clock.tick(days=days)
     library, learner = course.current(), student.row.id or 0
     day = TODAY + dt.timedelta(days=days)
-    aim = Aim(day + dt.timedelta(days=20), 240.0)
+    aim = ExamGoal(day + dt.timedelta(days=20), 240.0)
     morning = find_planned(session, learner, library, day, aim)
 
     graded = {student.hands.grade(3) for _ in range(4)}
@@ -236,9 +236,9 @@ def test_a_step_left_from_before_does_not_wait(
 ) -> None:
     for number in range(1, 5):
         student.knows(number, stability=9, seen=1, due=0)
-    session.execute(update(Memory).values(state="learning", step=0))
+    session.execute(update(CardStateRow).values(state="learning", step=0))
     session.commit()
-    aim, learner = Aim(TODAY + dt.timedelta(days=20), 10.0), student.row.id or 0
+    aim, learner = ExamGoal(TODAY + dt.timedelta(days=20), 10.0), student.row.id or 0
 
     plan = find_planned(session, learner, course.current(), TODAY, aim)
 
@@ -281,7 +281,7 @@ def test_a_card_answered_yesterday_and_today_is_planned_from_yesterday(
         clock.tick(minutes=11)
     clock.tick(days=2)
     day = TODAY + dt.timedelta(days=2)
-    aim = Aim(TODAY + dt.timedelta(days=40), 900.0)
+    aim = ExamGoal(TODAY + dt.timedelta(days=40), 900.0)
     library, learner = course.current(), student.row.id or 0
     morning = find_planned(session, learner, library, day, aim)
     session.rollback()
@@ -325,7 +325,7 @@ def test_the_plan_is_kept_and_narrow(
 ) -> None:
     student.knows(1, stability=9, seen=12, due=-3)
     learner = student.row.id or 0
-    aim = Aim(TODAY + dt.timedelta(days=20), 900.0)
+    aim = ExamGoal(TODAY + dt.timedelta(days=20), 900.0)
     plans = [store.planned_of(session, learner, course.current(), TODAY, aim) for _ in range(2)]
     later = store.planned_of(session, learner, course.current(), TODAY + dt.timedelta(days=1), aim)
 

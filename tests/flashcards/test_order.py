@@ -2,14 +2,14 @@
 
 from sqlmodel import select
 
-from app.db.tables import Learner, Memory
+from app.db.tables import CardStateRow, Learner
 from tests.cards.rebuilding import rebuild
 from tests.flashcards.conftest import Hands
 
 
 def columns(session) -> dict:
     session.rollback()
-    return session.exec(select(Memory)).one().model_dump(exclude={"id"})
+    return session.exec(select(CardStateRow)).one().model_dump(exclude={"id"})
 
 
 def test_a_grade_given_while_the_clock_was_set_back_takes_its_place(

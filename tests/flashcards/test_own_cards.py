@@ -9,10 +9,10 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.cards import added_cards
-from app.db.tables import Memory, OwnCard
+from app.db.tables import CardStateRow, OwnCard
 from app.flashcards import writing
-from app.flashcards.writing import Typed, render_card, typed_of
-from app.questions.faces import Faces
+from app.flashcards.writing import OwnCardDraft, render_card, typed_of
+from app.questions.faces import CardFaces
 from tests.turns import count_open
 
 FORM = "/flashcards/own"
@@ -23,7 +23,7 @@ def write(client: TestClient, front: str, back: str = ""):
 
 
 def test_markdown_becomes_clean_html():
-    faces = render_card(Typed("**How** many?", "- two\n- `bytes` <script>x</script>")).faces
+    faces = render_card(OwnCardDraft("**How** many?", "- two\n- `bytes` <script>x</script>")).faces
 
     assert faces.front == "<p><strong>How</strong> many?</p>"
     assert "<li>two</li>" in faces.back
@@ -32,21 +32,21 @@ def test_markdown_becomes_clean_html():
 
 
 def test_a_gap_is_open_in_front_and_filled_behind():
-    faces = render_card(Typed("BF16 has {{two}} bytes, FP32 {{c2::four::a number}}.")).faces
+    faces = render_card(OwnCardDraft("BF16 has {{two}} bytes, FP32 {{c2::four::a number}}.")).faces
 
     assert faces.front == "<p>BF16 has <b>[…]</b> bytes, FP32 <b>[a number]</b>.</p>"
     assert faces.back == "<p>BF16 has <b>two</b> bytes, FP32 <b>four</b>.</p>"
 
 
 def test_what_was_typed_comes_back_while_the_card_is_as_it_was_made():
-    typed = Typed("a {{b}}", "c")
+    typed = OwnCardDraft("a {{b}}", "c")
     faces = render_card(typed).faces
 
     assert typed_of(typed.kept, faces) == typed
-    assert typed_of(typed.kept, render_card(Typed("other")).faces) is None
+    assert typed_of(typed.kept, render_card(OwnCardDraft("other")).faces) is None
     assert typed_of("", faces) is None
     # So they were kept before: with a line end, which Anki cuts off.
-    assert typed_of(typed.kept, Faces(f"{faces.front}\n", f"{faces.back}\n")) == typed
+    assert typed_of(typed.kept, CardFaces(f"{faces.front}\n", f"{faces.back}\n")) == typed
 
 
 WIDE = "\n".join(["|a" * 130, "|-" * 130, *["|"] * 900])
@@ -59,9 +59,9 @@ def table(rows: int) -> str:
 
 
 def test_a_table_may_have_500_cells_on_each_side():
-    assert render_card(Typed(table(250), table(250))).problems == []
+    assert render_card(OwnCardDraft(table(250), table(250))).problems == []
 
-    over = render_card(Typed(table(251), "x")).problems
+    over = render_card(OwnCardDraft(table(251), "x")).problems
 
     assert [problem["field"] for problem in over] == ["front"]
     assert "502 table cells" in over[0]["message"]
@@ -76,8 +76,8 @@ def test_all_tables_of_a_side_count_wherever_they_stand(before: str):
         rest = " " * before.index(">") + "> "
         within = before + f"\n{rest}".join(lines)
 
-    fits = render_card(Typed(within, "x"))
-    over = render_card(Typed("x", f"{within}\n\n{table(130)}"))
+    fits = render_card(OwnCardDraft(within, "x"))
+    over = render_card(OwnCardDraft("x", f"{within}\n\n{table(130)}"))
 
     assert fits.problems == []
     assert fits.faces.front.count("</td>") == 258
@@ -85,7 +85,7 @@ def test_all_tables_of_a_side_count_wherever_they_stand(before: str):
 
 
 def test_a_table_ends_where_other_markdown_begins():
-    faces = render_card(Typed(table(250) + "> quote\n\nand more", "x")).faces
+    faces = render_card(OwnCardDraft(table(250) + "> quote\n\nand more", "x")).faces
 
     assert faces.front.count("</td>") == 498
     assert "<blockquote>" in faces.front
@@ -101,7 +101,7 @@ def test_the_cells_that_short_rows_leave_out_are_counted_and_not_made():
 
 
 def test_a_side_may_have_20_000_characters_of_html():
-    said = render_card(Typed("x", "&" * 4_000)).problems
+    said = render_card(OwnCardDraft("x", "&" * 4_000)).problems
 
     assert [problem["field"] for problem in said] == ["back"]
     assert "20,007 characters" in said[0]["message"]
@@ -132,7 +132,7 @@ def test_a_card_is_rendered_before_others_have_to_wait(
     open_while_rendering = []
     turns = count_open(app)
 
-    def render(typed: Typed):
+    def render(typed: OwnCardDraft):
         open_while_rendering.append(turns.open)
         return render_card(typed)
 
@@ -175,7 +175,7 @@ def test_a_new_card_is_asked(rosa: TestClient, session: Session):
     assert sent.headers["location"] == f"{FORM}?kept=yes"
 
     card = session.exec(select(OwnCard)).one().card
-    assert session.exec(select(Memory)).one().card == card
+    assert session.exec(select(CardStateRow)).one().card == card
     assert "What is a <em>BMC</em>?" in rosa.get(f"/flashcards?card={card}").text
     assert re.search(r"What is a BMC ?\?", rosa.get("/flashcards/deck").text)
 
@@ -197,7 +197,7 @@ def test_a_card_is_changed_and_what_is_remembered_stays(rosa: TestClient, sessio
 
     session.rollback()
     assert session.exec(select(OwnCard)).one().front == "<p>Other</p>"
-    assert len(session.exec(select(Memory)).all()) == 1
+    assert len(session.exec(select(CardStateRow)).all()) == 1
 
 
 def test_a_card_needs_two_sides_or_a_gap(rosa: TestClient, session: Session):

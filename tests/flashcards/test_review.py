@@ -7,7 +7,7 @@ import re
 import pytest
 from sqlmodel import select
 
-from app.db.tables import Learner, Memory, Review
+from app.db.tables import CardStateRow, Learner, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import fields, shown
 from tests.flashcards.course import HandLibrary, cards_of
@@ -96,7 +96,7 @@ def test_a_double_click_counts_once(client, session) -> None:
         client.post(f"/flashcards/{FIRST}/reviews", data={**body, "rating": rating})
 
     assert [r.rating for r in reviews(session)] == [3]
-    assert [m.reviews for m in session.exec(select(Memory))] == [1]
+    assert [m.reviews for m in session.exec(select(CardStateRow))] == [1]
 
 
 def test_two_tabs_with_the_same_card_count_once(client, session) -> None:
@@ -289,7 +289,7 @@ def test_when_nothing_is_left_the_desk_says_until_when(hands, session) -> None:
         hands.grade(4)
 
     # Eight days, spread by up to two, so that not all come back at once.
-    dues = collections.Counter(session.exec(select(Memory.due_day)))
+    dues = collections.Counter(session.exec(select(CardStateRow.due_day)))
     first = min(dues)
     assert set(dues) <= {f"2026-06-{day}" for day in range(15, 20)}
     assert len(dues) > 1

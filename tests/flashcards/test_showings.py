@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Memory, Review
+from app.db.tables import CardStateRow, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields, shown
 
@@ -70,7 +70,7 @@ def test_a_back_of_the_history_counts_once(client: TestClient, session: Session)
     assert again.status_code == 303
     assert "Already graded: Good." in client.get(again.headers["location"]).text
     assert ratings(session) == [3]
-    assert [m.reviews for m in session.exec(select(Memory))] == [1]
+    assert [m.reviews for m in session.exec(select(CardStateRow))] == [1]
 
 
 def test_with_htmx_a_second_grade_is_409_and_lays_out_the_next_card(

@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.db.engine import make_engine
-from app.db.tables import Learner, Memory, Review
+from app.db.tables import CardStateRow, Learner, Review
 from app.flashcards import store
-from app.scheduling import Grade
+from app.scheduling import ReviewEvent
 from tests.cards.rebuilding import rebuild
 from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
@@ -28,7 +28,7 @@ def test_undo_brings_the_card_back_as_it_was(hands, session) -> None:
 
     assert hands.undo() == "weights-1"
 
-    assert session.exec(select(Memory)).all() == []
+    assert session.exec(select(CardStateRow)).all() == []
     assert log(session) == [("weights-1", 4, None), ("weights-1", 0, 1)]
 
 
@@ -39,7 +39,7 @@ def test_a_card_can_be_graded_again_after_an_undo(hands, session) -> None:
     assert hands.grade(1) == "weights-1"
 
     assert [rating for _, rating, _ in log(session)] == [4, 0, 1]
-    (memory,) = session.exec(select(Memory)).all()
+    (memory,) = session.exec(select(CardStateRow)).all()
     assert (memory.state, memory.reviews, memory.turns) == ("learning", 1, 3)
 
 
@@ -77,7 +77,7 @@ def test_an_undone_lapse_is_no_lapse(hands, clock, session) -> None:
     hands.grade(1)
     hands.undo()
 
-    (memory,) = session.exec(select(Memory)).all()
+    (memory,) = session.exec(select(CardStateRow)).all()
     assert (memory.state, memory.lapses) == ("review", 0)
 
 
@@ -139,8 +139,8 @@ def act(db: Session, cards, actions) -> int:
     for number, (what, card, rating, days) in enumerate(actions):
         now += dt.timedelta(days=days, minutes=3)
         if what == "grade":
-            grade = Grade(rating, now, now.date(), 0.9 - days / 600)
-            store.record(db, learner.id, cards[card], grade, store.Sent(str(number)))
+            grade = ReviewEvent(rating, now, now.date(), 0.9 - days / 600)
+            store.record(db, learner.id, cards[card], grade, store.GradeSubmission(str(number)))
         elif what == "undo":
             last = store.newest(db, learner.id)
             if last:
@@ -153,5 +153,7 @@ def act(db: Session, cards, actions) -> int:
 
 def memories(db: Session, learner: int) -> list[dict]:
     db.expire_all()
-    rows = db.exec(select(Memory).where(Memory.learner_id == learner).order_by(Memory.card))
+    rows = db.exec(
+        select(CardStateRow).where(CardStateRow.learner_id == learner).order_by(CardStateRow.card)
+    )
     return [row.model_dump(exclude={"id"}) for row in rows]

@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from app.db.tables import DeviceCode, Learner, Note, StudyDay
 from app.web.cookies import COOKIE
-from app.web.front.rate_counting import Rates
+from app.web.front.rate_counting import RateLimiter
 from tests.conftest import visit
 
 
@@ -83,7 +83,7 @@ def test_the_database_does_not_hold_the_code(code: str, session: Session):
 def test_guessing_is_stopped_until_the_minute_ends(
     app: FastAPI, client: TestClient, code: str, clock
 ):
-    app.state.rates = Rates(app.state.settings.rates, lambda: clock().timestamp())
+    app.state.rates = RateLimiter(app.state.settings.rates, lambda: clock().timestamp())
     client.get("/continue")
     for _ in range(10):
         assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422
@@ -100,7 +100,7 @@ def test_guessing_is_stopped_until_the_minute_ends(
 def test_guessing_without_a_cookie_is_stopped_by_the_limit_of_the_address(
     app: FastAPI, client: TestClient, code: str, clock
 ):
-    app.state.rates = Rates({"codes": "20/minute"}, lambda: clock().timestamp())
+    app.state.rates = RateLimiter({"codes": "20/minute"}, lambda: clock().timestamp())
     for _ in range(20):
         client.cookies.clear()
         assert client.post("/continue", data={"code": "AAAA-AAAA"}).status_code == 422
@@ -186,7 +186,7 @@ def test_a_code_of_ones_own_records_is_not_used_up(rosa: TestClient, code: str):
 def test_another_site_cannot_use_up_the_tries_of_an_address(
     app: FastAPI, client: TestClient, code: str
 ):
-    app.state.rates = Rates({"codes": "1/day"})
+    app.state.rates = RateLimiter({"codes": "1/day"})
     embedded = {"sec-fetch-site": "cross-site", "sec-fetch-dest": "image"}
     for _ in range(5):
         answer = client.get("/continue?code=AAAA-AAAA", headers=embedded)
@@ -201,7 +201,7 @@ def test_another_site_cannot_use_up_the_tries_of_an_address(
 def test_a_code_in_the_address_is_guessed_as_seldom_as_a_typed_one(
     app: FastAPI, client: TestClient, code: str
 ):
-    app.state.rates = Rates({"codes": "3/day"})
+    app.state.rates = RateLimiter({"codes": "3/day"})
     client.get("/continue")
     tried = [client.get("/continue?code=AAAA-AAAA").status_code for _ in range(4)]
 

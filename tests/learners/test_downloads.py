@@ -13,7 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from app.config import Settings
-from app.errors import Conflict
+from app.errors import ConflictError
 from app.learners.downloads import Downloads
 from app.main import create_app
 from tests.conftest import visit
@@ -124,7 +124,7 @@ def test_a_second_file_of_the_same_person_is_refused_until_the_first_was_sent(
         downloads = Downloads(app.state.engine, app.state.storage)
         first = await downloads.make(asker(), "rosa", "f.zip", written(b"first"))
         his = await downloads.make(asker(), "milo", "f.zip", written(b"his"))
-        with pytest.raises(Conflict, match="Another file of yours"):
+        with pytest.raises(ConflictError, match="Another file of yours"):
             await downloads.make(asker(), "rosa", "f.zip", written(b"second"))
         await sent(first)
         await sent(his)

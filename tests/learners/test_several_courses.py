@@ -8,10 +8,10 @@ from sqlmodel import Session, col, select
 from app.belongings import store as belongings
 from app.db.tables import DeviceCode, Learner, LearnerSession, Note
 from app.learners import store
-from app.learners.store import Arrival, Enrollment, find_learner, key_in
+from app.learners.store import BrowserVisit, Enrollment, find_learner, key_in
 
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
-HERE = Arrival("d" * 64, "Firefox on Linux", NOON)
+HERE = BrowserVisit("d" * 64, "Firefox on Linux", NOON)
 
 
 def begin(db: Session, course: str, name: str = "") -> int:
@@ -67,7 +67,7 @@ def test_codes_and_browsers_are_the_persons(session: Session) -> None:
     first, second = begin(session, "aid"), begin(session, "sizing")
     store.add_code(session, second, "c" * 64, NOON + dt.timedelta(minutes=5))
     assert [b.here for b in store.browsers(session, second, HERE.digest)] == [True]
-    store.begin_session(session, second, Arrival("e" * 64, "Safari", NOON))
+    store.begin_session(session, second, BrowserVisit("e" * 64, "Safari", NOON))
 
     found = find_learner(session, "e" * 64, "aid")
     assert found

@@ -18,7 +18,7 @@ from app.content.live.library import LiveLibrary
 from app.db.storage_limit import LEAST_FREE, DailyQuota, StorageLimit
 from app.db.tables import Attempt, OwnCard, Review
 from app.errors import QuotaExceededError
-from app.exchange.store import Arrival, stored_size
+from app.exchange.store import ImportedCard, stored_size
 from app.main import create_app
 from tests.conftest import Clock, visit
 from tests.databases import ABOUT_SQLITE
@@ -144,7 +144,7 @@ def test_an_address_is_counted_for_itself_and_day_by_day():
 def test_two_classes_behind_one_address_send_the_largest_files(settings: Settings):
     quota = DailyQuota(settings.client_data_mb * 1e6)
     pictures = {"a.png": bytes(20_000_000)}
-    largest = Arrival("own:1", "", "", "", pictures=pictures)
+    largest = ImportedCard("own:1", "", "", "", pictures=pictures)
     for _ in range(60):
         quota.check("a")
         quota.count("a", stored_size([largest]))

@@ -8,15 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from app.mastery.belief import PRIOR, Belief, believe
-from app.mastery.evidence import WINDOW, Evidence, First, gather, lots
-from app.mastery.fading import TAUGHT, Cards, keeping, recall
-from app.scheduling import Grade, after
+from app.mastery.evidence import WINDOW, AnswerHistory, Evidence, gather, lots
+from app.mastery.fading import TAUGHT, ObjectiveCards, keeping, recall
+from app.scheduling import ReviewEvent, after
 from app.scheduling import recall as reference
 
 TODAY = dt.date(2026, 6, 9)
 GUESS = 0.25
-NO_CARDS = Cards()
-Answers = list[tuple[First, float]]
+NO_CARDS = ObjectiveCards()
+Answers = list[tuple[AnswerHistory, float]]
 
 
 def day(ago: int) -> dt.date:
@@ -32,7 +32,7 @@ def some(seed: int, count: int = 12) -> Answers:
     draw = chance(seed)
     return [
         (
-            First(draw.choice([0.0, 0.0, 0.5, 1.0, 1.0]), day(draw.randrange(100))),
+            AnswerHistory(draw.choice([0.0, 0.0, 0.5, 1.0, 1.0]), day(draw.randrange(100))),
             draw.choice([0.0, 0.25, 0.5]),
         )
         for _ in range(draw.randrange(1, count))
@@ -43,18 +43,18 @@ def belief(
     answers: Answers,
     others: Evidence | None = None,
     on: dt.date = TODAY,
-    cards: Cards = NO_CARDS,
+    cards: ObjectiveCards = NO_CARDS,
 ) -> Belief:
     own = gather(lots(answers, GUESS), GUESS, cards, on)
     return believe(own, GUESS, others or Evidence(), GUESS)
 
 
 def right(count: int, ago: int = 0) -> Answers:
-    return [(First(1.0, day(ago)), GUESS)] * count
+    return [(AnswerHistory(1.0, day(ago)), GUESS)] * count
 
 
 def wrong(count: int, ago: int = 0) -> Answers:
-    return [(First(0.0, day(ago)), GUESS)] * count
+    return [(AnswerHistory(0.0, day(ago)), GUESS)] * count
 
 
 def mean_over(height: Callable[[float], float], strips: int = 2000) -> float:
@@ -102,7 +102,7 @@ def test_a_number_not_known_never_raises_what_is_above_guessing(
             answers = some(seed, 9)
             before = belief(answers).mean
 
-            after_wrong = belief([*answers, (First(0.0, TODAY), 0.0)]).mean
+            after_wrong = belief([*answers, (AnswerHistory(0.0, TODAY), 0.0)]).mean
 
             assert after_wrong <= max(before, GUESS) + 1e-12
 
@@ -114,7 +114,7 @@ def test_had_an_answer_been_right_more_would_be_believed(subtests: pytest.Subtes
             place = chance(seed).randrange(len(answers))
             first, rate = answers[place]
             better = [*answers]
-            better[place] = (First(1.0, first.day), rate)
+            better[place] = (AnswerHistory(1.0, first.day), rate)
 
             assert belief(better).mean >= belief(answers).mean
 
@@ -183,8 +183,8 @@ def test_everything_stays_within_its_bounds(subtests: pytest.Subtests):
 
 
 def test_a_computed_number_says_more_than_true_or_false():
-    typed = belief([(First(1.0, TODAY), 0.0)]).mean
-    ticked = belief([(First(1.0, TODAY), 0.5)]).mean
+    typed = belief([(AnswerHistory(1.0, TODAY), 0.0)]).mean
+    ticked = belief([(AnswerHistory(1.0, TODAY), 0.5)]).mean
 
     assert typed > belief(right(1)).mean > ticked
 
@@ -196,7 +196,7 @@ def test_the_belief_does_not_depend_on_the_kinds_that_were_answered(rates):
     for rate in rates:
         right = round(80 * (rate + (1 - rate) / 2))
         scores = [1.0] * right + [0.0] * (80 - right)
-        answers += [(First(score, TODAY), rate) for score in scores]
+        answers += [(AnswerHistory(score, TODAY), rate) for score in scores]
 
     made = gather(lots(answers, GUESS), GUESS, NO_CARDS, TODAY)
 
@@ -204,7 +204,7 @@ def test_the_belief_does_not_depend_on_the_kinds_that_were_answered(rates):
 
 
 def test_a_right_answer_after_a_hint_counts_half():
-    helped = belief([(First(1.0, TODAY, hints=1), GUESS)]).mean
+    helped = belief([(AnswerHistory(1.0, TODAY, hints=1), GUESS)]).mean
 
     assert GUESS < helped < belief(right(1)).mean
 
@@ -226,27 +226,27 @@ def test_recall_is_that_of_the_scheduler(subtests: pytest.Subtests):
     for days in [0, 1, 9, 60, 400]:
         with subtests.test(days=days):
             at = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
-            standing = after(None, Grade(4, at, at.date()))
+            standing = after(None, ReviewEvent(4, at, at.date()))
             then = at.date() + dt.timedelta(days=days)
 
             assert recall(days, standing.stability) == pytest.approx(reference(standing, then))
 
 
 def test_a_reviewed_objective_keeps_its_evidence():
-    reviewed = Cards(begun=10, all=10, days=2, stability=40)
-    left_alone = Cards(begun=10, all=10, days=60, stability=40)
+    reviewed = ObjectiveCards(begun=10, all=10, days=2, stability=40)
+    left_alone = ObjectiveCards(begun=10, all=10, days=60, stability=40)
 
     assert keeping(reviewed)(60) > keeping(left_alone)(60) > keeping(NO_CARDS)(60)
 
 
 def test_cards_that_were_not_begun_keep_nothing():
-    few = Cards(begun=1, all=10, days=0, stability=40)
+    few = ObjectiveCards(begun=1, all=10, days=0, stability=40)
 
-    assert keeping(NO_CARDS)(30) < keeping(few)(30) < keeping(Cards(10, 10, 0, 40))(30)
+    assert keeping(NO_CARDS)(30) < keeping(few)(30) < keeping(ObjectiveCards(10, 10, 0, 40))(30)
 
 
 def test_a_deck_that_is_reviewed_on_time_loses_nothing():
-    on_time = Cards(begun=10, all=10, days=15, stability=40)
+    on_time = ObjectiveCards(begun=10, all=10, days=15, stability=40)
 
     assert keeping(on_time)(200) == 1
 
@@ -258,7 +258,7 @@ def test_without_cards_an_answer_fades_by_itself():
 
 @pytest.mark.parametrize("days", [0, 5, 50])
 def test_older_evidence_is_never_fresher(days: int):
-    cards = Cards(begun=5, all=10, days=days, stability=20)
+    cards = ObjectiveCards(begun=5, all=10, days=days, stability=20)
     shares = [keeping(cards)(age) for age in range(120)]
 
     assert shares == sorted(shares, reverse=True)
@@ -281,7 +281,7 @@ def test_what_is_kept_is_the_recall_of_now_by_that_of_then(subtests: pytest.Subt
     for seed in SEEDS:
         with subtests.test(seed=seed):
             draw = chance(seed)
-            cards = Cards(
+            cards = ObjectiveCards(
                 begun=draw.randrange(12),
                 all=10,
                 days=draw.random() * 60,

@@ -3,12 +3,12 @@
 import pytest
 
 from app.content.live.library import Library
-from app.content.model import NO_TEXT, Place, Text
+from app.content.model import NO_TEXT, RichText, SourceLocation
 from app.mastery.guessing import guess_rate
-from app.questions.choosing import Choices
-from app.questions.kinds.match import Match, Pair
-from app.questions.kinds.order import Order
-from app.questions.kinds.short import Short
+from app.questions.choosing import ChoiceAnswer
+from app.questions.kinds.match import MatchAnswer, MatchPair
+from app.questions.kinds.order import OrderAnswer
+from app.questions.kinds.short import ShortAnswer
 from app.questions.model import Question
 from app.questions.options import Choice
 
@@ -21,20 +21,20 @@ def asked(answer, partial: str = "") -> Question:
         stem=NO_TEXT,
         answer=answer,
         objectives=("1.1",),
-        place=Place("quiz.md", 1),
+        place=SourceLocation("quiz.md", 1),
         revision="r",
         partial=partial,  # type: ignore[arg-type] # written as the files say it
     )
 
 
-def choices(right: int, wrong: int, kind="single") -> Choices:
+def choices(right: int, wrong: int, kind="single") -> ChoiceAnswer:
     marks = [True] * right + [False] * wrong
     options = tuple(Choice(str(n), NO_TEXT, mark) for n, mark in enumerate(marks))
-    return Choices(kind, options)
+    return ChoiceAnswer(kind, options)
 
 
-def steps(count: int) -> Order:
-    return Order(tuple(Choice(str(n), NO_TEXT, right=True) for n in range(count)))
+def steps(count: int) -> OrderAnswer:
+    return OrderAnswer(tuple(Choice(str(n), NO_TEXT, right=True) for n in range(count)))
 
 
 @pytest.mark.parametrize(("wrong", "rate"), [(1, 1 / 2), (3, 1 / 4), (4, 1 / 5)])
@@ -61,10 +61,10 @@ def test_a_rate_is_a_share(subtests: pytest.Subtests):
 
 
 def test_a_row_of_a_match_is_guessed_once_in_as_many_cells():
-    pairs = tuple(Pair(k, Text(k, k), NO_TEXT, answer=k) for k in "abcd")
+    pairs = tuple(MatchPair(k, RichText(k, k), NO_TEXT, answer=k) for k in "abcd")
 
-    assert guess_rate(asked(Match("l", "r", pairs))) == 1 / 4
-    assert guess_rate(asked(Match("l", "r", pairs), "off")) == (1 / 4) ** 4
+    assert guess_rate(asked(MatchAnswer("l", "r", pairs))) == 1 / 4
+    assert guess_rate(asked(MatchAnswer("l", "r", pairs), "off")) == (1 / 4) ** 4
 
 
 def test_steps_are_in_order_once_in_all_their_orders():
@@ -76,7 +76,7 @@ def test_the_longest_run_of_three_shuffled_steps_earns_half():
 
 
 def test_what_is_typed_cannot_be_guessed():
-    assert guess_rate(asked(Short(()))) == 0
+    assert guess_rate(asked(ShortAnswer(()))) == 0
 
 
 def test_the_course_is_harder_to_guess_than_a_coin(library: Library):

@@ -12,10 +12,10 @@ from sqlmodel import Session, col, select
 
 from app.content.live.library import Library
 from app.db.engine import make_engine
-from app.db.tables import Learner, Memory, Review
+from app.db.tables import CardStateRow, Learner, Review
 from app.flashcards import store as flashcards
-from app.mastery.store import Learned, learned
-from app.scheduling import Grade
+from app.mastery.store import TopicCardTotals, learned
+from app.scheduling import ReviewEvent
 from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
 from tests.progress.past import Past, live
@@ -49,8 +49,8 @@ class Student:
         with Session(self.engine) as db:
             db.connection(execution_options={"writes": True})
             if act == "grade":
-                sent = flashcards.Sent(f"{now.timestamp()}")
-                given = Grade(3, now, now.date())
+                sent = flashcards.GradeSubmission(f"{now.timestamp()}")
+                given = ReviewEvent(3, now, now.date())
                 flashcards.record(db, self.id, known, given, sent)
             elif act == "undo":
                 last = flashcards.newest(db, self.id)
@@ -73,10 +73,10 @@ class Student:
             row.rating = 0
             db.add(row)
         db.flush()
-        db.connection().execute(delete(Memory).where(col(Memory.card) == card))
+        db.connection().execute(delete(CardStateRow).where(col(CardStateRow.card) == card))
         rebuild_days(db, self.id)
 
-    def sums(self, engine: Engine, noon: int = NOON) -> Learned:
+    def sums(self, engine: Engine, noon: int = NOON) -> TopicCardTotals:
         with Session(engine) as db:
             return learned(db, self.id, noon)
 
@@ -140,7 +140,7 @@ def test_a_new_day_adds_everything_up_again(
     student.sums(app.state.engine)
     with Session(app.state.engine) as db:
         db.connection(execution_options={"writes": True})
-        db.connection().execute(update(Memory).values(topic="moved"))
+        db.connection().execute(update(CardStateRow).values(topic="moved"))
         db.commit()
 
     tomorrow = NOON + int(dt.timedelta(days=1).total_seconds() * 1000)

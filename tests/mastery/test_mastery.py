@@ -5,15 +5,15 @@ import datetime as dt
 
 from app.content.live.library import Library
 from app.mastery.course import course_by_objective
-from app.mastery.evidence import First
-from app.mastery.standing import NOTHING, Record, TopicCards, standings
+from app.mastery.evidence import AnswerHistory
+from app.mastery.standing import NOTHING, LearnerEvidence, TopicCards, standings
 
 TODAY = dt.date(2026, 6, 9)
 
 
-def answered(library: Library, right: dict[str, int], ago: int = 0) -> Record:
+def answered(library: Library, right: dict[str, int], ago: int = 0) -> LearnerEvidence:
     """First answers: so many right ones for each topic, some days ago."""
-    first = First(1.0, TODAY - dt.timedelta(days=ago))
+    first = AnswerHistory(1.0, TODAY - dt.timedelta(days=ago))
     firsts = {
         question: first
         for slug, count in right.items()
@@ -62,7 +62,7 @@ def test_no_share_is_named_below_five_answers(library: Library):
 
 
 def test_what_left_the_course_counts_no_more(library: Library):
-    record = dataclasses.replace(NOTHING, firsts={"gone": First(1.0, TODAY)})
+    record = dataclasses.replace(NOTHING, firsts={"gone": AnswerHistory(1.0, TODAY)})
 
     assert not any(d.evidence.answers for d in standings(library, record, TODAY))
 
@@ -76,7 +76,7 @@ def test_designs_are_no_exam_questions(library: Library):
 def test_four_weeks_ago_newer_answers_were_not_there(library: Library):
     new, old = answered(library, {"weights": 6}), answered(library, {"weights": 6}, 40)
 
-    def before(record: Record) -> float:
+    def before(record: LearnerEvidence) -> float:
         return standings(library, record, TODAY, ago=28)[0].mean
 
     assert before(new) == standings(library, NOTHING, TODAY)[0].mean

@@ -8,24 +8,24 @@ import random
 import pytest
 
 from app.content.live.library import Library
-from app.content.model import ExamBlueprint, Place
+from app.content.model import ExamBlueprint, SourceLocation
 from app.mastery.belief import Belief
 from app.mastery.evidence import Evidence
 from app.mastery.readiness import (
-    Forecast,
-    Lacking,
+    MissingEvidence,
+    ScoreForecast,
     chance_words,
     domain_scores,
     forecast,
     right_of,
 )
-from app.mastery.standing import NOTHING, DomainStanding, standings
+from app.mastery.standing import NOTHING, DomainMastery, standings
 from tests.mastery.test_mastery import TODAY, answered
 
-MOCK = ExamBlueprint("mock", "Mock", 50, 60, {"1": 30, "2": 20}, Place("mock.toml", 1))
+MOCK = ExamBlueprint("mock", "Mock", 50, 60, {"1": 30, "2": 20}, SourceLocation("mock.toml", 1))
 
 
-def known(library: Library, answers: int, *means: float) -> list[DomainStanding]:
+def known(library: Library, answers: int, *means: float) -> list[DomainMastery]:
     """The two domains with so many answers each, and these beliefs."""
     return [
         dataclasses.replace(
@@ -43,9 +43,9 @@ def known(library: Library, answers: int, *means: float) -> list[DomainStanding]
     ]
 
 
-def ahead(library: Library, answers: int, *means: float) -> Forecast:
+def ahead(library: Library, answers: int, *means: float) -> ScoreForecast:
     made = forecast(known(library, answers, *means), MOCK)
-    assert isinstance(made, Forecast)
+    assert isinstance(made, ScoreForecast)
     return made
 
 
@@ -55,7 +55,7 @@ def test_a_newcomer_is_told_what_is_missing(library: Library):
 
     made = forecast(domains, MOCK)
 
-    assert isinstance(made, Lacking)
+    assert isinstance(made, MissingEvidence)
     assert made.answers == min(30, bank)
     assert made.domains == (("Holding a model", 5), ("Serving a model", 5))
 
@@ -65,9 +65,9 @@ def test_thirty_answers_and_five_in_each_domain_are_enough(library: Library):
     few = dataclasses.replace(enough[1].standings[0], evidence=Evidence(4, 2.0))
     thin = [enough[0], dataclasses.replace(enough[1], standings=(few,))]
 
-    assert isinstance(forecast(enough, MOCK), Forecast)
+    assert isinstance(forecast(enough, MOCK), ScoreForecast)
     made = forecast(thin, MOCK)
-    assert isinstance(made, Lacking)
+    assert isinstance(made, MissingEvidence)
     assert made.words == "an answer to one more question in Serving a model"
 
 
@@ -76,12 +76,12 @@ def test_a_third_of_the_objectives_of_a_domain_may_be_untested(library: Library)
     tested = first.standings[0]
     blank = dataclasses.replace(tested, evidence=Evidence())
 
-    def made(*objectives) -> Forecast | Lacking:
+    def made(*objectives) -> ScoreForecast | MissingEvidence:
         return forecast([dataclasses.replace(first, standings=objectives), second], MOCK)
 
-    assert isinstance(made(tested, tested, blank), Forecast)
+    assert isinstance(made(tested, tested, blank), ScoreForecast)
     refused = made(tested, blank, blank)
-    assert isinstance(refused, Lacking)
+    assert isinstance(refused, MissingEvidence)
     assert refused.words == "an answer to one more question in Holding a model"
     assert refused.untested == ("1.1", "1.1")
 
@@ -91,8 +91,8 @@ def test_a_question_of_two_objectives_is_one_answer(library: Library):
 
     made = forecast(domains, MOCK, 27)
 
-    assert isinstance(forecast(domains, MOCK), Forecast)
-    assert isinstance(made, Lacking)
+    assert isinstance(forecast(domains, MOCK), ScoreForecast)
+    assert isinstance(made, MissingEvidence)
     assert made.answers == 3
 
 
@@ -100,7 +100,7 @@ def test_a_small_course_wants_all_that_it_has(library: Library):
     everything = dict.fromkeys(library.topics, 99)
     domains = standings(library, answered(library, everything), TODAY)
 
-    assert isinstance(forecast(domains, MOCK), Forecast)
+    assert isinstance(forecast(domains, MOCK), ScoreForecast)
 
 
 def test_what_is_missing_is_said_exactly(subtests: pytest.Subtests):
@@ -122,7 +122,7 @@ def test_what_is_missing_is_said_exactly(subtests: pytest.Subtests):
         (5, (("A", 3), ("B", 2)), "answers to 5 more questions: 3 in A and 2 in B"),
     ]:
         with subtests.test(answers=answers, domains=domains, words=words):
-            assert Lacking(answers, domains).words == words
+            assert MissingEvidence(answers, domains).words == words
 
 
 def test_the_forecast_weighs_domains_as_the_blueprint_does(library: Library):
@@ -137,14 +137,14 @@ def test_another_blueprint_gives_another_forecast(library: Library):
     other = dataclasses.replace(MOCK, slug="other", domains={"2": 10})
     made = forecast(known(library, 30, 1.0, 0.5), other)
 
-    assert isinstance(made, Forecast)
+    assert isinstance(made, ScoreForecast)
     assert (made.exam, made.questions, made.mean) == ("other", 10, pytest.approx(5))
 
 
 def test_a_course_without_a_mock_goes_by_the_weights_of_its_syllabus(library: Library):
     made = forecast(known(library, 30, 1.0, 0.0))
 
-    assert isinstance(made, Forecast)
+    assert isinstance(made, ScoreForecast)
     assert (made.questions, made.mean) == (100, pytest.approx(60))
 
 

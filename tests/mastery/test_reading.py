@@ -9,28 +9,28 @@ from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from app.db.engine import make_engine
-from app.db.tables import Learner, Reading
-from app.mastery.store import PageRow, pages
+from app.db.tables import Learner, SectionRead
+from app.mastery.store import PageProgress, pages
 
 Change = Callable[[Session, int], None]
 
 
 def more(db: Session, learner: int) -> None:
-    db.add(Reading(learner_id=learner, topic="weights", section="bytes", at=30))
+    db.add(SectionRead(learner_id=learner, topic="weights", section="bytes", at=30))
 
 
 def again(db: Session, learner: int) -> None:
-    mark = db.exec(mine(learner).where(col(Reading.section) == "size")).one()
+    mark = db.exec(mine(learner).where(col(SectionRead.section) == "size")).one()
     mark.at = 40
     db.add(mark)
 
 
 def removed(db: Session, learner: int) -> None:
-    db.delete(db.exec(mine(learner).where(col(Reading.topic) == "kv-cache")).one())
+    db.delete(db.exec(mine(learner).where(col(SectionRead.topic) == "kv-cache")).one())
 
 
-def mine(learner: int) -> SelectOfScalar[Reading]:
-    return select(Reading).where(col(Reading.learner_id) == learner)
+def mine(learner: int) -> SelectOfScalar[SectionRead]:
+    return select(SectionRead).where(col(SectionRead.learner_id) == learner)
 
 
 @pytest.fixture
@@ -48,13 +48,13 @@ def learner(app: FastAPI) -> int:
         db.add(ada)
         db.flush()
         number = ada.id or 0
-        db.add(Reading(learner_id=number, topic="weights", section="size", at=10))
-        db.add(Reading(learner_id=number, topic="kv-cache", section="", at=20))
+        db.add(SectionRead(learner_id=number, topic="weights", section="size", at=10))
+        db.add(SectionRead(learner_id=number, topic="kv-cache", section="", at=20))
         db.commit()
     return number
 
 
-def read(engine: Engine, learner: int) -> list[PageRow]:
+def read(engine: Engine, learner: int) -> list[PageProgress]:
     with Session(engine) as db:
         return list(pages(db, learner))
 

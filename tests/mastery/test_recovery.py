@@ -10,11 +10,11 @@ from app.content.live.library import Library
 from app.db.tables import Learner
 from app.db.writer import WRITING
 from app.mastery.belief import believe
-from app.mastery.evidence import Evidence, First, gather, lots
-from app.mastery.fading import Cards
-from app.mastery.standing import NOTHING, Answers, standings
+from app.mastery.evidence import AnswerHistory, Evidence, gather, lots
+from app.mastery.fading import ObjectiveCards
+from app.mastery.standing import NOTHING, AnswerHistories, standings
 from app.mastery.store import first_answers
-from app.questions.verdict import Verdict
+from app.questions.verdict import GradeResult
 from app.quiz import store as quiz
 
 BEGIN = dt.date(2026, 6, 1)
@@ -25,15 +25,15 @@ def on(day: int) -> dt.date:
     return BEGIN + dt.timedelta(days=day)
 
 
-def mean(firsts: list[First], day: int, *, varied: bool = False) -> float:
+def mean(firsts: list[AnswerHistory], day: int, *, varied: bool = False) -> float:
     told = ((first.counting(varied=varied), GUESS) for first in firsts)
-    evidence = gather(lots(told, GUESS), GUESS, Cards(), on(day))
+    evidence = gather(lots(told, GUESS), GUESS, ObjectiveCards(), on(day))
     return believe(evidence, GUESS, Evidence(), GUESS).mean
 
 
 def test_five_questions_missed_and_then_known_are_believed_again() -> None:
     """All wrong at first, then all right on eleven later days."""
-    missed = [First(0.0, BEGIN)] * 5
+    missed = [AnswerHistory(0.0, BEGIN)] * 5
     low = mean(missed, 1)
     known = missed
     for day in range(2, 24, 2):
@@ -54,25 +54,25 @@ def test_five_questions_missed_and_then_known_are_believed_again() -> None:
 
 
 def test_what_is_missed_again_later_is_believed_less() -> None:
-    known = [First(1.0, BEGIN)] * 5
+    known = [AnswerHistory(1.0, BEGIN)] * 5
     lost = [first.again(0.0, on(9)) for first in known]
 
     assert mean(lost, 9) < mean(known, 9) - 0.2
 
 
 def test_a_later_answer_with_new_numbers_counts_from_the_next_day() -> None:
-    first = First(0.0, BEGIN).again(1.0, BEGIN)
-    assert mean([first], 1, varied=True) == mean([First(0.0, BEGIN)], 1, varied=True)
+    first = AnswerHistory(0.0, BEGIN).again(1.0, BEGIN)
+    assert mean([first], 1, varied=True) == mean([AnswerHistory(0.0, BEGIN)], 1, varied=True)
 
-    later = First(0.0, BEGIN).again(1.0, on(1))
+    later = AnswerHistory(0.0, BEGIN).again(1.0, on(1))
 
     assert mean([later], 1, varied=True) > mean([later], 1)
-    assert mean([later], 1) == mean([First(0.0, BEGIN)], 1)
+    assert mean([later], 1) == mean([AnswerHistory(0.0, BEGIN)], 1)
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
 def test_a_question_weighs_one_answer_however_often_it_is_asked(times: int) -> None:
-    first = First(0.0, BEGIN)
+    first = AnswerHistory(0.0, BEGIN)
     for turn in range(1, times + 1):
         first = first.again(1.0, on(7 * turn))
 
@@ -87,11 +87,11 @@ def test_a_question_weighs_one_answer_however_often_it_is_asked(times: int) -> N
 
 def test_four_weeks_ago_nothing_of_what_came_later_counts(library: Library) -> None:
     ids = library.topics["kv-cache"].questions
-    firsts = {item: First(0.0, BEGIN).again(1.0, on(40)) for item in ids}
-    only = {item: First(0.0, BEGIN) for item in ids}
+    firsts = {item: AnswerHistory(0.0, BEGIN).again(1.0, on(40)) for item in ids}
+    only = {item: AnswerHistory(0.0, BEGIN) for item in ids}
 
-    def beliefs(record: dict[str, First], ago: int) -> list[float]:
-        known = dataclasses.replace(NOTHING, firsts=Answers(record))
+    def beliefs(record: dict[str, AnswerHistory], ago: int) -> list[float]:
+        known = dataclasses.replace(NOTHING, firsts=AnswerHistories(record))
         found = standings(library, known, on(45), ago)
         return [s.belief.mean for domain in found for s in domain.standings]
 
@@ -108,11 +108,11 @@ def test_the_log_says_what_a_fresh_process_reads_from_it(
     session.flush()
     learner, item = row.id or 0, next(iter(library.questions.values()))
     for turn, day in enumerate((0, 3, 11, 12)):
-        given = quiz.Answer(
+        given = quiz.NewAttempt(
             question=item,
             seed=turn,
             raw={"answer": ["a"]},
-            verdict=Verdict(score=float(turn > 0), parsed={}),
+            verdict=GradeResult(score=float(turn > 0), parsed={}),
             token=str(turn),
             context="quiz",
         )

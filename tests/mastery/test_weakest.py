@@ -11,9 +11,9 @@ from sqlmodel import Session, select
 from app.content.live.library import Library
 from app.db.tables import Attempt, Learner, PracticeRun
 from app.mastery.course import anchors
-from app.mastery.evidence import First
-from app.mastery.standing import NOTHING, Record, standings
-from app.mastery.weakest import Weak, weakest_first
+from app.mastery.evidence import AnswerHistory
+from app.mastery.standing import NOTHING, LearnerEvidence, standings
+from app.mastery.weakest import WeakObjective, weakest_first
 from app.web.clock import milliseconds
 from tests.conftest import Clock
 
@@ -21,10 +21,12 @@ TODAY = dt.date(2026, 6, 9)
 LONG_AGO = TODAY - dt.timedelta(days=8)
 
 
-def ordered(library: Library, day: dt.date = LONG_AGO, **scores: float) -> tuple[Weak, ...]:
+def ordered(
+    library: Library, day: dt.date = LONG_AGO, **scores: float
+) -> tuple[WeakObjective, ...]:
     """The order after every question of the topics was answered with a score."""
     firsts = {
-        question: First(score, day)
+        question: AnswerHistory(score, day)
         for slug, score in scores.items()
         for question in library.topics[slug.replace("_", "-")].questions
     }
@@ -32,7 +34,7 @@ def ordered(library: Library, day: dt.date = LONG_AGO, **scores: float) -> tuple
     return weakest_first(library, record, standings(library, record, TODAY))
 
 
-def numbers(order: tuple[Weak, ...]) -> list[str]:
+def numbers(order: tuple[WeakObjective, ...]) -> list[str]:
     return [weak.standing.objective.number for weak in order]
 
 
@@ -86,7 +88,7 @@ def test_what_was_hardly_tested_comes_before_what_is_known(library: Library):
 
 def test_what_was_read_is_asked_before_what_was_not(library: Library):
     pages = {"kv-cache": anchors(library.topics["kv-cache"])}
-    record = Record({}, {}, pages)
+    record = LearnerEvidence({}, {}, pages)
 
     order = weakest_first(library, record, standings(library, record, TODAY))
 

@@ -11,21 +11,21 @@ from sqlalchemy import Engine, insert
 from sqlmodel import Session
 
 from app.content.live.library import Library
-from app.content.model import Card
+from app.content.model import Flashcard
 from app.db.tables import (
     Attempt,
+    CardStateRow,
     Learner,
     LearnerSession,
-    Memory,
-    Reading,
     Review,
+    SectionRead,
 )
 from app.flashcards import store as flashcards
 from app.learners.store import find_learner
 from app.questions.model import Question
-from app.questions.verdict import Verdict
+from app.questions.verdict import GradeResult
 from app.quiz import store as quiz
-from app.scheduling import Grade, Standing, after, recall
+from app.scheduling import CardState, ReviewEvent, after, recall
 from app.web.clock import milliseconds
 from app.web.visitor import digest_of
 from tests.cards.rebuilding import rebuild_days
@@ -74,10 +74,10 @@ def written(library: Library, past: Past, now: dt.datetime) -> dict[type, list[R
         rng = random.Random(1)  # noqa: S311 - a past is no secret
         memories, log = remember(library, past, now, rng)
         _WRITTEN[key] = {
-            Memory: memories,
+            CardStateRow: memories,
             Review: log,
             Attempt: list(answers(library, past, now, rng)),
-            Reading: list(readings(library, past, now)),
+            SectionRead: list(readings(library, past, now)),
         }
     return _WRITTEN[key]
 
@@ -92,10 +92,10 @@ def remember(
     for place, card in enumerate(cards):
         begun = place * past.days * 2 // (past.cards * 3)
         days = sorted(rng.randrange(begun, past.days) for _ in range(each))
-        standing: Standing | None = None
+        standing: CardState | None = None
         for number, day in enumerate(days):
             at = now - dt.timedelta(days=past.days - day, seconds=-60 * number)
-            grade = Grade(rng.choice((1, 2, 3, 3, 3, 3, 4)), at, at.date())
+            grade = ReviewEvent(rng.choice((1, 2, 3, 3, 3, 3, 4)), at, at.date())
             log.append(reviewed(card, grade, standing, number))
             standing = after(standing, grade, card.id)
         if standing is not None:
@@ -103,7 +103,7 @@ def remember(
     return memories, sorted(log, key=lambda row: row["at"])
 
 
-def reviewed(card: Card, grade: Grade, before: Standing | None, number: int) -> Row:
+def reviewed(card: Flashcard, grade: ReviewEvent, before: CardState | None, number: int) -> Row:
     steady = before is not None and before.state == "review"
     return {
         "token": f"{card.id}.{number}.{grade.at.timestamp()}",
@@ -116,7 +116,7 @@ def reviewed(card: Card, grade: Grade, before: Standing | None, number: int) -> 
     }
 
 
-def memory_of(card: Card, standing: Standing, turns: int) -> Row:
+def memory_of(card: Flashcard, standing: CardState, turns: int) -> Row:
     days = ("due_day", "first_day", "last_day")
     moments = ("due_at", "last_at")
     row: Row = {f.name: getattr(standing, f.name) for f in dataclasses.fields(standing)}
@@ -138,11 +138,11 @@ def unanswered(library: Library) -> list[Question]:
 
 def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None:
     """Answer one more question, right."""
-    given = quiz.Answer(
+    given = quiz.NewAttempt(
         question=question,
         seed=1,
         raw={"answer": ["a"]},
-        verdict=Verdict(score=1.0, parsed={}),
+        verdict=GradeResult(score=1.0, parsed={}),
         token=question.id,
         context="quiz",
         certainty=2,
@@ -156,13 +156,13 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
         db.commit()
 
 
-def grade(app: FastAPI, key: str, card: Card, token: str, now: dt.datetime) -> None:
+def grade(app: FastAPI, key: str, card: Flashcard, token: str, now: dt.datetime) -> None:
     """Grade one card once more, well."""
     with Session(app.state.engine) as db:
         db.connection(execution_options={"writes": True})
         learner = find_learner(db, digest_of(key))
         if learner is not None:
-            given, sent = Grade(3, now, now.date()), flashcards.Sent(token, 8000)
+            given, sent = ReviewEvent(3, now, now.date()), flashcards.GradeSubmission(token, 8000)
             flashcards.record(db, learner.id, card, given, sent)
         db.commit()
 

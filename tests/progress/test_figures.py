@@ -6,9 +6,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from app.cards.store import Studied
+from app.cards.store import DayTotals
 from app.progress.figures import (
-    StudyDays,
+    StudyHistory,
     certainty,
     hours,
     last_day,
@@ -22,7 +22,7 @@ TUESDAY = dt.date(2026, 6, 9)
 MONDAY = dt.date(2026, 6, 8)
 
 
-def days_of(**weeks_back: Studied) -> dict[str, Studied]:
+def days_of(**weeks_back: DayTotals) -> dict[str, DayTotals]:
     """Sums on the Monday of the week so many weeks ago: `ago_2=…`."""
     return {
         (MONDAY - dt.timedelta(weeks=int(name.removeprefix("ago_")))).isoformat(): sums
@@ -30,8 +30,8 @@ def days_of(**weeks_back: Studied) -> dict[str, Studied]:
     }
 
 
-def asked(count: int, known: int, chance: float = 0.9) -> Studied:
-    return Studied(reviews=count, asked=count, recalled=known, expected=count * chance)
+def asked(count: int, known: int, chance: float = 0.9) -> DayTotals:
+    return DayTotals(reviews=count, asked=count, recalled=known, expected=count * chance)
 
 
 def said(**levels: tuple[int, int]) -> dict[tuple[int, bool], int]:
@@ -59,7 +59,7 @@ def place(element: ET.Element, name: str) -> float:
     return float(element.attrib[name].rstrip("%"))
 
 
-def recall_of(wanted: float = 0.9, **weeks_back: Studied):
+def recall_of(wanted: float = 0.9, **weeks_back: DayTotals):
     return recall_by_week(weeks(days_of(**weeks_back), TUESDAY), wanted)
 
 
@@ -67,8 +67,8 @@ def recall_of(wanted: float = 0.9, **weeks_back: Studied):
 
 
 def test_the_head_says_how_long_how_often_and_how_much():
-    recent = {"2026-06-09": Studied(12, 80), "2026-06-01": Studied(answers=600)}
-    days = StudyDays(recent, Studied(0, 1400), 68, dt.date(2026, 3, 20))
+    recent = {"2026-06-09": DayTotals(12, 80), "2026-06-01": DayTotals(answers=600)}
+    days = StudyHistory(recent, DayTotals(0, 1400), 68, dt.date(2026, 3, 20))
 
     words = summary(days, 488, TUESDAY).replace("\u00a0", " ")
 
@@ -78,17 +78,17 @@ def test_the_head_says_how_long_how_often_and_how_much():
 
 
 def test_before_anything_is_done_the_head_says_so():
-    assert summary(StudyDays(), 0, TUESDAY) == "You have not answered or reviewed anything yet."
+    assert summary(StudyHistory(), 0, TUESDAY) == "You have not answered or reviewed anything yet."
 
 
 def test_the_summary_bears_a_clock_that_was_set_back_behind_the_first_day():
-    days = StudyDays(recent={}, first=TUESDAY + dt.timedelta(weeks=1000))
+    days = StudyHistory(recent={}, first=TUESDAY + dt.timedelta(weeks=1000))
 
     assert summary(days, 0, TUESDAY).startswith("Since August")
 
 
 def test_one_of_each_is_one_of_each():
-    days = StudyDays({"2026-06-09": Studied(1, 1)}, first=TUESDAY)
+    days = StudyHistory({"2026-06-09": DayTotals(1, 1)}, first=TUESDAY)
 
     words = summary(days, 1, TUESDAY).replace("\u00a0", " ")
 
@@ -96,7 +96,7 @@ def test_one_of_each_is_one_of_each():
 
 
 def test_a_first_day_of_another_year_has_its_year():
-    days = StudyDays({}, Studied(1, 1), 1, TUESDAY - dt.timedelta(weeks=30))
+    days = StudyHistory({}, DayTotals(1, 1), 1, TUESDAY - dt.timedelta(weeks=30))
 
     words = summary(days, 1, TUESDAY).replace("\u00a0", " ")
     assert words.startswith("Since November 11, 2025: ")
@@ -106,7 +106,7 @@ def test_a_first_day_of_another_year_has_its_year():
 
 
 def test_twelve_weeks_end_with_this_one_and_begin_on_mondays():
-    found = weeks({"2026-06-09": Studied(1), "2026-06-08": Studied(2)}, TUESDAY)
+    found = weeks({"2026-06-09": DayTotals(1), "2026-06-08": DayTotals(2)}, TUESDAY)
 
     assert len(found) == 12
     assert {week.monday.weekday() for week in found} == {0}
@@ -256,10 +256,10 @@ def test_a_range_lies_around_its_point_and_inside_the_drawing():
 
 
 def test_time_is_told_in_minutes_until_a_week_has_two_hours():
-    short = hours(weeks(days_of(ago_0=Studied(3, 9, milliseconds=20 * 60_000)), TUESDAY))
+    short = hours(weeks(days_of(ago_0=DayTotals(3, 9, milliseconds=20 * 60_000)), TUESDAY))
     assert "20 min" in words_of(short)
 
-    long = hours(weeks(days_of(ago_0=Studied(3, 9, milliseconds=5 * 3600_000)), TUESDAY))
+    long = hours(weeks(days_of(ago_0=DayTotals(3, 9, milliseconds=5 * 3600_000)), TUESDAY))
 
     assert "5 h" in words_of(long)
     assert long.sentence.replace("\u00a0", " ") == (
@@ -268,7 +268,7 @@ def test_time_is_told_in_minutes_until_a_week_has_two_hours():
 
 
 def test_less_than_a_minute_is_not_none():
-    weeks_of = days_of(ago_0=Studied(5, 0, milliseconds=20_000))
+    weeks_of = days_of(ago_0=DayTotals(5, 0, milliseconds=20_000))
     told = hours(weeks(weeks_of, TUESDAY))
 
     assert told.sentence.replace("\u00a0", " ") == (
@@ -278,7 +278,7 @@ def test_less_than_a_minute_is_not_none():
 
 
 def test_short_times_add_up_before_they_are_rounded():
-    short = {f"ago_{n}": Studied(1, 0, milliseconds=25_000) for n in range(3)}
+    short = {f"ago_{n}": DayTotals(1, 0, milliseconds=25_000) for n in range(3)}
 
     told = hours(weeks(days_of(**short), TUESDAY))
 
@@ -287,7 +287,7 @@ def test_short_times_add_up_before_they_are_rounded():
 
 def test_the_time_of_all_weeks_is_what_its_table_adds_up_to():
     # 2.6 and 3.6 minutes are 3 and 4 in the table, and 6.2 in all.
-    worked = {f"ago_{n}": Studied(1, 0, milliseconds=156_000 + 60_000 * n) for n in (0, 1)}
+    worked = {f"ago_{n}": DayTotals(1, 0, milliseconds=156_000 + 60_000 * n) for n in (0, 1)}
 
     told = hours(weeks(days_of(**worked), TUESDAY))
 
@@ -295,7 +295,7 @@ def test_the_time_of_all_weeks_is_what_its_table_adds_up_to():
 
 
 def test_time_of_a_learner_who_began_in_these_weeks_names_the_day():
-    worked = days_of(ago_0=Studied(3, 9, milliseconds=20 * 60_000))
+    worked = days_of(ago_0=DayTotals(3, 9, milliseconds=20 * 60_000))
 
     told = hours(weeks(worked, TUESDAY), dt.date(2026, 5, 17))
 

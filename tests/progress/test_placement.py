@@ -11,12 +11,12 @@ from sqlmodel import Session, select
 
 from app.content.live.library import Library
 from app.db.tables import AddedCard, Attempt
-from app.mastery.evidence import First
+from app.mastery.evidence import AnswerHistory
 from app.mastery.standing import NOTHING, standings
 from app.progress.reading import reading_step
-from app.progress.situation import Situation
+from app.progress.situation import TodayInputs
 from app.quiz.placement import draw_placement
-from app.scheduling import Left
+from app.scheduling import CardsLeft
 
 
 def begin(client: TestClient) -> str:
@@ -135,12 +135,12 @@ def test_a_finished_test_leads_to_the_plan(rosa: TestClient, library: Library):
 def test_what_was_answered_rightly_is_read_after_what_was_not(library: Library):
     first, second = library.syllabus.topics[:2]
     day = dt.date(2026, 6, 9)
-    right = {library.topics[first].questions[0]: First(1.0, day)}
+    right = {library.topics[first].questions[0]: AnswerHistory(1.0, day)}
     record = dataclasses.replace(NOTHING, firsts=right)
     domains = standings(library, record, day)
 
     # The second page builds on the first, which one right answer does not shake.
-    step = reading_step(Situation(library, record, domains, Left()))
+    step = reading_step(TodayInputs(library, record, domains, CardsLeft()))
 
     assert step
     assert step.address == f"/concepts/{second}"

@@ -9,40 +9,46 @@ import pytest
 
 from app.content.live.library import Library
 from app.mastery.course import anchors
-from app.mastery.evidence import First
+from app.mastery.evidence import AnswerHistory
 from app.mastery.grounds import weak_ground
-from app.mastery.standing import NOTHING, Record, standings
+from app.mastery.standing import NOTHING, LearnerEvidence, standings
 from app.mastery.weakest import weakest_first
 from app.progress.reading import reading_order
-from app.progress.situation import LeftRun, Mock, Running, Situation, TodayPlan
+from app.progress.situation import (
+    MockExamOption,
+    OpenPracticeRun,
+    OpenSitting,
+    TodayInputs,
+    TodayPlan,
+)
 from app.progress.steps import plan, practice_step
-from app.scheduling import Left
+from app.scheduling import CardsLeft
 
-NO_CARDS = Left()
+NO_CARDS = CardsLeft()
 TODAY = dt.date(2026, 6, 9)
 
 
-def planned(library: Library, record: Record = NOTHING, **more: Any) -> TodayPlan:
+def planned(library: Library, record: LearnerEvidence = NOTHING, **more: Any) -> TodayPlan:
     domains = standings(library, record, TODAY)
-    return plan(Situation(library, record, domains, **{"left": NO_CARDS, **more}))
+    return plan(TodayInputs(library, record, domains, **{"left": NO_CARDS, **more}))
 
 
-def steps(library: Library, record: Record = NOTHING, left=NO_CARDS, last: str = ""):
+def steps(library: Library, record: LearnerEvidence = NOTHING, left=NO_CARDS, last: str = ""):
     made = planned(library, record, left=left, last_topic=last, minutes=240)
     return made.steps
 
 
-def answered(score: float, *questions: str) -> dict[str, First]:
-    return dict.fromkeys(questions, First(score, TODAY - dt.timedelta(days=8)))
+def answered(score: float, *questions: str) -> dict[str, AnswerHistory]:
+    return dict.fromkeys(questions, AnswerHistory(score, TODAY - dt.timedelta(days=8)))
 
 
-def read(library: Library, *slugs: str) -> Record:
+def read(library: Library, *slugs: str) -> LearnerEvidence:
     pages = {slug: anchors(library.topics[slug]) for slug in slugs}
     return dataclasses.replace(NOTHING, read=pages)
 
 
 def test_cards_due_come_first(library: Library):
-    first, *_ = steps(library, left=Left(due=14))
+    first, *_ = steps(library, left=CardsLeft(due=14))
 
     assert first.title == "Review 14 cards"
     assert first.reason == "14\N{NO-BREAK SPACE}reviews"
@@ -50,10 +56,10 @@ def test_cards_due_come_first(library: Library):
 
 
 def test_the_mock_of_a_day_is_offered_however_long_the_cards_take(library: Library):
-    mock = Mock("Mock exam", 60, "cb")
-    due = planned(library, left=Left(due=200), mock=mock, minutes=30)
+    mock = MockExamOption("Mock exam", 60, "cb")
+    due = planned(library, left=CardsLeft(due=200), mock=mock, minutes=30)
     begun = read(library, "weights")
-    fresh = planned(library, begun, left=Left(fresh=5), mock=mock, minutes=30)
+    fresh = planned(library, begun, left=CardsLeft(fresh=5), mock=mock, minutes=30)
 
     assert [step.kind for step in due.steps] == ["review", "mock"]
     assert [step.kind for step in fresh.steps] == ["learn", "mock"]
@@ -61,20 +67,20 @@ def test_the_mock_of_a_day_is_offered_however_long_the_cards_take(library: Libra
 
 
 def test_without_due_cards_some_new_ones_are_offered_last(library: Library):
-    *_, last = steps(library, read(library, "weights"), Left(fresh=5))
+    *_, last = steps(library, read(library, "weights"), CardsLeft(fresh=5))
 
     assert last.title == "Learn 5 new cards"
 
 
 def test_new_cards_wait_until_something_was_read(library: Library):
-    assert [s.kind for s in steps(library, left=Left(fresh=5))] == [
+    assert [s.kind for s in steps(library, left=CardsLeft(fresh=5))] == [
         "read",
         "practice",
     ]
 
 
 def test_new_cards_are_cut_to_the_minutes_beside_their_number(library: Library):
-    record, deck = read(library, "weights"), Left(fresh=12)
+    record, deck = read(library, "weights"), CardsLeft(fresh=12)
     whole = planned(library, record, left=deck, minutes=240)
     assert whole.steps[-1].title == "Learn 12 new cards"
     page = whole.steps[0].minutes
@@ -86,7 +92,7 @@ def test_new_cards_are_cut_to_the_minutes_beside_their_number(library: Library):
 
 
 def test_new_cards_have_their_minutes_before_questions(library: Library):
-    record, deck = read(library, "weights"), Left(fresh=12)
+    record, deck = read(library, "weights"), CardsLeft(fresh=12)
     whole = planned(library, record, left=deck, minutes=240)
     read_, asked, learn = whole.steps
 
@@ -109,11 +115,11 @@ def test_as_many_pages_as_the_plan_wants_leave_a_round_of_questions(library: Lib
 
 def test_a_wrong_answer_is_no_ground_to_build_on(library: Library):
     question = library.topics["weights"].questions[0]
-    firsts = {question: First(0.0, TODAY)}
+    firsts = {question: AnswerHistory(0.0, TODAY)}
     record = dataclasses.replace(NOTHING, firsts=firsts)
     assert weak_ground(library, record, library.topics["kv-cache"])
 
-    right = dataclasses.replace(NOTHING, firsts={question: First(1.0, TODAY)})
+    right = dataclasses.replace(NOTHING, firsts={question: AnswerHistory(1.0, TODAY)})
     assert weak_ground(library, right, library.topics["kv-cache"]) is None
 
 
@@ -141,7 +147,7 @@ def test_practice_begins_with_the_page_of_the_day_where_nothing_was_read(
         with subtests.test(seed=seed):
             dice = random.Random(seed)  # noqa: S311 - luck, not a secret
             items = dice.sample(sorted(shipped.questions), 15)
-            firsts = {item: First(dice.choice((0.0, 1.0)), TODAY) for item in items}
+            firsts = {item: AnswerHistory(dice.choice((0.0, 1.0)), TODAY) for item in items}
             record = dataclasses.replace(NOTHING, firsts=firsts)
 
             page = planned(shipped, record, minutes=240).steps[0]
@@ -177,7 +183,7 @@ def test_a_weak_page_that_was_read_does_not_lead_every_day(shipped: Library):
 def test_when_the_minutes_are_used_no_new_card_fits(library: Library, minutes: float):
     record = read(library, *library.topics)
 
-    made = planned(library, record, left=Left(fresh=2), minutes=minutes)
+    made = planned(library, record, left=CardsLeft(fresh=2), minutes=minutes)
 
     titles = [step.title for step in (*made.steps, *made.beyond)]
     assert "Learn 2 new cards" in titles
@@ -185,7 +191,7 @@ def test_when_the_minutes_are_used_no_new_card_fits(library: Library, minutes: f
 
 
 def test_due_waiting_and_new_cards_are_one_number(library: Library):
-    deck = Left(due=18, waiting=2, fresh=6, learning=1)
+    deck = CardsLeft(due=18, waiting=2, fresh=6, learning=1)
 
     first, *_ = steps(library, left=deck)
 
@@ -196,7 +202,7 @@ def test_due_waiting_and_new_cards_are_one_number(library: Library):
 
 
 def test_cards_that_wait_are_not_part_of_the_step(library: Library):
-    deck = Left(due=33, fresh=12, over=3, passed=1)
+    deck = CardsLeft(due=33, fresh=12, over=3, passed=1)
 
     first, *_ = steps(library, left=deck)
 
@@ -206,7 +212,7 @@ def test_cards_that_wait_are_not_part_of_the_step(library: Library):
 
 
 def test_cards_that_were_added_are_new_ones_and_come_before_pages(library: Library):
-    first, *rest = steps(library, left=Left(fresh=8, added=3))
+    first, *rest = steps(library, left=CardsLeft(fresh=8, added=3))
 
     assert first.title == "Study 8 cards"
     assert first.reason.replace("\N{NO-BREAK SPACE}", " ") == "8 new cards"
@@ -214,11 +220,11 @@ def test_cards_that_were_added_are_new_ones_and_come_before_pages(library: Libra
 
 
 def test_cards_that_all_wait_are_no_step(library: Library):
-    assert steps(library, left=Left(waiting=3))[0].kind == "read"
+    assert steps(library, left=CardsLeft(waiting=3))[0].kind == "read"
 
 
 def test_one_card_is_one_card(library: Library):
-    first, *_ = steps(library, left=Left(due=1))
+    first, *_ = steps(library, left=CardsLeft(due=1))
 
     assert first.title == "Review 1 card"
 
@@ -298,23 +304,23 @@ def test_when_all_is_done_nothing_is_invented(library: Library):
 
 
 def test_a_running_exam_comes_before_everything(library: Library):
-    running = Running(7, "Short mock", 4.0)
-    first, *_ = planned(library, left=Left(due=14), running=running).steps
+    running = OpenSitting(7, "Short mock", 4.0)
+    first, *_ = planned(library, left=CardsLeft(due=14), running=running).steps
 
     assert (first.title, first.address) == ("Short mock", "/exams/sittings/7/review")
     assert first.reason == "the clock is running"
 
 
 def test_no_step_of_the_day_is_gone_while_an_exam_runs(library: Library):
-    run, record = LeftRun(run=4, left=2, count=5), read(library, "weights")
-    made = planned(library, record, left_run=run, running=Running(7, "Mock", 55), minutes=40)
+    run, record = OpenPracticeRun(run=4, left=2, count=5), read(library, "weights")
+    made = planned(library, record, left_run=run, running=OpenSitting(7, "Mock", 55), minutes=40)
 
     assert [step.kind for step in made.steps] == ["exam"]
     assert [step.kind for step in made.beyond] == ["read", "run", "practice"]
 
 
 def test_the_next_thing_is_offered_however_long_it_takes(library: Library):
-    made = planned(library, left=Left(due=400), minutes=30)
+    made = planned(library, left=CardsLeft(due=400), minutes=30)
 
     (first,) = made.steps
     assert first.title == "Review 400 cards"
@@ -322,17 +328,17 @@ def test_the_next_thing_is_offered_however_long_it_takes(library: Library):
 
 
 def test_what_the_minutes_do_not_hold_is_named_apart(library: Library):
-    all_ = planned(library, left=Left(due=40), minutes=240)
-    some = planned(library, left=Left(due=40), minutes=8)
+    all_ = planned(library, left=CardsLeft(due=40), minutes=240)
+    some = planned(library, left=CardsLeft(due=40), minutes=8)
 
     assert some.steps == all_.steps[:1]
     assert some.beyond == all_.steps[1:]
 
 
 def test_a_round_of_questions_is_cut_to_the_minutes(library: Library):
-    whole = planned(library, left=Left(due=40), minutes=240)
+    whole = planned(library, left=CardsLeft(due=40), minutes=240)
     practice = whole.steps[-1]
-    made = planned(library, left=Left(due=40), minutes=whole.minutes - 4)
+    made = planned(library, left=CardsLeft(due=40), minutes=whole.minutes - 4)
 
     last = made.steps[-1]
     cut = f"{practice.address}?count={last.questions}"
@@ -343,8 +349,8 @@ def test_a_round_of_questions_is_cut_to_the_minutes(library: Library):
 
 
 def test_what_a_run_that_was_left_does_not_take_is_a_round(library: Library):
-    run, record = LeftRun(run=4, left=2, count=5), read(library, "weights")
-    ample, cards = planned(library, record, left_run=run, minutes=240), Left(due=40)
+    run, record = OpenPracticeRun(run=4, left=2, count=5), read(library, "weights")
+    ample, cards = planned(library, record, left_run=run, minutes=240), CardsLeft(due=40)
     *_, left, round_ = ample.steps
     few = planned(library, record, left=cards, left_run=run, minutes=8)
 

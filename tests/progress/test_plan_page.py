@@ -10,20 +10,20 @@ from sqlalchemy import event
 from sqlmodel import Session, select
 
 from app.content.live.library import Library
-from app.db.tables import Learner, Memory
-from app.progress.ahead import Held, ahead_of, asked_of, in_short
+from app.db.tables import CardStateRow, Learner
+from app.progress.ahead import DeckCounts, ahead_of, asked_of, in_short
 from app.progress.figures.plan import course_of, plan_figure
-from app.scheduling import Left
+from app.scheduling import CardsLeft
 from app.scheduling.card_pace import USUAL
-from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import PlanInputs, outline
+from app.scheduling.exam import StartedCard
+from app.scheduling.exam_plan import CardPlanInputs, outline
 from tests.cards.known import known_card
 from tests.databases import ABOUT_SQLITE
 from tests.exams.sitting import begin, finish
 
 TODAY = dt.date(2026, 6, 9)
 DAY = TODAY.toordinal()
-LEFT = Left(due=20, fresh=3)
+LEFT = CardsLeft(due=20, fresh=3)
 
 
 class Student:
@@ -60,9 +60,10 @@ def student(rosa: TestClient, session: Session) -> Student:
     return Student(rosa, session)
 
 
-def deck(count: int) -> tuple[Begun, ...]:
+def deck(count: int) -> tuple[StartedCard, ...]:
     return tuple(
-        Begun(f"c{n:03}", 3.0 + n % 30, 5.0, DAY - 1 - n % 20, DAY + n % 9) for n in range(count)
+        StartedCard(f"c{n:03}", 3.0 + n % 30, 5.0, DAY - 1 - n % 20, DAY + n % 9)
+        for n in range(count)
     )
 
 
@@ -166,7 +167,7 @@ def test_a_card_added_and_never_graded_is_one_of_all_and_not_started(
     student.knows(next(iter(library.cards)))
     question = next(iter(library.questions))
     student.session.add(
-        Memory(
+        CardStateRow(
             learner_id=student.row.id or 0,
             card=f"q:{question}",
             note=f"q:{question}",
@@ -307,7 +308,7 @@ def test_the_last_week_may_take_twice_the_minutes(student: Student) -> None:
 
 
 def test_what_was_done_today_takes_its_time() -> None:
-    held = Held(deck(30), unseen=10, answered=12, fresh=2)
+    held = DeckCounts(deck(30), unseen=10, answered=12, fresh=2)
 
     asked = asked_of(held, TODAY + dt.timedelta(days=9), 900.0, TODAY, 0.9, USUAL)
 
@@ -316,8 +317,8 @@ def test_what_was_done_today_takes_its_time() -> None:
 
 
 def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
-    asked = PlanInputs(DAY, DAY + 20, 600)
-    ahead = ahead_of(Held(deck(60), unseen=60), asked, LEFT)
+    asked = CardPlanInputs(DAY, DAY + 20, 600)
+    ahead = ahead_of(DeckCounts(deck(60), unseen=60), asked, LEFT)
 
     assert ahead is not None
     assert ahead.without is not None
@@ -329,8 +330,8 @@ def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
 
 
 def test_the_figure_stacks_new_cards_on_those_due() -> None:
-    asked = PlanInputs(DAY, DAY + 20, 600)
-    ahead = ahead_of(Held(deck(60), unseen=60), asked, LEFT)
+    asked = CardPlanInputs(DAY, DAY + 20, 600)
+    ahead = ahead_of(DeckCounts(deck(60), unseen=60), asked, LEFT)
     assert ahead is not None
 
     figure = plan_figure(ahead.outlook, 600, "about 4 new cards a day")
@@ -346,15 +347,15 @@ def test_the_figure_stacks_new_cards_on_those_due() -> None:
 
 
 def test_nothing_left_to_ask_is_said() -> None:
-    fresh = (Begun("c", 90.0, 5.0, DAY, DAY + 80),)
-    ahead = ahead_of(Held(fresh, unseen=0), PlanInputs(DAY, DAY + 1, 300), Left())
+    fresh = (StartedCard("c", 90.0, 5.0, DAY, DAY + 80),)
+    ahead = ahead_of(DeckCounts(fresh, unseen=0), CardPlanInputs(DAY, DAY + 1, 300), CardsLeft())
     assert ahead is not None
 
     assert plan_figure(ahead.outlook, 300, "").sentence == "No card is left to ask."
 
 
 def test_cards_that_will_not_be_begun_are_named() -> None:
-    ahead = ahead_of(Held((), unseen=300), PlanInputs(DAY, DAY + 10, 300), LEFT)
+    ahead = ahead_of(DeckCounts((), unseen=300), CardPlanInputs(DAY, DAY + 10, 300), LEFT)
     assert ahead is not None
 
     said = course_of(ahead.outlook, "").replace("\xa0", " ")
@@ -372,8 +373,8 @@ def test_the_plan_in_short(subtests: pytest.Subtests) -> None:
         (900, 30, 9, "about 15 new cards a day."),
     ]:
         with subtests.test(unseen=unseen, days=days, left=left):
-            asked = PlanInputs(DAY, DAY + days, 900)
+            asked = CardPlanInputs(DAY, DAY + days, 900)
 
-            said = in_short(outline(100, unseen, asked), asked, Left(due=left))
+            said = in_short(outline(100, unseen, asked), asked, CardsLeft(due=left))
 
             assert words in said.replace("\xa0", " ")

@@ -6,17 +6,17 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from app.progress.study_log import StudyLog, study_log
+from app.progress.study_log import StudyHeatmap, study_log
 
 TUESDAY = dt.date(2026, 6, 9)
 
 
-def squares(log: StudyLog) -> list[str]:
+def squares(log: StudyHeatmap) -> list[str]:
     drawn = ET.fromstring(str(log.svg))  # noqa: S314 - our own drawing
     return [rect.attrib["class"] for rect in drawn.iter("rect")]
 
 
-def months(log: StudyLog) -> list[tuple[float, str | None]]:
+def months(log: StudyHeatmap) -> list[tuple[float, str | None]]:
     drawn = ET.fromstring(str(log.svg))  # noqa: S314 - our own drawing
     above = [text for text in drawn.iter("text") if text.attrib["y"] == "12"]
     return [(float(text.attrib["x"]), text.text) for text in above]

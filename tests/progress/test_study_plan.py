@@ -14,48 +14,48 @@ from sqlmodel import Session
 from app.content.live.library import Library
 from app.progress.advice import with_advice
 from app.progress.calendar_file import calendar_of, escaped, folded
-from app.progress.pace import USUAL, Pace, page_spent
+from app.progress.pace import USUAL, StudyPace, page_spent
 from app.progress.routes import calendar
-from app.progress.situation import Mock
+from app.progress.situation import MockExamOption
 from app.progress.study_plan import (
-    Cards,
-    Page,
-    Student,
+    CardsOfDay,
+    PageToRead,
+    RemainingWork,
     StudyPlan,
-    Work,
+    TimeBudget,
     mock_days,
     plan_days,
     time_for_pages,
 )
-from app.scheduling.card_pace import Spent, shrunk
+from app.scheduling.card_pace import TimeSpent, shrunk
 from tests.conftest import Clock
 from tests.exams.sitting import begin
 from tests.progress.test_today import Desk
 
 TODAY = dt.date(2026, 6, 9)
 NOW = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
-FULL, SHORT = Mock("Mock", 60), Mock("Short mock", 24)
+FULL, SHORT = MockExamOption("Mock", 60), MockExamOption("Short mock", 24)
 
 
 def exam_in(days: int) -> dt.date:
     return TODAY + dt.timedelta(days=days)
 
 
-def pages(count: int, minutes: float = 8.0) -> list[Page]:
-    return [Page(f"p{n}", f"Page {n}", minutes, f"Objective {n}") for n in range(count)]
+def pages(count: int, minutes: float = 8.0) -> list[PageToRead]:
+    return [PageToRead(f"p{n}", f"Page {n}", minutes, f"Objective {n}") for n in range(count)]
 
 
 def planned(
-    days: int, work: Work, minutes: float = 45, spent: float = 0.0, seed: str = "s"
+    days: int, work: RemainingWork, minutes: float = 45, spent: float = 0.0, seed: str = "s"
 ) -> StudyPlan:
-    student = Student(minutes, spent)
+    student = TimeBudget(minutes, spent)
     made = plan_days(TODAY, exam_in(days), work, student, seed)
     return with_advice(made, TODAY, work, student)
 
 
-WHOLE = Work(
+WHOLE = RemainingWork(
     pages=pages(12),
-    cards=[Cards(due=10, fresh=5, minutes=7)] * 60,
+    cards=[CardsOfDay(due=10, fresh=5, minutes=7)] * 60,
     weak=["DPUs", "Storage", "Networks"],
     mocks=[SHORT, FULL],
 )
@@ -73,7 +73,7 @@ def test_every_day_up_to_the_one_before_the_exam_is_there():
 
 @given(days=st.integers(1, 12), minutes=st.integers(5, 60))
 def test_a_page_is_planned_or_does_not_fit_and_never_both(days: int, minutes: int):
-    plan = planned(days, Work(pages=pages(30, 11.0)), minutes)
+    plan = planned(days, RemainingWork(pages=pages(30, 11.0)), minutes)
 
     assert plan.pages + len(plan.left) == 30
 
@@ -94,7 +94,7 @@ def test_every_page_is_read_three_days_before_the_exam():
     spent=st.floats(0, 300),
 )
 def test_no_day_without_a_mock_is_longer_than_the_minutes(days, minutes, count, spent):
-    work = Work(pages=pages(count), weak=["DPUs"], mocks=[FULL])
+    work = RemainingWork(pages=pages(count), weak=["DPUs"], mocks=[FULL])
     plan = planned(days, work, minutes, spent)
 
     for place, day in enumerate(plan.days):
@@ -104,8 +104,8 @@ def test_no_day_without_a_mock_is_longer_than_the_minutes(days, minutes, count, 
 
 def test_what_was_spent_today_is_charged_to_today_alone():
     fresh, tired = (
-        planned(10, Work(pages=pages(20))),
-        planned(10, Work(pages=pages(20)), spent=45),
+        planned(10, RemainingWork(pages=pages(20))),
+        planned(10, RemainingWork(pages=pages(20)), spent=45),
     )
 
     assert fresh.days[0].minutes > 0
@@ -114,8 +114,8 @@ def test_what_was_spent_today_is_charged_to_today_alone():
 
 
 def test_a_missed_day_spreads_its_pages_over_the_others():
-    before = planned(12, Work(pages=pages(9)))
-    later = plan_days(exam_in(2), exam_in(12), Work(pages=pages(9)), Student(45), "s")
+    before = planned(12, RemainingWork(pages=pages(9)))
+    later = plan_days(exam_in(2), exam_in(12), RemainingWork(pages=pages(9)), TimeBudget(45), "s")
 
     assert {s for d in later.days for s, _, _ in d.pages} == {
         s for d in before.days for s, _, _ in d.pages
@@ -123,14 +123,14 @@ def test_a_missed_day_spreads_its_pages_over_the_others():
 
 
 def test_a_page_too_long_for_a_day_goes_on_the_next():
-    plan = planned(10, Work(pages=[Page("long", "Long", 25.0)]), minutes=10)
+    plan = planned(10, RemainingWork(pages=[PageToRead("long", "Long", 25.0)]), minutes=10)
 
     parts = [again for day in plan.days for _, _, again in day.pages]
     assert parts == [False, True, True, True]
 
 
 def test_what_does_not_fit_is_named():
-    plan = planned(4, Work(pages=pages(30)), minutes=15)
+    plan = planned(4, RemainingWork(pages=pages(30)), minutes=15)
 
     assert plan.left
     assert "Page 29" in plan.left
@@ -150,9 +150,9 @@ def test_with_the_minutes_that_are_advised_it_fits_beside_the_cards(
     pace = dataclasses.replace(USUAL, page=rate)
 
     def plan(day: float) -> StudyPlan:
-        cards = [Cards(minutes=day / 2)] * days
-        work = Work(pages=pages(20), mocks=[SHORT], cards=cards)
-        student = Student(day, pace=pace)
+        cards = [CardsOfDay(minutes=day / 2)] * days
+        work = RemainingWork(pages=pages(20), mocks=[SHORT], cards=cards)
+        student = TimeBudget(day, pace=pace)
         made = plan_days(TODAY, exam_in(days), work, student, "s")
         return with_advice(made, TODAY, work, student)
 
@@ -167,7 +167,7 @@ def test_with_the_minutes_that_are_advised_it_fits_beside_the_cards(
 @pytest.mark.parametrize("days", [4, 9, 30])
 @pytest.mark.parametrize("minutes", [10, 25])
 def test_with_the_minutes_that_are_advised_it_fits(days: int, minutes: float):
-    work = Work(pages=pages(20), mocks=[SHORT])
+    work = RemainingWork(pages=pages(20), mocks=[SHORT])
     short = planned(days, work, minutes)
 
     assert short.more > 0 or not short.left
@@ -175,14 +175,14 @@ def test_with_the_minutes_that_are_advised_it_fits(days: int, minutes: float):
 
 
 def test_no_day_is_advised_that_nobody_has():
-    plan = planned(4, Work(pages=pages(100)), minutes=10)
+    plan = planned(4, RemainingWork(pages=pages(100)), minutes=10)
 
     assert plan.left
     assert plan.more == 0
 
 
 def test_without_a_day_to_read_on_no_minutes_are_advised():
-    plan = planned(0, Work(pages=pages(3)))
+    plan = planned(0, RemainingWork(pages=pages(3)))
 
     assert (len(plan.left), plan.more) == (3, 0)
 
@@ -212,7 +212,7 @@ def test_a_mock_just_sat_is_not_followed_by_another():
 
 
 def test_mocks_are_short_until_half_of_the_pages_are_read():
-    work = Work(pages=pages(60), whole=60 * 8.0, mocks=[SHORT, FULL])
+    work = RemainingWork(pages=pages(60), whole=60 * 8.0, mocks=[SHORT, FULL])
     mocks = [day.mock for day in planned(28, work, minutes=20).days if day.mock]
 
     assert mocks[0] == SHORT
@@ -224,7 +224,7 @@ def test_mocks_are_short_until_half_of_the_pages_are_read():
 
 @pytest.mark.parametrize("minutes", [10, 90])
 def test_the_last_mock_is_a_whole_one_however_long_the_day(minutes: float):
-    work = Work(pages=pages(60), whole=480.0, mocks=[SHORT, FULL])
+    work = RemainingWork(pages=pages(60), whole=480.0, mocks=[SHORT, FULL])
 
     assert planned(8, work, minutes).days[-2].mock == FULL
 
@@ -238,14 +238,14 @@ def test_questions_follow_the_page_of_the_day():
 
 @pytest.mark.parametrize("minutes", [30, 45])
 def test_every_day_with_room_holds_a_round_of_questions(minutes: float):
-    full = Work(pages=pages(90), cards=[Cards(fresh=15, minutes=15)] * 20)
+    full = RemainingWork(pages=pages(90), cards=[CardsOfDay(fresh=15, minutes=15)] * 20)
 
     assert all(day.questions >= 3 for day in planned(20, full, minutes).days)
     assert all(day.pages for day in planned(20, full, minutes).days)
 
 
 def test_a_seed_turns_the_weakest_objectives_around():
-    work = Work(weak=["DPUs", "Storage", "Networks"])
+    work = RemainingWork(weak=["DPUs", "Storage", "Networks"])
     about = [day.about for day in planned(9, work).days]
 
     assert set(about) == {"DPUs", "Storage", "Networks"}
@@ -253,8 +253,8 @@ def test_a_seed_turns_the_weakest_objectives_around():
 
 
 def test_little_evidence_moves_the_pace_little():
-    one = Pace(first=shrunk(Spent(300, 1), 60))
-    many = Pace(first=shrunk(Spent(30_000, 1000), 60))
+    one = StudyPace(first=shrunk(TimeSpent(300, 1), 60))
+    many = StudyPace(first=shrunk(TimeSpent(30_000, 1000), 60))
 
     assert USUAL.first < one.first < 75
     assert many.first == pytest.approx(30, abs=1)
@@ -266,10 +266,10 @@ def test_little_evidence_moves_the_pace_little():
 
 
 def test_a_slow_learner_gets_fewer_questions():
-    slow = Student(45, pace=Pace(question=144))
-    usual = planned(10, Work(weak=["DPUs"])).days[0].questions
+    slow = TimeBudget(45, pace=StudyPace(question=144))
+    usual = planned(10, RemainingWork(weak=["DPUs"])).days[0].questions
 
-    made = plan_days(TODAY, exam_in(10), Work(weak=["DPUs"]), slow, "s")
+    made = plan_days(TODAY, exam_in(10), RemainingWork(weak=["DPUs"]), slow, "s")
 
     assert made.days[0].questions < usual
 
@@ -293,7 +293,7 @@ def test_a_page_left_open_over_night_says_nothing(library: Library):
 
     read = [("weights", first.anchor, 0), ("weights", second.anchor, night)]
 
-    assert page_spent(read, library.topics) == Spent()
+    assert page_spent(read, library.topics) == TimeSpent()
 
 
 def unfolded(text: str) -> list[str]:
@@ -487,9 +487,9 @@ def test_a_plan_without_questions_has_no_column_for_them(aiming: TestClient):
 @pytest.mark.parametrize("minutes", [10.0, 30.0, 45.0, 240.0])
 def test_days_hold_about_as_many_pages_as_is_said(minutes: float):
     work = dataclasses.replace(
-        WHOLE, pages=pages(400), cards=[Cards(minutes=round(minutes / 2))] * 60
+        WHOLE, pages=pages(400), cards=[CardsOfDay(minutes=round(minutes / 2))] * 60
     )
-    exam, student = exam_in(30), Student(minutes)
+    exam, student = exam_in(30), TimeBudget(minutes)
 
     held = time_for_pages(TODAY, exam, student, mock_days(TODAY, exam))
 

@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 
 from app.content.live.library import Library
 from app.db.tables import Attempt, Learner
-from app.progress.planning import SoFar
+from app.progress.planning import TodaySoFar
 from app.web.clock import milliseconds
 from app.web.words import time_of
 from tests.cards.known import known_card
@@ -382,7 +382,7 @@ def test_what_was_spent_is_the_sum_of_what_is_shown(answered: float, read: float
     said = [time_of(n) for n in (answered, read) if n]
     minutes = [int(n) for words in said for n in re.findall(r"(\d+).min", words)]
 
-    assert SoFar(answered=answered, read=read).shown == shown == sum(minutes)
+    assert TodaySoFar(answered=answered, read=read).shown == shown == sum(minutes)
 
 
 def test_of_a_page_begun_it_is_said_how_much_was_read(rosa: TestClient):

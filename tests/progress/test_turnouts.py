@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 from app.content.live.library import Library
 from app.db.tables import Attempt, Learner, Prediction, Sitting
 from app.mastery.readiness import RULE
-from app.mastery.turnout import Predicted, Result, inside_words, turnouts
+from app.mastery.turnout import ExamResult, ScorePrediction, inside_words, turnouts
 from app.web.clock import milliseconds
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
@@ -18,12 +18,12 @@ from tests.progress.test_today import Desk
 DAY = dt.date(2026, 6, 1)
 
 
-def predicted(at: int, exam: str = "mock", low: int = 29, high: int = 37) -> Predicted:
-    return Predicted(exam, DAY, at, 50, 33.2, low, high)
+def predicted(at: int, exam: str = "mock", low: int = 29, high: int = 37) -> ScorePrediction:
+    return ScorePrediction(exam, DAY, at, 50, 33.2, low, high)
 
 
 def result(started: int, score: float, answered: int = 50, questions: int = 50):
-    return Result(started, "mock", started, score, questions, answered)
+    return ExamResult(started, "mock", started, score, questions, answered)
 
 
 @pytest.mark.parametrize(

@@ -2,21 +2,21 @@
 
 import dataclasses
 
-from app.content.model import NO_TEXT, Place, Text
-from app.questions.choosing import Choices
+from app.content.model import NO_TEXT, RichText, SourceLocation
+from app.questions.choosing import ChoiceAnswer
 from app.questions.kinds import Answer
-from app.questions.kinds.cloze import Blank, Cloze
-from app.questions.kinds.design.model import Design
-from app.questions.kinds.match import Match, Pair
-from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
-from app.questions.kinds.order import Order
-from app.questions.kinds.short import Short, ShortOption
+from app.questions.kinds.cloze import ClozeAnswer, ClozeBlank
+from app.questions.kinds.design.model import DesignAnswer
+from app.questions.kinds.match import MatchAnswer, MatchPair
+from app.questions.kinds.numeric.model import AcceptedRange, NumericAnswer, NumericOption
+from app.questions.kinds.order import OrderAnswer
+from app.questions.kinds.short import ShortAnswer, ShortOption
 from app.questions.model import Question, Variant
 from app.questions.options import Choice
 
 
-def text(words: str) -> Text:
-    return Text(words, words)
+def text(words: str) -> RichText:
+    return RichText(words, words)
 
 
 def question(answer: Answer, type_: str, *, partial: str = "", id_: str = "q") -> Question:
@@ -27,7 +27,7 @@ def question(answer: Answer, type_: str, *, partial: str = "", id_: str = "q") -
         stem=text("What is asked?"),
         answer=answer,
         objectives=("2.1",),
-        place=Place("topics/kv-cache/quiz.md", 7),
+        place=SourceLocation("topics/kv-cache/quiz.md", 7),
         revision="r1",
         sources=("paged",),
         hints=(text("First hint."), text("Second hint.")),
@@ -51,8 +51,8 @@ def drawn(asked: Question, seed: int = 1) -> Variant:
     )
 
 
-def choices(kind: str, **options: bool) -> Choices:
-    return Choices(
+def choices(kind: str, **options: bool) -> ChoiceAnswer:
+    return ChoiceAnswer(
         kind=kind,
         options=tuple(
             Choice(key, text(f"Option {key}"), right, text(f"Why {key}"))
@@ -77,19 +77,19 @@ def number(
     within: float = 0.0,
     factor: float = 1.0,
     significant: int = 0,
-) -> Range:
+) -> AcceptedRange:
     """A range around `center` (in `unit`, of `factor` base units), `within` a share."""
     base = center * factor
-    return Range(base, base * (1 - within), base * (1 + within), unit, significant)
+    return AcceptedRange(base, base * (1 - within), base * (1 + within), unit, significant)
 
 
-def numeric(right: Range, *wrong: Range) -> Question:
+def numeric(right: AcceptedRange, *wrong: AcceptedRange) -> Question:
     options = [NumericOption("bcdf", "", right, right=True, feedback=NO_TEXT)]
     options += [
         NumericOption(f"wr{i}", "", r, right=False, feedback=text("You forgot V."))
         for i, r in enumerate(wrong)
     ]
-    return question(Numeric(tuple(options)), "numeric")
+    return question(NumericAnswer(tuple(options)), "numeric")
 
 
 GIGABYTES = numeric(
@@ -100,7 +100,7 @@ GIBIBYTES = numeric(number(80, "GiB", within=0.005, factor=2**30))
 COUNT = numeric(number(131072))
 
 SHORT = question(
-    Short(
+    ShortAnswer(
         (
             ShortOption("bcdf", "all-reduce", right=True),
             ShortOption("ghjk", "all-gather", right=False, feedback=text("It adds nothing up.")),
@@ -110,7 +110,7 @@ SHORT = question(
 )
 
 ORDER = question(
-    Order(
+    OrderAnswer(
         steps=tuple(
             Choice(key, text(words), right=True)
             for key, words in (
@@ -128,13 +128,13 @@ ORDER = question(
 )
 
 MATCH = question(
-    Match(
+    MatchAnswer(
         left_title="Link",
         right_title="Scope",
         pairs=(
-            Pair("lbcd", text("NVLink"), text("GPU to GPU"), text("In a node"), "rfgh"),
-            Pair("lfgh", text("InfiniBand"), text("Node to node"), NO_TEXT, "rbcd"),
-            Pair("", NO_TEXT, text("Rack to WAN"), NO_TEXT, "rjkl"),
+            MatchPair("lbcd", text("NVLink"), text("GPU to GPU"), text("In a node"), "rfgh"),
+            MatchPair("lfgh", text("InfiniBand"), text("Node to node"), NO_TEXT, "rbcd"),
+            MatchPair("", NO_TEXT, text("Rack to WAN"), NO_TEXT, "rjkl"),
         ),
         shown_left=("lfgh", "lbcd"),
         shown_right=("rjkl", "rfgh", "rbcd"),
@@ -143,22 +143,22 @@ MATCH = question(
 )
 
 CLOZE = question(
-    Cloze(
+    ClozeAnswer(
         pieces=(
             text("RDMA over Ethernet is "),
             text("; it wants a "),
             text(" fabric."),
         ),
         blanks=(
-            Blank("bcdf", ("RoCE", "RoCEv2")),
-            Blank("ghjk", ("lossless",), "no drops"),
+            ClozeBlank("bcdf", ("RoCE", "RoCEv2")),
+            ClozeBlank("ghjk", ("lossless",), "no drops"),
         ),
     ),
     "cloze",
 )
 
 DESIGN = question(
-    Design(
+    DesignAnswer(
         estimate="inference-memory",
         given={"model": "70B", "weights": "fp16", "context": "8192"},
         choose=("gpu", "tensor_parallel"),

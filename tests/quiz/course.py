@@ -6,22 +6,22 @@ from pathlib import Path
 
 from app.content.live.library import Library
 from app.content.model import (
-    Computed,
+    CitedSource,
+    ComputedParameters,
     Domain,
     Objective,
-    Place,
-    Source,
+    SourceLocation,
     Syllabus,
     Topic,
 )
-from app.questions.kinds.numeric.model import Numeric, NumericOption
+from app.questions.kinds.numeric.model import NumericAnswer, NumericOption
 from app.questions.model import Question
 from tests.conftest import TINY
 from tests.quiz.bank import EVERY_TYPE, question, text
 
 COMPUTED = dataclasses.replace(
     question(
-        Numeric(
+        NumericAnswer(
             (
                 NumericOption("bcdf", "{right:.4g} GB ± 1%", None, right=True),
                 NumericOption(
@@ -37,7 +37,9 @@ COMPUTED = dataclasses.replace(
         id_="computed",
     ),
     stem=text("How large is {n} times 10 GB?"),
-    computed=Computed({"n": (3.0, 5.0, 7.0, 11.0)}, (("right", "n * 10 GB"), ("half", "n * 5 GB"))),
+    computed=ComputedParameters(
+        {"n": (3.0, 5.0, 7.0, 11.0)}, (("right", "n * 10 GB"), ("half", "n * 5 GB"))
+    ),
 )
 
 
@@ -54,7 +56,7 @@ def a_topic(slug: str, title: str, questions: tuple[str, ...]) -> Topic:
         minutes=3,
         questions=questions,
         cards=(),
-        place=Place("topics/x/concept.md", 1),
+        place=SourceLocation("topics/x/concept.md", 1),
         revision="r",
     )
 
@@ -79,7 +81,7 @@ def a_library(*questions: Question) -> Library:
         questions=held,
         cards={},
         glossary={},
-        sources={"paged": Source("paged", "Paged attention", "X", "https://x.org", None)},
+        sources={"paged": CitedSource("paged", "Paged attention", "X", "https://x.org", None)},
         exams={},
         problems=(),
     )

@@ -10,7 +10,7 @@ from sqlmodel import Session, select
 from app.db.tables import Attempt, ItemRevision, Learner
 from app.questions.grading import grade
 from app.questions.variants import draw
-from app.questions.verdict import Verdict
+from app.questions.verdict import GradeResult
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 
@@ -244,7 +244,7 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
     for kept in attempts(session):
         variant = draw(course.current().questions[kept.item], kept.seed)
         verdict = grade(variant, json.loads(kept.raw))
-        assert isinstance(verdict, Verdict)
+        assert isinstance(verdict, GradeResult)
         assert (verdict.score, dict(verdict.parsed)) == (
             kept.score,
             json.loads(kept.parsed),

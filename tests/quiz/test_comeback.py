@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlmodel import Session, select
 
-from app.db.tables import AddedCard, Memory
+from app.db.tables import AddedCard, CardStateRow
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 from tests.quiz.test_attempt import answer
@@ -14,9 +14,9 @@ SINGLE = "/quiz/kv-cache/single"
 COMES_BACK = "This question is among your cards, due tomorrow."
 
 
-def cards(session: Session) -> list[Memory]:
+def cards(session: Session) -> list[CardStateRow]:
     session.rollback()
-    return list(session.exec(select(Memory)).all())
+    return list(session.exec(select(CardStateRow)).all())
 
 
 def miss(client, form, address: str = SINGLE, **fields: str) -> str:

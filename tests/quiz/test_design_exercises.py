@@ -6,16 +6,16 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from app.content.live.library import Library
-from app.content.numbers.estimates import Unanswerable, known
-from app.content.numbers.expressions import BadExpression
+from app.content.numbers.estimates import FigureError, known
+from app.content.numbers.expressions import ExpressionError
 from app.content.numbers.quantities import Quantity
-from app.estimator.inputs import Input, declared
+from app.estimator.inputs import InputSpec, declared
 from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.kinds.design.conditions import judge, read_condition
-from app.questions.kinds.design.model import Design
+from app.questions.kinds.design.model import DesignAnswer
 from app.questions.kinds.design.solver import (
-    Problem,
+    DesignTask,
     best_value,
     outputs_of,
     problem_of,
@@ -23,7 +23,7 @@ from app.questions.kinds.design.solver import (
 )
 from app.questions.model import Question
 from app.questions.variants import draw
-from app.questions.verdict import Verdict
+from app.questions.verdict import GradeResult
 from tests.amounts import FACTOR
 
 SERVING = "batching-design-serve-200"
@@ -69,15 +69,15 @@ def course(shipped: Library) -> Library:
     return shipped
 
 
-def judged(question: Question, plan: Mapping[str, str]) -> Verdict:
+def judged(question: Question, plan: Mapping[str, str]) -> GradeResult:
     raw = {f"choose.{name}": [value] for name, value in plan.items()}
     verdict = grade(draw(question, 1), raw)
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     return verdict
 
 
 def test_the_course_has_these_exercises_and_no_other(course: Library) -> None:
-    found = {q.id for q in course.questions.values() if isinstance(q.answer, Design)}
+    found = {q.id for q in course.questions.values() if isinstance(q.answer, DesignAnswer)}
 
     assert found == {SERVING, TRAINING}
 
@@ -120,7 +120,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
 ) -> None:
     """Every plan of these counts is priced: up to 1,377 and 6,561 of them."""
     question = course.questions[item]
-    assert isinstance(question.answer, Design)
+    assert isinstance(question.answer, DesignAnswer)
     problem = problem_of(question.answer)
 
     price, plan = min(feasible(problem, PRICE[item]), key=lambda found: found[0])
@@ -132,7 +132,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
     assert judged(question, plan).score == 1
 
 
-def feasible(problem: Problem, output: str) -> Iterator[tuple[float, dict[str, str]]]:
+def feasible(problem: DesignTask, output: str) -> Iterator[tuple[float, dict[str, str]]]:
     """The price and the choices of each plan that meets the other conditions."""
     fields = declared(known(problem.estimate).inputs)
     others = [c for c in map(read_condition, problem.accept) if not c.bests]
@@ -142,7 +142,7 @@ def feasible(problem: Problem, output: str) -> Iterator[tuple[float, dict[str, s
         try:
             outputs = outputs_of(problem.estimate, {**dict(problem.given), **plan})
             met = all(judge(condition, outputs, {}).met for condition in others)
-        except (Unanswerable, BadExpression):  # it does not run
+        except (FigureError, ExpressionError):  # it does not run
             continue
         price = outputs[output]
         assert isinstance(price, Quantity)
@@ -150,7 +150,7 @@ def feasible(problem: Problem, output: str) -> Iterator[tuple[float, dict[str, s
             yield price.value, plan
 
 
-def options_of(field: Input) -> Iterator[str]:
+def options_of(field: InputSpec) -> Iterator[str]:
     if field.kind == "choice":
         yield from (value for value, _ in field.choices)
     else:
@@ -160,7 +160,7 @@ def options_of(field: Input) -> Iterator[str]:
 @pytest.mark.parametrize("item", [SERVING, TRAINING])
 def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) -> None:
     question = course.questions[item]
-    assert isinstance(question.answer, Design)
+    assert isinstance(question.answer, DesignAnswer)
 
     shown = kinds.of(question).shown(question.answer, {})
 
@@ -168,13 +168,13 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
     assert set(begun) == set(question.answer.choose)
     raw = {f"choose.{name}": [shown.values[name]] for name in question.answer.choose}
     verdict = grade(draw(question, 1), raw)
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.score < 1
 
 
 def test_what_is_given_is_shown(course: Library) -> None:
     answer = course.questions[TRAINING].answer
-    assert isinstance(answer, Design)
+    assert isinstance(answer, DesignAnswer)
 
     plan = kinds.of(course.questions[TRAINING]).shown(answer, {})
 

@@ -8,10 +8,10 @@ import pytest
 
 from app.content.live.library import Library
 from app.questions.grading import grade
-from app.questions.kinds.numeric.model import Numeric, NumericOption
+from app.questions.kinds.numeric.model import NumericAnswer, NumericOption
 from app.questions.model import Question, Variant
 from app.questions.variants import combinations, draw
-from app.questions.verdict import Verdict
+from app.questions.verdict import GradeResult
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def every_variant(computed: list[Question]) -> list[Variant]:
 
 
 def options(variant: Variant) -> tuple[NumericOption, ...]:
-    assert isinstance(variant.answer, Numeric), "only numbers are computed so far"
+    assert isinstance(variant.answer, NumericAnswer), "only numbers are computed so far"
     return variant.answer.options
 
 
@@ -116,7 +116,7 @@ def test_what_is_authored_is_right_and_each_mistake_gets_its_own_words(
         for option in options(variant):
             verdict = grade(variant, {"answer": [written(option)]})
             if (
-                not isinstance(verdict, Verdict)
+                not isinstance(verdict, GradeResult)
                 or verdict.score != float(option.right)
                 or verdict.parsed["option"] != option.key
                 or verdict.feedback != option.feedback

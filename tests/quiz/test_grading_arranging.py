@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.questions.grading import grade
 from app.questions.kinds.order import order_credit
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from tests.quiz.bank import MATCH, ORDER, drawn, with_rule
 
 RIGHT = ["zzzz", "yyyy", "xxxx", "wwww"]
@@ -19,7 +19,7 @@ def placed(*keys: str) -> dict[str, list[str]]:
 def test_the_right_order_is_right() -> None:
     verdict = grade(drawn(ORDER), placed(*RIGHT))
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.parsed) == (1, {"order": RIGHT})
 
 
@@ -27,8 +27,8 @@ def test_an_item_that_is_no_step_is_named_where_it_was_placed() -> None:
     right = grade(drawn(ORDER), placed(*RIGHT))
     foreign = grade(drawn(ORDER), placed(*RIGHT, "vvvv"))
 
-    assert isinstance(right, Verdict)
-    assert isinstance(foreign, Verdict)
+    assert isinstance(right, GradeResult)
+    assert isinstance(foreign, GradeResult)
     assert right.said == "4 of 4 steps in their place"
     assert foreign.said.startswith("4 of 4 steps in their place, but “")
     assert foreign.said.endswith("” is no step here")
@@ -39,7 +39,7 @@ def test_gaps_between_places_do_not_matter() -> None:
 
     verdict = grade(drawn(ORDER), {**raw, "place.vvvv": [""]})
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.score == 1
 
 
@@ -55,21 +55,21 @@ def test_gaps_between_places_do_not_matter() -> None:
 def test_partial_credit_is_for_what_is_in_order(order: list[str], score: float) -> None:
     verdict = grade(drawn(ORDER), placed(*order))
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.score == pytest.approx(score)
 
 
 def test_without_a_rule_only_the_whole_order_counts() -> None:
     verdict = grade(drawn(with_rule(ORDER, "")), placed("yyyy", *RIGHT[2:], "zzzz"))
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.score == 0
 
 
 def test_two_steps_at_one_place_are_refused_by_name() -> None:
     raw = {"place.zzzz": ["1"], "place.yyyy": ["1"]}
 
-    assert grade(drawn(ORDER), raw) == Unreadable(
+    assert grade(drawn(ORDER), raw) == UnreadableResponse(
         "“Rack” and “Firmware” both stand at place 1.", "Move one of them."
     )
 
@@ -77,17 +77,17 @@ def test_two_steps_at_one_place_are_refused_by_name() -> None:
 def test_a_place_that_is_no_number_is_refused(subtests: pytest.Subtests) -> None:
     for place in ["first", "-1", "1.5", "9999", "²"]:
         with subtests.test(place=place):
-            assert isinstance(grade(drawn(ORDER), {"place.zzzz": [place]}), Unreadable)
+            assert isinstance(grade(drawn(ORDER), {"place.zzzz": [place]}), UnreadableResponse)
 
 
 def test_nothing_placed_is_refused() -> None:
-    assert isinstance(grade(drawn(ORDER), {}), Unreadable)
+    assert isinstance(grade(drawn(ORDER), {}), UnreadableResponse)
 
 
 def test_the_marks_name_the_place_given_and_the_place_wanted() -> None:
     verdict = grade(drawn(ORDER), placed("yyyy", "zzzz", "xxxx", "wwww", "vvvv"))
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     first, *_, distractor = verdict.marks
     assert (first.text.plain, first.given.plain, first.wanted.plain) == (
         "Rack",
@@ -122,15 +122,15 @@ def test_a_full_match_is_right_and_each_row_counts() -> None:
     both = grade(drawn(MATCH), {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rbcd"]})
     one = grade(drawn(MATCH), {"pair.lbcd": ["rfgh"], "pair.lfgh": ["rjkl"]})
 
-    assert isinstance(both, Verdict)
-    assert isinstance(one, Verdict)
+    assert isinstance(both, GradeResult)
+    assert isinstance(one, GradeResult)
     assert (both.score, one.score) == (1, 0.5)
 
 
 def test_the_rows_are_judged_in_the_order_displayed() -> None:
     verdict = grade(drawn(MATCH), {"pair.lbcd": ["rbcd"]})
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert [mark.label for mark in verdict.marks] == ["InfiniBand", "NVLink"]
     wrong = verdict.marks[1]
     assert (wrong.given.plain, wrong.wanted.plain) == ("Node to node", "GPU to GPU")
@@ -145,9 +145,9 @@ def test_the_rules_of_a_match(rule: str, score: float) -> None:
 
     verdict = grade(drawn(with_rule(MATCH, rule)), raw)
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.score == score
 
 
 def test_an_unknown_match_counts_as_none() -> None:
-    assert isinstance(grade(drawn(MATCH), {"pair.lbcd": ["nope"]}), Unreadable)
+    assert isinstance(grade(drawn(MATCH), {"pair.lbcd": ["nope"]}), UnreadableResponse)

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from app.mastery.guessing import guess_rate
 from app.questions.grading import grade
 from app.questions.kinds.multiple import credit
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from tests.quiz.bank import MULTIPLE, SINGLE, TRUE_FALSE, drawn, with_rule
 
 
 def test_the_right_option_is_right() -> None:
     verdict = grade(drawn(SINGLE), {"answer": ["ghjk"]})
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result, verdict.said) == (1.0, "right", "B")
     assert verdict.parsed == {"chosen": ["ghjk"]}
 
@@ -31,7 +31,7 @@ def test_an_option_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
 
     verdicts = [grade(drawn(asked), {"answer": [o.key]}) for o in answer.options]
 
-    assert [(v.score, v.result) for v in verdicts if isinstance(v, Verdict)] == [
+    assert [(v.score, v.result) for v in verdicts if isinstance(v, GradeResult)] == [
         (0.5, "partly"),
         (1.0, "right"),
         (0.0, "wrong"),
@@ -42,7 +42,7 @@ def test_an_option_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
 def test_a_wrong_option_brings_its_own_feedback_and_names_the_right_one() -> None:
     verdict = grade(drawn(SINGLE), {"answer": ["bcdf"]})
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result) == (0.0, "wrong")
     assert verdict.marks[0].chosen
     assert verdict.marks[0].feedback.plain == "Why bcdf"
@@ -51,14 +51,14 @@ def test_a_wrong_option_brings_its_own_feedback_and_names_the_right_one() -> Non
 
 @pytest.mark.parametrize("raw", [{}, {"answer": []}, {"answer": ["nope"]}])
 def test_no_choice_is_refused_and_not_wrong(raw: dict[str, list[str]]) -> None:
-    assert isinstance(grade(drawn(SINGLE), raw), Unreadable)
-    assert isinstance(grade(drawn(MULTIPLE), raw), Unreadable)
+    assert isinstance(grade(drawn(SINGLE), raw), UnreadableResponse)
+    assert isinstance(grade(drawn(MULTIPLE), raw), UnreadableResponse)
 
 
 def test_two_answers_to_a_single_choice_are_refused() -> None:
     verdict = grade(drawn(TRUE_FALSE), {"answer": ["bcdf", "ghjk"]})
 
-    assert verdict == Unreadable("Choose one answer only.", "Nothing was counted.")
+    assert verdict == UnreadableResponse("Choose one answer only.", "Nothing was counted.")
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_each_partial_rule_has_its_own_arithmetic(
 
     def score(*keys: str) -> float:
         verdict = grade(variant, {"answer": list(keys)})
-        assert isinstance(verdict, Verdict)
+        assert isinstance(verdict, GradeResult)
         return verdict.score
 
     assert score("bcdf", "ghjk") == 1

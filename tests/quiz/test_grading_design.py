@@ -5,11 +5,11 @@ import dataclasses
 from app.estimator.hardware import accelerators
 from app.questions.grading import grade
 from app.questions.kinds.design.solver import best_value, problem_of
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 
 
-def planned(gpu: str, sharing: str, asked=DESIGN) -> Verdict | Unreadable:
+def planned(gpu: str, sharing: str, asked=DESIGN) -> GradeResult | UnreadableResponse:
     raw = {"choose.gpu": [gpu], "choose.tensor_parallel": [sharing]}
     return grade(drawn(asked), raw)
 
@@ -17,7 +17,7 @@ def planned(gpu: str, sharing: str, asked=DESIGN) -> Verdict | Unreadable:
 def test_a_plan_that_meets_every_condition_is_right() -> None:
     verdict = planned("h100-sxm5-80", "4")
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.result == "right", [m for m in verdict.marks if not m.good]
     assert verdict.said == "3 of 3 conditions met"
 
@@ -25,7 +25,7 @@ def test_a_plan_that_meets_every_condition_is_right() -> None:
 def test_a_plan_that_does_not_is_told_which_condition_and_by_how_much() -> None:
     verdict = planned("h100-sxm5-80", "2")
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.result != "right"
     missed = {m.label: m for m in verdict.marks if not m.good}
     free = missed["Free on each GPU"]
@@ -37,7 +37,7 @@ def test_a_plan_that_does_not_is_told_which_condition_and_by_how_much() -> None:
 def test_a_plan_that_spends_too_much_is_told_the_best_that_is_possible() -> None:
     verdict = planned("h200-sxm5-141", "16")
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     dear = verdict.marks[2]
     assert not dear.good
     assert dear.wanted.plain.startswith("at most 3 × the best that is possible: ")
@@ -56,27 +56,27 @@ def test_the_best_plan_that_the_planner_finds_passes() -> None:
     plans = [(card, sharing) for card in cards for sharing in ("1", "2", "4", "8", "64")]
     verdicts = [planned(*plan, question(strict, "design")) for plan in plans]
 
-    right = [v for v in verdicts if isinstance(v, Verdict) and v.result == "right"]
+    right = [v for v in verdicts if isinstance(v, GradeResult) and v.result == "right"]
     assert len(right) >= 1
 
 
 def test_an_impossible_input_is_refused_with_its_name() -> None:
     refused = planned("h100-sxm5-80", "0")
 
-    assert isinstance(refused, Unreadable)
+    assert isinstance(refused, UnreadableResponse)
     assert refused.hint == "Change it and check again."
-    assert isinstance(planned("no-such-card", "1"), Unreadable)
+    assert isinstance(planned("no-such-card", "1"), UnreadableResponse)
 
 
 def test_nothing_chosen_is_refused() -> None:
-    assert isinstance(grade(drawn(DESIGN), {}), Unreadable)
+    assert isinstance(grade(drawn(DESIGN), {}), UnreadableResponse)
 
 
 def test_all_or_nothing_can_be_asked_for() -> None:
     some = planned("h100-sxm5-80", "2")
     none = planned("h100-sxm5-80", "2", with_rule(DESIGN, "off"))
 
-    assert isinstance(some, Verdict)
-    assert isinstance(none, Verdict)
+    assert isinstance(some, GradeResult)
+    assert isinstance(none, GradeResult)
     assert 0 < some.score < 1
     assert none.score == 0

@@ -9,15 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.live.library import Library
-from app.questions.choosing import Choices
+from app.questions.choosing import ChoiceAnswer
 from app.questions.grading import grade
-from app.questions.kinds.cloze import Cloze
-from app.questions.kinds.design.model import Design
-from app.questions.kinds.match import Match
-from app.questions.kinds.order import Order, order_credit
+from app.questions.kinds.cloze import ClozeAnswer
+from app.questions.kinds.design.model import DesignAnswer
+from app.questions.kinds.match import MatchAnswer
+from app.questions.kinds.order import OrderAnswer, order_credit
 from app.questions.model import Variant
 from app.questions.variants import draw
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule
 
 NAMES = [
@@ -58,7 +58,7 @@ QUESTIONS = [*EVERY_TYPE.values(), COUNT, GIBIBYTES]
 def test_grading_never_raises_and_stays_within_bounds(question, rule, raw) -> None:
     verdict = grade(drawn(with_rule(question, rule)), raw)
 
-    if isinstance(verdict, Verdict):
+    if isinstance(verdict, GradeResult):
         assert 0 <= verdict.score <= 1
         assert verdict.result in {"right", "partly", "wrong"}
         json.dumps(verdict.parsed, allow_nan=False)
@@ -75,19 +75,19 @@ def test_the_same_response_has_the_same_verdict(question, raw) -> None:
 
 @pytest.mark.parametrize("kind", EVERY_TYPE)
 def test_an_empty_response_is_refused_for_every_type(kind: str) -> None:
-    assert isinstance(grade(drawn(EVERY_TYPE[kind]), {}), Unreadable)
+    assert isinstance(grade(drawn(EVERY_TYPE[kind]), {}), UnreadableResponse)
 
 
 def fields(variant: Variant) -> list[str]:
     """The names of the fields in which a question is answered."""
     answer = variant.answer
-    if isinstance(answer, Order):
+    if isinstance(answer, OrderAnswer):
         return [f"place.{o.key}" for o in (*answer.steps, *answer.distractors)]
-    if isinstance(answer, Match):
+    if isinstance(answer, MatchAnswer):
         return [f"pair.{pair.key}" for pair in answer.pairs]
-    if isinstance(answer, Cloze):
+    if isinstance(answer, ClozeAnswer):
         return [f"blank.{blank.key}" for blank in answer.blanks]
-    if isinstance(answer, Design):
+    if isinstance(answer, DesignAnswer):
         return [f"choose.{name}" for name in answer.choose]
     return ["answer", "unit"]
 
@@ -95,9 +95,9 @@ def fields(variant: Variant) -> list[str]:
 def words(variant: Variant) -> list[str]:
     """What an honest form could send, besides numbers."""
     answer = variant.answer
-    if isinstance(answer, Choices):
+    if isinstance(answer, ChoiceAnswer):
         return [option.key for option in answer.options]
-    if isinstance(answer, Match):
+    if isinstance(answer, MatchAnswer):
         return [pair.answer for pair in answer.pairs]
     return ["1", "2", "8", "fp8", "none", "h100-sxm5-80", "GB", "%", "1e400", "-0"]
 
@@ -113,7 +113,7 @@ def test_no_response_to_a_question_of_the_course_raises(
 
     verdict = grade(variant, data.draw(st.dictionaries(names, st.lists(value, max_size=3))))
 
-    if isinstance(verdict, Verdict):
+    if isinstance(verdict, GradeResult):
         assert 0 <= verdict.score <= 1
         json.dumps(verdict.parsed, allow_nan=False)
     else:
@@ -176,8 +176,8 @@ def test_a_gap_filled_right_never_costs(rule: str) -> None:
     never_falls(score, typed, right=("RoCE", "lossless"))
 
 
-def points(verdict: Verdict | Unreadable) -> float:
-    return verdict.score if isinstance(verdict, Verdict) else 0.0
+def points(verdict: GradeResult | UnreadableResponse) -> float:
+    return verdict.score if isinstance(verdict, GradeResult) else 0.0
 
 
 def never_falls(

@@ -10,11 +10,11 @@ from app.content.numbers.units import UNITS
 from app.estimator.units import NBSP
 from app.questions.grading import grade
 from app.questions.kinds.numeric.numbers import read_number
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from tests.quiz.bank import COUNT, GIBIBYTES, GIGABYTES, drawn, number, numeric
 
 
-def answered(typed: str, unit: str = "", question=GIGABYTES) -> Verdict | Unreadable:
+def answered(typed: str, unit: str = "", question=GIGABYTES) -> GradeResult | UnreadableResponse:
     return grade(drawn(question), {"answer": [typed], "unit": [unit]})
 
 
@@ -53,7 +53,7 @@ def test_it_is_read_as_people_write_it(subtests: pytest.Subtests) -> None:
         with subtests.test(typed=typed):
             verdict = answered(typed)
 
-            assert isinstance(verdict, Verdict), verdict
+            assert isinstance(verdict, GradeResult), verdict
             assert verdict.score == 1
 
 
@@ -95,7 +95,7 @@ def test_a_sign_of_several_currencies_is_the_one_that_is_asked_for(asked: str, t
 def test_another_currency_is_told(typed: str) -> None:
     refused = answered(typed, question=PRICE)
 
-    assert isinstance(refused, Unreadable)
+    assert isinstance(refused, UnreadableResponse)
     assert "measures something else" in refused.message
 
 
@@ -146,14 +146,14 @@ def test_stops_spaces_and_digits_of_other_scripts_are_read(typed: str) -> None:
 def test_what_may_mean_several_numbers_is_refused_with_a_sentence(typed: str) -> None:
     refused = answered(typed)
 
-    assert isinstance(refused, Unreadable)
+    assert isinstance(refused, UnreadableResponse)
     assert refused.message.endswith((" is not one number.", "known here."))
     assert refused.hint
 
 
 @pytest.mark.parametrize("typed", ["$5 EUR", "$", "-$-5", "5!", "$5 $5"])
 def test_a_price_that_says_two_things_is_refused(typed: str) -> None:
-    assert isinstance(answered(typed, question=PRICE), Unreadable)
+    assert isinstance(answered(typed, question=PRICE), UnreadableResponse)
 
 
 def test_the_unit_chosen_beside_the_field_counts_where_none_is_typed() -> None:
@@ -171,14 +171,14 @@ def test_what_is_no_number_is_refused_with_an_example(
         with subtests.test(typed=typed):
             refused = answered(typed)
 
-            assert isinstance(refused, Unreadable)
+            assert isinstance(refused, UnreadableResponse)
             assert refused.message
 
 
 def test_an_unknown_unit_is_refused_and_says_which_one_is_wanted() -> None:
     refused = answered("1120 bananas")
 
-    assert refused == Unreadable(
+    assert refused == UnreadableResponse(
         "“bananas” is not a unit that is known here.",
         "Write the number in GB, or in a unit of the same kind.",
     )
@@ -188,14 +188,14 @@ def test_an_unknown_unit_is_refused_and_says_which_one_is_wanted() -> None:
 def test_a_unit_of_another_kind_is_refused(typed: str) -> None:
     refused = answered(typed)
 
-    assert isinstance(refused, Unreadable)
+    assert isinstance(refused, UnreadableResponse)
     assert "measures something else" in refused.message
 
 
 def test_a_foreseen_wrong_number_has_its_own_feedback() -> None:
     verdict = answered("560")
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.feedback.plain) == (0, "You forgot V.")
     assert verdict.near == ""
 
@@ -203,7 +203,7 @@ def test_a_foreseen_wrong_number_has_its_own_feedback() -> None:
 def test_any_other_number_is_wrong_and_the_right_one_is_named() -> None:
     verdict = answered("999 GB")
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.near) == (0, "")
     assert verdict.said == f"999{NBSP}GB"
     assert verdict.wanted == f"1,120{NBSP}GB"
@@ -212,7 +212,7 @@ def test_any_other_number_is_wrong_and_the_right_one_is_named() -> None:
 def test_the_right_amount_in_the_wrong_unit_is_told_apart() -> None:
     verdict = answered("80 GB", question=GIBIBYTES)
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.score == 0
     assert verdict.near == (
         "Right amount, wrong unit. 80 is the answer in GiB, and you gave it in GB."
@@ -222,7 +222,7 @@ def test_the_right_amount_in_the_wrong_unit_is_told_apart() -> None:
 def test_gigabits_are_not_gigabytes() -> None:
     verdict = answered("1120 Gb")
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert "Right amount, wrong unit" in verdict.near
 
 

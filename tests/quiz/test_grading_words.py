@@ -8,9 +8,9 @@ import pytest
 
 from app.mastery.guessing import guess_rate
 from app.questions.grading import grade
-from app.questions.kinds.cloze import Blank, Cloze
+from app.questions.kinds.cloze import ClozeAnswer, ClozeBlank
 from app.questions.phrases import same_words
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 
 
@@ -25,7 +25,7 @@ def test_spelling_habits_do_not_matter(subtests: pytest.Subtests) -> None:
         with subtests.test(typed=typed):
             verdict = grade(drawn(SHORT), {"answer": [typed]})
 
-            assert isinstance(verdict, Verdict)
+            assert isinstance(verdict, GradeResult)
             assert verdict.score == 1
 
 
@@ -64,7 +64,7 @@ def test_quotes_and_end_marks_of_others_and_what_is_invisible_do_not_matter(
 ) -> None:
     verdict = grade(drawn(SHORT), {"answer": [typed]})
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.score == 1
 
 
@@ -79,7 +79,7 @@ def test_quotes_and_end_marks_of_others_and_what_is_invisible_do_not_matter(
 def test_they_do_not_matter_in_gaps_either(typed: str, right: bool) -> None:
     verdict = grade(drawn(CLOZE), {"blank.bcdf": [typed]})
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.marks[0].good is right
 
 
@@ -110,7 +110,7 @@ def test_what_says_something_else_stays_another_answer(one: str, other: str) -> 
 def test_a_foreseen_wrong_word_says_why() -> None:
     verdict = grade(drawn(SHORT), {"answer": ["all gather"]})
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.feedback.plain) == (0, "It adds nothing up.")
     assert verdict.wanted == "“all-reduce”"
 
@@ -123,14 +123,14 @@ def test_a_word_that_is_nearly_right_brings_its_part_of_the_mark() -> None:
     )
     verdict = grade(drawn(asked), {"answer": ["all gather"]})
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result) == (0.25, "partly")
     assert verdict.feedback.plain == "It adds nothing up."
 
 
 @pytest.mark.parametrize("typed", ["", "   ", "x" * 201])
 def test_nothing_and_too_much_are_refused(typed: str) -> None:
-    assert isinstance(grade(drawn(SHORT), {"answer": [typed]}), Unreadable)
+    assert isinstance(grade(drawn(SHORT), {"answer": [typed]}), UnreadableResponse)
 
 
 def test_each_gap_counts() -> None:
@@ -138,15 +138,15 @@ def test_each_gap_counts() -> None:
 
     verdict = grade(drawn(CLOZE), raw)
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert (verdict.score, verdict.result) == (0.5, "partly")
     assert [mark.good for mark in verdict.marks] == [True, False]
     assert verdict.marks[1].wanted.plain == "lossless"
 
 
 def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
-    blank = Blank("bcdf", ("NVLink",), wrong=("PCIe", "InfiniBand"))
-    answer = Cloze((text("Inside: "), text(".")), (blank,))
+    blank = ClozeBlank("bcdf", ("NVLink",), wrong=("PCIe", "InfiniBand"))
+    answer = ClozeAnswer((text("Inside: "), text(".")), (blank,))
     asked = dataclasses.replace(CLOZE, answer=answer)
 
     right, near, wrong = (
@@ -162,9 +162,9 @@ def test_a_gap_to_choose_for_takes_its_own_words_alone() -> None:
 def test_an_empty_gap_is_wrong_but_no_gap_at_all_is_refused() -> None:
     one = grade(drawn(CLOZE), {"blank.bcdf": ["RoCE"]})
 
-    assert isinstance(one, Verdict)
+    assert isinstance(one, GradeResult)
     assert one.score == 0.5
-    assert isinstance(grade(drawn(CLOZE), {}), Unreadable)
+    assert isinstance(grade(drawn(CLOZE), {}), UnreadableResponse)
 
 
 def test_all_or_nothing_can_be_asked_for() -> None:
@@ -172,12 +172,12 @@ def test_all_or_nothing_can_be_asked_for() -> None:
 
     verdict = grade(drawn(with_rule(CLOZE, "off")), raw)
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.score == 0
 
 
 def test_what_was_typed_is_escaped_on_the_page() -> None:
     verdict = grade(drawn(CLOZE), {"blank.bcdf": ["<b>x</b>"]})
 
-    assert isinstance(verdict, Verdict)
+    assert isinstance(verdict, GradeResult)
     assert verdict.marks[0].given.html == "&lt;b&gt;x&lt;/b&gt;"

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from app.content.check import check
 from app.content.live.library import Library, load
-from app.content.model import Drawing, Flaw
+from app.content.model import SvgFigure, SvgProblem
 from app.content.read import parse
 from app.content.svg_cleaning import read_drawing
 from app.exchange.course.authored import read_authored
 from app.questions import kinds
 from app.questions.cards import question_faces
 from app.questions.grading import grade
-from app.questions.kinds.place import Places, Region
+from app.questions.kinds.place import HotspotAnswer, HotspotRegion
 from app.questions.model import Question
 from app.questions.variants import draw
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.quiz.bank import drawn, question, text
 from tests.quiz.course import HandLibrary
@@ -53,18 +53,18 @@ figure: queue.svg
 """
 
 
-def queue() -> Drawing:
+def queue() -> SvgFigure:
     found = read_drawing(SVG)
-    assert isinstance(found, Drawing)
+    assert isinstance(found, SvgFigure)
     return found
 
 
 PLACE = question(
-    Places(
+    HotspotAnswer(
         "queue.svg",
         (
-            Region("bcdf", text("The queue"), True, text("It waits."), region="queue"),
-            Region("ghjk", text("The server"), False, text("No."), region="server"),
+            HotspotRegion("bcdf", text("The queue"), True, text("It waits."), region="queue"),
+            HotspotRegion("ghjk", text("The server"), False, text("No."), region="server"),
         ),
         (queue(),),
     ),
@@ -85,7 +85,7 @@ def live_library() -> HandLibrary:
 def test_an_option_is_a_region_in_code_and_its_label() -> None:
     answer = parse(QUIZ, "topics/case/quiz.md").questions[0].answer
 
-    assert isinstance(answer, Places)
+    assert isinstance(answer, HotspotAnswer)
     assert answer.file == "queue.svg"
     assert [(r.region, r.text.html, r.right) for r in answer.regions] == [
         ("queue", "The <em>queue</em>", True),
@@ -111,7 +111,7 @@ def test_a_region_is_its_rectangles_and_the_drawing_is_written_anew() -> None:
 def test_a_region_that_is_too_small_cannot_be_pointed_at_the_rest_can() -> None:
     found = read_drawing(SVG.replace('width="60"', 'width="6"', 1))
 
-    assert isinstance(found, Drawing)
+    assert isinstance(found, SvgFigure)
     assert [area.region for area in found.areas] == ["server", "line"]
     assert "is smaller than 24 × 24" in found.blurred["queue"]
 
@@ -140,7 +140,7 @@ def test_what_no_drawing_may_hold_is_named_with_its_line(
         with subtests.test(old=old, new=new, why=why):
             found = read_drawing(SVG.replace(old, new))
 
-            assert isinstance(found, Flaw)
+            assert isinstance(found, SvgProblem)
             assert why in found.why
             assert 1 <= found.line <= 7
 
@@ -148,7 +148,7 @@ def test_what_no_drawing_may_hold_is_named_with_its_line(
 @given(st.text(max_size=200))
 def test_any_words_in_place_of_a_drawing_are_a_drawing_or_a_flaw(words: str) -> None:
     for text_ in (words, SVG.replace("A queue before", words), SVG + words):
-        assert isinstance(read_drawing(text_), Drawing | Flaw)
+        assert isinstance(read_drawing(text_), SvgFigure | SvgProblem)
 
 
 @given(st.integers(0, len(SVG)), st.integers(0, 40), st.text('<>&/"=a g{};', max_size=9))
@@ -157,14 +157,14 @@ def test_a_drawing_with_a_piece_replaced_holds_no_more_than_it_may(
 ) -> None:
     found = read_drawing(SVG[:at] + piece + SVG[at + length :])
 
-    if isinstance(found, Drawing):
+    if isinstance(found, SvgFigure):
         assert set(re.findall(r"</?([a-z]+)", found.markup)) <= {"g", "rect"}
 
 
 def test_words_of_a_drawing_are_escaped() -> None:
     found = read_drawing(SVG.replace("</svg>", "<text>a &lt;b> &amp;</text></svg>"))
 
-    assert isinstance(found, Drawing)
+    assert isinstance(found, SvgFigure)
     assert found.markup.endswith("<text>a &lt;b&gt; &amp;</text>")
 
 
@@ -184,7 +184,7 @@ def test_the_drawing_is_part_of_the_question_and_of_its_revision(
     (case / "queue.narrow.svg").write_text(SVG)
     after = load(tmp_path).questions["wait"]
 
-    assert isinstance(after.answer, Places)
+    assert isinstance(after.answer, HotspotAnswer)
     assert [d.areas[0].height for d in after.answer.drawings] == [44, 40]
     assert before.revision != after.revision
 
@@ -201,7 +201,7 @@ def test_the_shipped_drawings_have_two_widths_with_the_same_regions(
     shipped: Library,
 ) -> None:
     questions = shipped.questions.values()
-    answers = [q.answer for q in questions if isinstance(q.answer, Places)]
+    answers = [q.answer for q in questions if isinstance(q.answer, HotspotAnswer)]
 
     assert len(answers) >= 2
     for answer in answers:
@@ -218,8 +218,8 @@ def test_the_region_chosen_is_judged() -> None:
     right = grade(drawn(PLACE), {"answer": ["bcdf"]})
     wrong = grade(drawn(PLACE), {"answer": ["ghjk"]})
 
-    assert isinstance(right, Verdict)
-    assert isinstance(wrong, Verdict)
+    assert isinstance(right, GradeResult)
+    assert isinstance(wrong, GradeResult)
     assert (right.result, right.said, right.parsed) == (
         "right",
         "A",
@@ -231,7 +231,7 @@ def test_the_region_chosen_is_judged() -> None:
 
 @pytest.mark.parametrize("sent", [[], ["zzzz"], ["bcdf", "ghjk"]])
 def test_no_part_and_two_parts_cost_no_attempt(sent: list[str]) -> None:
-    assert isinstance(grade(drawn(PLACE), {"answer": sent}), Unreadable)
+    assert isinstance(grade(drawn(PLACE), {"answer": sent}), UnreadableResponse)
 
 
 def test_it_is_what_statistics_and_guessing_take_it_for() -> None:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from app.quiz.practice import Past, Wish, choose
+from app.quiz.practice import PastAttempts, PracticeRequest, choose
 from tests.quiz.bank import SINGLE
 
 BANK = [
@@ -13,19 +13,19 @@ BANK = [
 ]
 
 
-def past(**scores: float) -> dict[str, Past]:
-    return {item: Past(1, score, at) for at, (item, score) in enumerate(scores.items())}
+def past(**scores: float) -> dict[str, PastAttempts]:
+    return {item: PastAttempts(1, score, at) for at, (item, score) in enumerate(scores.items())}
 
 
 def test_unseen_then_missed_longest_ago_then_least_practiced() -> None:
     seen = past(**{f"q{n}": 1.0 for n in range(10)}) | {
-        "q3": Past(1, 0.0, 50),
-        "q7": Past(2, 0.5, 40),
-        "q1": Past(1, 1.0, 5),
-        "q2": Past(9, 1.0, 6),
+        "q3": PastAttempts(1, 0.0, 50),
+        "q7": PastAttempts(2, 0.5, 40),
+        "q1": PastAttempts(1, 1.0, 5),
+        "q2": PastAttempts(9, 1.0, 6),
     }
 
-    order = choose(BANK, seen, Wish("mixed", count=12), "s")
+    order = choose(BANK, seen, PracticeRequest("mixed", count=12), "s")
 
     assert set(order[:2]) == {"q10", "q11"}
     assert order[2:4] == ("q7", "q3")
@@ -33,14 +33,14 @@ def test_unseen_then_missed_longest_ago_then_least_practiced() -> None:
 
 
 def test_the_same_seed_gives_the_same_run_and_another_another() -> None:
-    runs = {choose(BANK, {}, Wish("mixed", count=5), seed) for seed in "aabcd"}
+    runs = {choose(BANK, {}, PracticeRequest("mixed", count=5), seed) for seed in "aabcd"}
 
     assert 2 <= len(runs) <= 4
 
 
 def test_a_topic_and_an_objective_limit_the_run() -> None:
-    topic = choose(BANK, {}, Wish("topic", "cache", 99), "s")
-    goal = choose(BANK, {}, Wish("objective", "2.1", 99), "s")
+    topic = choose(BANK, {}, PracticeRequest("topic", "cache", 99), "s")
+    goal = choose(BANK, {}, PracticeRequest("objective", "2.1", 99), "s")
 
     assert set(topic) == {f"q{n}" for n in range(6, 12)}
     assert set(goal) == {"q0", "q3", "q6", "q9"}
@@ -50,14 +50,16 @@ def test_the_weakest_objective_comes_before_the_others() -> None:
     seen = past(q0=1, q3=1, q1=0, q4=0, q2=1)
     order = ("2.2", "2.3", "2.1")
 
-    run = choose(BANK, seen, Wish("weakest", count=4), "s", order)
+    run = choose(BANK, seen, PracticeRequest("weakest", count=4), "s", order)
 
     assert set(run) == {"q1", "q4", "q7", "q10"}
     assert run[:2] in {("q7", "q10"), ("q10", "q7")}, "unseen ones first"
 
 
-@pytest.mark.parametrize("wish", [Wish("weakest", count=6), Wish("objective", "2.1", 6)])
-def test_half_of_a_run_on_an_objective_are_those_missed_on_it(wish: Wish) -> None:
+@pytest.mark.parametrize(
+    "wish", [PracticeRequest("weakest", count=6), PracticeRequest("objective", "2.1", 6)]
+)
+def test_half_of_a_run_on_an_objective_are_those_missed_on_it(wish: PracticeRequest) -> None:
     bank = [dataclasses.replace(q, objectives=("2.1",)) for q in BANK]
     other = dataclasses.replace(SINGLE, id="other", objectives=("2.2",))
     seen = past(q0=1, q2=0, q4=0, q8=0, q9=0, other=0)
@@ -70,13 +72,13 @@ def test_half_of_a_run_on_an_objective_are_those_missed_on_it(wish: Wish) -> Non
 
 
 def test_what_no_order_names_comes_last() -> None:
-    run = choose(BANK, {}, Wish("weakest", count=8), "s", ("2.3", "2.1"))
+    run = choose(BANK, {}, PracticeRequest("weakest", count=8), "s", ("2.3", "2.1"))
 
     assert {question for question in run if int(question[1:]) % 3 == 1} == set()
 
 
 def test_no_question_stands_twice_in_a_run() -> None:
-    run = choose([*BANK], {}, Wish("mixed", count=100), "s")
+    run = choose([*BANK], {}, PracticeRequest("mixed", count=100), "s")
 
     assert len(run) == len(set(run)) == 12
 
@@ -85,8 +87,8 @@ def test_what_lies_beyond_the_exam_comes_last() -> None:
     deeper = [dataclasses.replace(q, level="deeper") for q in BANK[:3]]
     seen = past(**{f"q{n}": 1.0 for n in range(3, 12)})
 
-    run = choose([*deeper, *BANK[3:]], seen, Wish("mixed", count=12), "s")
-    weakest = choose([*deeper, *BANK[3:]], {}, Wish("weakest", count=12), "s", ("2.1",))
+    run = choose([*deeper, *BANK[3:]], seen, PracticeRequest("mixed", count=12), "s")
+    weakest = choose([*deeper, *BANK[3:]], {}, PracticeRequest("weakest", count=12), "s", ("2.1",))
 
     assert set(run[-3:]) == {"q0", "q1", "q2"}
     assert set(weakest[-3:]) == {"q0", "q1", "q2"}

@@ -5,19 +5,19 @@ import json
 import pytest
 
 from app.content.live.library import Library, load
-from app.questions.choosing import Choices
+from app.questions.choosing import ChoiceAnswer
 from app.questions.grading import grade
 from app.questions.kinds import Answer
-from app.questions.kinds.cloze import Cloze
-from app.questions.kinds.design.model import Design
-from app.questions.kinds.match import Match
-from app.questions.kinds.numeric.model import Numeric
-from app.questions.kinds.order import Order
-from app.questions.kinds.place import Places
-from app.questions.kinds.short import Short
+from app.questions.kinds.cloze import ClozeAnswer
+from app.questions.kinds.design.model import DesignAnswer
+from app.questions.kinds.match import MatchAnswer
+from app.questions.kinds.numeric.model import NumericAnswer
+from app.questions.kinds.order import OrderAnswer
+from app.questions.kinds.place import HotspotAnswer
+from app.questions.kinds.short import ShortAnswer
 from app.questions.model import Question, Variant
 from app.questions.variants import draw
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
 
@@ -32,24 +32,24 @@ def course(request: pytest.FixtureRequest, shipped: Library) -> Library:
 def right_answer(variant: Variant) -> dict[str, list[str]]:
     """What somebody who knows everything would send."""
     answer = variant.answer
-    if isinstance(answer, Choices):
+    if isinstance(answer, ChoiceAnswer):
         return {"answer": [o.key for o in answer.options if o.right]}
-    if isinstance(answer, Numeric):
+    if isinstance(answer, NumericAnswer):
         right = next(o for o in answer.options if o.right)
         return {"answer": [right.template.split("±")[0].split(" sig ")[0]]}
-    if isinstance(answer, Short):
+    if isinstance(answer, ShortAnswer):
         return {"answer": [next(o.answer for o in answer.options if o.right)]}
-    if isinstance(answer, Order):
+    if isinstance(answer, OrderAnswer):
         return {f"place.{s.key}": [str(n)] for n, s in enumerate(answer.steps, 1)}
     return right_row(answer)
 
 
 def right_row(answer: Answer) -> dict[str, list[str]]:
-    if isinstance(answer, Match):
+    if isinstance(answer, MatchAnswer):
         return {f"pair.{p.key}": [p.answer] for p in answer.pairs if p.left.html}
-    if isinstance(answer, Places):
+    if isinstance(answer, HotspotAnswer):
         return {"answer": [r.key for r in answer.regions if r.right]}
-    assert isinstance(answer, Cloze)
+    assert isinstance(answer, ClozeAnswer)
     return {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks}
 
 
@@ -57,7 +57,7 @@ def variants(course: Library) -> list[Variant]:
     return [
         draw(question, seed)
         for question in course.questions.values()
-        if not isinstance(question.answer, Design)
+        if not isinstance(question.answer, DesignAnswer)
         for seed in (SEEDS if question.computed else SEEDS[:2])
     ]
 
@@ -66,7 +66,7 @@ def test_the_authored_answer_is_right(course: Library) -> None:
     wrong = []
     for variant in variants(course):
         verdict = grade(variant, right_answer(variant))
-        if isinstance(verdict, Unreadable) or verdict.score < 1:
+        if isinstance(verdict, UnreadableResponse) or verdict.score < 1:
             wrong.append((variant.question.id, variant.seed, verdict))
     assert wrong == []
 
@@ -74,12 +74,12 @@ def test_the_authored_answer_is_right(course: Library) -> None:
 def test_a_foreseen_mistake_is_wrong_and_answered(course: Library) -> None:
     silent = []
     for variant in variants(course):
-        if not isinstance(variant.answer, Numeric):
+        if not isinstance(variant.answer, NumericAnswer):
             continue
         for option in (o for o in variant.answer.options if not o.right):
             raw = {"answer": [option.template.split("±")[0]]}
             verdict = grade(variant, raw)
-            if not isinstance(verdict, Verdict) or verdict.score > 0:
+            if not isinstance(verdict, GradeResult) or verdict.score > 0:
                 silent.append((variant.question.id, variant.seed, option.template))
     assert silent == []
 
@@ -91,6 +91,6 @@ def test_a_wording_comes_back_from_the_database_as_it_was(course: Library) -> No
         assert json.loads(QUESTION.dump_json(again)) == json.loads(kept)
         assert type(again.answer) is type(question.answer)
         for seed in SEEDS[:2]:
-            if not isinstance(question.answer, Design):
+            if not isinstance(question.answer, DesignAnswer):
                 raw = right_answer(draw(question, seed))
                 assert grade(draw(again, seed), raw) == grade(draw(question, seed), raw)

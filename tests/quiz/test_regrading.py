@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.live.library import Library, load
-from app.content.model import Computed
+from app.content.model import ComputedParameters
 from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.options import Choice
-from app.questions.regrading import Pair, Refusal, is_key_alone, pair_of
+from app.questions.regrading import RegradeRefusal, VariantPair, is_key_alone, pair_of
 from app.questions.variants import draw, numbers_of
-from app.questions.verdict import Raw, Unreadable
+from app.questions.verdict import Raw, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
 from tests.quiz.bank import (
@@ -46,9 +46,9 @@ SEEDS = st.integers(0, 2**31 - 1)
 
 def regrade(
     asked: Question, now: Question, seed: int, raw: Raw, *, reworded: bool = False
-) -> float | Refusal:
+) -> float | RegradeRefusal:
     pair = pair_of(asked, now, seed)
-    return pair.grade(raw, reworded=reworded) if isinstance(pair, Pair) else pair
+    return pair.grade(raw, reworded=reworded) if isinstance(pair, VariantPair) else pair
 
 
 def of(asked: Question, **changes: object) -> Question:
@@ -64,8 +64,8 @@ def test_by_the_same_key_every_answer_earns_what_it_earned(kind: str, seed: int)
     for raw in RESPONSES[kind]:
         verdict = grade(draw(asked, seed), raw)
         again = regrade(asked, asked, seed, raw)
-        if isinstance(verdict, Unreadable):
-            assert again is Refusal.UNREADABLE
+        if isinstance(verdict, UnreadableResponse):
+            assert again is RegradeRefusal.UNREADABLE
         else:
             assert again == verdict.score
 
@@ -148,12 +148,12 @@ def test_who_did_not_know_earns_nothing_by_any_key():
 
 
 def test_another_kind_is_another_question():
-    assert regrade(SINGLE, MULTIPLE, 1, {"answer": ["ghjk"]}) is Refusal.KIND
+    assert regrade(SINGLE, MULTIPLE, 1, {"answer": ["ghjk"]}) is RegradeRefusal.KIND
 
 
 def with_parameters(**params: tuple[float, ...]) -> Question:
     lets = COMPUTED.computed.lets if COMPUTED.computed else ()
-    return dataclasses.replace(COMPUTED, computed=Computed(params, lets))
+    return dataclasses.replace(COMPUTED, computed=ComputedParameters(params, lets))
 
 
 def test_other_numbers_are_another_question():
@@ -162,7 +162,7 @@ def test_other_numbers_are_another_question():
 
     assert regrade(COMPUTED, COMPUTED, 2, raw) == 1
     others = with_parameters(n=(3.0, 5.0, 8.0, 11.0))
-    assert regrade(COMPUTED, others, 2, raw) is Refusal.NUMBERS
+    assert regrade(COMPUTED, others, 2, raw) is RegradeRefusal.NUMBERS
     assert regrade(COMPUTED, others, 0, {"answer": ["30 GB"]}) == 1
 
 
@@ -170,7 +170,7 @@ def test_a_formula_may_be_mended_where_the_numbers_stay():
     assert COMPUTED.computed
     mended = dataclasses.replace(
         COMPUTED,
-        computed=Computed(
+        computed=ComputedParameters(
             COMPUTED.computed.params, (("right", "n * 20 GB"), ("half", "n * 10 GB"))
         ),
     )
@@ -183,11 +183,11 @@ def test_an_option_that_is_gone_or_new_makes_another_question():
     gone = of(SINGLE, options=SINGLE.answer.options[1:])
     new = of(SINGLE, options=(*SINGLE.answer.options, Choice("qrst", text("New"), False)))
 
-    assert regrade(SINGLE, gone, 1, {"answer": ["bcdf"]}) is Refusal.UNREADABLE
-    assert regrade(SINGLE, gone, 1, {"answer": ["ghjk"]}) is Refusal.PARTS
+    assert regrade(SINGLE, gone, 1, {"answer": ["bcdf"]}) is RegradeRefusal.UNREADABLE
+    assert regrade(SINGLE, gone, 1, {"answer": ["ghjk"]}) is RegradeRefusal.PARTS
     for reworded in (False, True):
         raw = {"answer": ["ghjk"]}
-        assert regrade(SINGLE, new, 1, raw, reworded=reworded) is Refusal.PARTS
+        assert regrade(SINGLE, new, 1, raw, reworded=reworded) is RegradeRefusal.PARTS
 
 
 def test_a_unit_that_was_left_out_is_not_read_as_another():
@@ -195,7 +195,7 @@ def test_a_unit_that_was_left_out_is_not_read_as_another():
 
     for reworded in (False, True):
         found = regrade(GIGABYTES, other, 1, {"answer": ["1120"]}, reworded=reworded)
-        assert found is Refusal.PARTS
+        assert found is RegradeRefusal.PARTS
 
 
 @pytest.mark.parametrize("asked", [SINGLE, ORDER, CLOZE, MATCH])
@@ -203,7 +203,7 @@ def test_other_words_count_only_where_the_author_says_so(asked: Question):
     mended = dataclasses.replace(asked, stem=text("What is not asked?"))
     raw = RESPONSES[asked.type][0]
 
-    assert regrade(asked, mended, 1, raw) is Refusal.WORDS
+    assert regrade(asked, mended, 1, raw) is RegradeRefusal.WORDS
     assert regrade(asked, mended, 1, raw, reworded=True) == 1
 
 
@@ -218,13 +218,13 @@ def test_the_conditions_of_a_plan_are_read_before_it_is_chosen():
     stricter = of(DESIGN, accept=("fits", "free >= 11 GB", "free <= 3 * best(free)"))
     larger = of(DESIGN, given={**DESIGN.answer.given, "context": "16384"})
 
-    assert regrade(DESIGN, stricter, 1, raw) is Refusal.WORDS
-    assert regrade(DESIGN, larger, 1, raw) is Refusal.WORDS
+    assert regrade(DESIGN, stricter, 1, raw) is RegradeRefusal.WORDS
+    assert regrade(DESIGN, larger, 1, raw) is RegradeRefusal.WORDS
 
 
 def test_what_cannot_be_read_by_the_key_of_now_is_not_graded():
-    assert regrade(SINGLE, SINGLE, 1, {"answer": ["none"]}) is Refusal.UNREADABLE
-    assert regrade(SHORT, SHORT, 1, {"answer": [" "]}) is Refusal.UNREADABLE
+    assert regrade(SINGLE, SINGLE, 1, {"answer": ["none"]}) is RegradeRefusal.UNREADABLE
+    assert regrade(SHORT, SHORT, 1, {"answer": [" "]}) is RegradeRefusal.UNREADABLE
 
 
 def test_what_differs_in_the_key_alone_is_told_from_what_does_not():
@@ -253,8 +253,8 @@ def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Libra
         assert is_key_alone(kept, asked) or kinds.of(asked).name == "design", asked.id
         for _, raw in kinds.of(asked).states(variant.answer):
             verdict, again = grade(variant, raw), regrade(kept, asked, 7, raw)
-            if isinstance(verdict, Unreadable):
-                assert again is Refusal.UNREADABLE, asked.id
+            if isinstance(verdict, UnreadableResponse):
+                assert again is RegradeRefusal.UNREADABLE, asked.id
             else:
                 assert again == verdict.score, asked.id
 
@@ -290,7 +290,7 @@ def test_a_key_that_is_mended_in_the_file_changes_nothing_else(
 
     assert before.revision != now.revision
     pair = pair_of(before, now, 3)
-    assert isinstance(pair, Pair)
+    assert isinstance(pair, VariantPair)
     assert pair.alike
     if raw_of:
         places = {s.text.plain: s.key for s in before.answer.steps}

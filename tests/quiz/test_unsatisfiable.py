@@ -5,13 +5,13 @@ import dataclasses
 import pytest
 from sqlmodel import Session, select
 
-from app.content.model import Computed, ExamBlueprint
-from app.content.numbers.expressions import BadExpression
+from app.content.model import ComputedParameters, ExamBlueprint
+from app.content.numbers.expressions import ExpressionError
 from app.db.tables import Attempt, Learner
-from app.exams.forms import BeginForm
+from app.exams.forms import StartExamForm
 from app.exams.merging import AnswerState
-from app.exams.sitting import Wanted, begin, close, draw_sitting
-from app.exams.store import Change, find, keep
+from app.exams.sitting import SittingRequest, begin, close, draw_sitting
+from app.exams.store import AnswerChange, find, keep
 from app.questions import variants
 from app.questions.model import Question
 from app.questions.variants import draw
@@ -24,7 +24,7 @@ ADDRESS = "/quiz/kv-cache/computed"
 def with_answer(expression: str, count: int = 4) -> Question:
     params = {"n": tuple(float(n) for n in range(count))}
     lets = (("right", expression), ("half", "right / 2"))
-    return dataclasses.replace(COMPUTED, computed=Computed(params, lets))
+    return dataclasses.replace(COMPUTED, computed=ComputedParameters(params, lets))
 
 
 HOLES = with_answer("12 GB / (n * (n - 2))")
@@ -67,7 +67,7 @@ def test_a_question_without_any_answer_says_so_and_costs_nothing(client, form, s
 
 
 def test_too_many_combinations_to_look_at_end_in_a_refusal() -> None:
-    with pytest.raises(BadExpression, match="has no value"):
+    with pytest.raises(ExpressionError, match="has no value"):
         draw(with_answer("1 GB / (n - n)", 10**5), 0)
     assert variants.combinations(HOLES.computed) == 4
 
@@ -79,10 +79,10 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     session.add(learner)
     session.flush()
     blueprint = ExamBlueprint("e", "E", 2, 2, {"2": 2}, HOLES.place)
-    wish = BeginForm("t", 1.0, None)
+    wish = StartExamForm("t", 1.0, None)
 
     library = live_library.current()
-    wanted = Wanted(blueprint, tuple(library.questions.values()), wish)
+    wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
     drawn = draw_sitting(session, library, learner.id, wanted)
     number = begin(session, library, learner.id, drawn, clock.now)
 
@@ -98,14 +98,14 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     session.add(learner)
     session.flush()
     blueprint = ExamBlueprint("e", "E", 1, 2, {"2": 1}, HOLES.place)
-    wish = BeginForm("t", 1.0, None)
+    wish = StartExamForm("t", 1.0, None)
     library = live_library.current()
-    wanted = Wanted(blueprint, tuple(library.questions.values()), wish)
+    wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
     drawn = draw_sitting(session, library, learner.id, wanted)
     number = begin(session, library, learner.id, drawn, clock.now)
     sat = find(session, learner.id, number)
     answered = AnswerState({"answer": ["1 GB"]})
-    keep(session, sat, Change(1, answered), clock.now)
+    keep(session, sat, AnswerChange(1, answered), clock.now)
     live_library.edit("computed", computed=NONE.computed)
 
     close(session, live_library.current(), sat, "learner", clock.now)

@@ -4,7 +4,7 @@ import pytest
 
 from app.scheduling import card_seconds
 from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS
-from app.scheduling.curve import Curve, Trace, curve_of
+from app.scheduling.curve import FsrsFormulas, Trace, curve_of
 from app.scheduling.exam import FIRST_GRADES
 from app.scheduling.exam_plan import day_plan, plain_day
 from benchmarks.bound import Card, Learner, bound
@@ -13,7 +13,7 @@ from benchmarks.recall import PASSED, START, Truth, learner_of, study
 DAYS = 4
 
 
-def best(curve: Curve, trace: Trace, last: int, price: float) -> float:
+def best(curve: FsrsFormulas, trace: Trace, last: int, price: float) -> float:
     """What a card gains at most by looks after day `last`, tried out one by one."""
     found = curve.recall(DAYS - last, trace[0])
     for day in range(max(0, last + 1), DAYS):

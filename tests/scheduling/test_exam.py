@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.scheduling import Grade, Policy, Standing, after, recall, replay_all
+from app.scheduling import CardState, ReviewEvent, SchedulerPolicy, after, recall, replay_all
 from app.scheduling.card_pace import NEW_SECONDS, CardPace
 from app.scheduling.curve import curve_of
 from app.scheduling.exam import (
     FIRST_GRADES,
-    Begun,
+    StartedCard,
     before_exam,
     begin_worth,
     never_graded,
@@ -24,14 +24,14 @@ from app.scheduling.exam import (
 )
 from app.scheduling.exam_plan import (
     FINAL_SECONDS,
-    DayPlan,
-    PlanInputs,
+    CardDayPlan,
+    CardPlanInputs,
     day_plan,
     outline,
     pace,
     plain_day,
 )
-from app.scheduling.outlook import HORIZON, Run, workload
+from app.scheduling.outlook import HORIZON, DaySimulation, workload
 
 CURVE = curve_of()
 START = dt.date(2026, 6, 9)
@@ -39,23 +39,23 @@ TODAY = START.toordinal()
 CLOSE = 1e-9
 
 
-def grade(rating: int, days: int = 0) -> Grade:
+def grade(rating: int, days: int = 0) -> ReviewEvent:
     day = START + dt.timedelta(days=days)
-    return Grade(rating, dt.datetime.combine(day, dt.time(12), dt.UTC), day)
+    return ReviewEvent(rating, dt.datetime.combine(day, dt.time(12), dt.UTC), day)
 
 
-def standing(*answers: tuple[int, int]) -> Standing:
+def standing(*answers: tuple[int, int]) -> CardState:
     """The standing after (rating, days since the start) pairs."""
     found = replay_all(grade(*answer) for answer in answers).standing
     assert found is not None
     return found
 
 
-def deck(count: int, seed: int = 1) -> list[Begun]:
+def deck(count: int, seed: int = 1) -> list[StartedCard]:
     """Cards of all kinds: fresh and old, due and not, every tenth with a reverse."""
     dice = random.Random(seed)  # noqa: S311 - a deck, not a secret
     return [
-        Begun(
+        StartedCard(
             card=f"c{number}",
             stability=dice.lognormvariate(2, 1),
             difficulty=dice.uniform(1, 10),
@@ -67,8 +67,8 @@ def deck(count: int, seed: int = 1) -> list[Begun]:
     ]
 
 
-def asked(days: int, minutes: float = 10.0) -> PlanInputs:
-    return PlanInputs(TODAY, TODAY + days, minutes * 60)
+def asked(days: int, minutes: float = 10.0) -> CardPlanInputs:
+    return CardPlanInputs(TODAY, TODAY + days, minutes * 60)
 
 
 # --- formulas -----------------------------------------------------------------------
@@ -116,7 +116,7 @@ def test_a_first_day_agrees_with_the_cards_own_rules(subtests: pytest.Subtests) 
         for rating in [1, 2, 3, 4]:
             with subtests.test(steps=steps, rating=rating):
                 waits = tuple(dt.timedelta(minutes=10) for _ in range(steps))
-                policy = Policy(learning_steps=waits)
+                policy = SchedulerPolicy(learning_steps=waits)
                 stands = after(None, grade(rating), policy=policy)
                 while stands.state != "review":
                     stands = after(stands, grade(3), policy=policy)
@@ -149,13 +149,13 @@ def test_the_gain_is_what_the_cards_own_rules_say() -> None:
     stands = standing((3, 0), (3, 0), (3, 2))
     day, exam = START + dt.timedelta(days=12), START + dt.timedelta(days=30)
     chance = recall(stands, day)
-    right = after(stands, Grade(3, dt.datetime.now(dt.UTC), day))
-    wrong = after(stands, Grade(1, dt.datetime.now(dt.UTC), day))
-    wrong = after(wrong, Grade(3, dt.datetime.now(dt.UTC), day))
+    right = after(stands, ReviewEvent(3, dt.datetime.now(dt.UTC), day))
+    wrong = after(stands, ReviewEvent(1, dt.datetime.now(dt.UTC), day))
+    wrong = after(wrong, ReviewEvent(3, dt.datetime.now(dt.UTC), day))
 
     expected = chance * recall(right, exam) + (1 - chance) * recall(wrong, exam)
 
-    begun = Begun(
+    begun = StartedCard(
         card="",
         stability=stands.stability,
         difficulty=stands.difficulty,
@@ -175,7 +175,7 @@ def test_the_gain_is_what_the_cards_own_rules_say() -> None:
 def test_a_look_never_costs_recall(
     stability: float, difficulty: float, since: int, left: int
 ) -> None:
-    card = Begun("c", stability, difficulty, TODAY - since, TODAY)
+    card = StartedCard("c", stability, difficulty, TODAY - since, TODAY)
 
     found = worth(card, TODAY, TODAY + left, CURVE)
 
@@ -187,7 +187,7 @@ def test_a_look_never_costs_recall(
 
 
 def test_the_most_is_gained_by_what_is_neither_known_nor_fresh() -> None:
-    fresh, fading = (Begun("c", stability, 5, TODAY - 20, TODAY) for stability in (400, 8))
+    fresh, fading = (StartedCard("c", stability, 5, TODAY - 20, TODAY) for stability in (400, 8))
 
     gains = [worth(card, TODAY, TODAY + 5, CURVE).gain for card in (fresh, fading)]
 
@@ -255,9 +255,9 @@ def test_the_last_days_are_as_many_as_the_minutes_make_them() -> None:
 
 def test_every_begun_card_is_seen_once_more_in_the_last_days() -> None:
     cards, minutes, exam = deck(150), 10.0, TODAY + 30
-    run = Run(cards, 0, CURVE, AsBelieved())
+    run = DaySimulation(cards, 0, CURVE, AsBelieved())
     for day in range(TODAY, exam):
-        run.day(PlanInputs(day, exam, minutes * 60), day_plan)
+        run.day(CardPlanInputs(day, exam, minutes * 60), day_plan)
 
     first = exam - final_days(150, minutes * 60)
     assert min(card.last for card in run.cards) >= first
@@ -265,7 +265,7 @@ def test_every_begun_card_is_seen_once_more_in_the_last_days() -> None:
 
 def final_days(cards: int, seconds: float) -> int:
     """How many days a last look at so many cards takes, `seconds` on each."""
-    return PlanInputs(TODAY, TODAY, seconds).days_for(cards * FINAL_SECONDS)
+    return CardPlanInputs(TODAY, TODAY, seconds).days_for(cards * FINAL_SECONDS)
 
 
 class AsBelieved:
@@ -284,7 +284,7 @@ class AsBelieved:
 
 def test_in_the_last_days_those_that_fade_fastest_come_last() -> None:
     slow, fast = (
-        Begun(name, stability, 5, TODAY - 9, TODAY - 5)
+        StartedCard(name, stability, 5, TODAY - 9, TODAY - 5)
         for name, stability in (("slow", 60.0), ("fast", 3.0))
     )
 
@@ -297,7 +297,10 @@ def test_in_the_last_days_those_that_fade_fastest_come_last() -> None:
 
 
 def test_a_card_and_its_reverse_stay_apart_until_the_last_day() -> None:
-    pair = [Begun(name, 5.0, 5.0, TODAY - 9, TODAY - 4, note="pair") for name in ("pair", "pair~r")]
+    pair = [
+        StartedCard(name, 5.0, 5.0, TODAY - 9, TODAY - 4, note="pair")
+        for name in ("pair", "pair~r")
+    ]
 
     for days in (30, 2):
         assert len(day_plan(pair, 0, asked(days, 0.4), CURVE).looks) == 1
@@ -433,7 +436,7 @@ def test_the_cards_passed_over_are_those_that_no_day_asks(unseen: int, first: fl
     inputs = dataclasses.replace(asked(16, 5), pace=CardPace(first, 11.0))
     cards, seen = deck(200), set[str]()
 
-    def told(*given: Any) -> DayPlan:
+    def told(*given: Any) -> CardDayPlan:
         plan = day_plan(*given)
         seen.update(card.card for card in plan.looks)
         return plan
@@ -538,10 +541,10 @@ def test_what_is_expected_is_the_mean_of_what_luck_brings(
     ahead = workload(deck(begun), unseen, asked(days, minutes), CURVE)
     ends, seconds = [], []
     for seed in range(30):
-        run = Run(deck(begun), unseen, CURVE, Luck(seed))
+        run = DaySimulation(deck(begun), unseen, CURVE, Luck(seed))
         exam = TODAY + days
         spent = [
-            run.day(PlanInputs(day, exam, minutes * 60), day_plan).seconds
+            run.day(CardPlanInputs(day, exam, minutes * 60), day_plan).seconds
             for day in range(TODAY, exam)
         ]
         ends.append(run.recall(exam))
@@ -554,7 +557,7 @@ def test_what_is_expected_is_the_mean_of_what_luck_brings(
 def test_who_is_quick_begins_more_cards_and_who_is_slow_fewer() -> None:
     curve = curve_of()
     usual, quick, slow = (
-        day_plan((), 500, PlanInputs(TODAY, TODAY + 30, 900, pace=taken), curve)
+        day_plan((), 500, CardPlanInputs(TODAY, TODAY + 30, 900, pace=taken), curve)
         for taken in (CardPace(), CardPace(first=30), CardPace(first=120))
     )
 
@@ -564,10 +567,10 @@ def test_who_is_quick_begins_more_cards_and_who_is_slow_fewer() -> None:
 
 def test_twice_the_time_for_twice_the_pace_is_the_same_plan() -> None:
     curve = curve_of()
-    begun = [Begun(f"c{n}", 5.0 + n, 5.0, TODAY - 9, TODAY - 1) for n in range(40)]
+    begun = [StartedCard(f"c{n}", 5.0 + n, 5.0, TODAY - 9, TODAY - 1) for n in range(40)]
     twice = CardPace(first=2 * NEW_SECONDS, look=20)
     for days in (2, 9, 40):
-        usual = day_plan(begun, 60, PlanInputs(TODAY, TODAY + days, 300), curve)
-        slow = day_plan(begun, 60, PlanInputs(TODAY, TODAY + days, 600, pace=twice), curve)
+        usual = day_plan(begun, 60, CardPlanInputs(TODAY, TODAY + days, 300), curve)
+        slow = day_plan(begun, 60, CardPlanInputs(TODAY, TODAY + days, 600, pace=twice), curve)
         assert (usual.looks, usual.fresh) == (slow.looks, slow.fresh)
         assert slow.seconds == pytest.approx(2 * usual.seconds)

@@ -10,14 +10,14 @@ from app.scheduling.card_pace import NEW_SECONDS
 from app.scheduling.exam import begin_worth, worth
 from app.scheduling.exam_plan import (
     FINAL_SECONDS,
-    DayPlan,
-    PlanInputs,
+    CardDayPlan,
+    CardPlanInputs,
     agreeing,
     day_plan,
     outline,
     supply,
 )
-from app.scheduling.habits import Habits
+from app.scheduling.habits import StudyHabits
 from app.scheduling.outlook import workload
 from tests.scheduling.test_exam import CURVE, TODAY, asked, deck
 
@@ -39,13 +39,13 @@ def test_where_the_minutes_do_not_hold_all_cards_new_ones_come_first() -> None:
 def test_the_supply_of_time_counts_both_looks_of_a_new_card() -> None:
     need = 10 * (NEW_SECONDS + FINAL_SECONDS) + 20 * FINAL_SECONDS
 
-    assert supply(20, 10, PlanInputs(TODAY, TODAY + 1, need)) == pytest.approx(1)
+    assert supply(20, 10, CardPlanInputs(TODAY, TODAY + 1, need)) == pytest.approx(1)
     assert supply(0, 0, asked(5)) == math.inf
 
 
 def test_who_wants_all_minutes_used_has_none_left_while_something_gains() -> None:
     cards, usual = deck(120), asked(40, 30)
-    filled = dataclasses.replace(usual, habits=Habits(fill=True))
+    filled = dataclasses.replace(usual, habits=StudyHabits(fill=True))
 
     plan, more = (day_plan(cards, 60, one, CURVE) for one in (usual, filled))
 
@@ -57,7 +57,7 @@ def test_who_wants_all_minutes_used_has_none_left_while_something_gains() -> Non
 
 
 def test_the_last_week_may_have_twice_the_minutes() -> None:
-    twice = dataclasses.replace(asked(20, 10), habits=Habits(double=True))
+    twice = dataclasses.replace(asked(20, 10), habits=StudyHabits(double=True))
 
     assert [twice.seconds_on(TODAY + n) for n in (12, 13, 19)] == [600, 1200, 1200]
     assert twice.time == 13 * 600 + 7 * 1200
@@ -67,9 +67,9 @@ def test_the_last_week_may_have_twice_the_minutes() -> None:
 def test_on_a_day_off_nothing_is_planned_and_the_others_take_it() -> None:
     weekday = (TODAY - 1) % 7
     assert dt.date.fromordinal(TODAY).weekday() == weekday
-    off = dataclasses.replace(asked(28, 10), habits=Habits(off=frozenset({weekday})))
+    off = dataclasses.replace(asked(28, 10), habits=StudyHabits(off=frozenset({weekday})))
 
-    assert day_plan(deck(40), 40, off, CURVE) == DayPlan((), 0)
+    assert day_plan(deck(40), 40, off, CURVE) == CardDayPlan((), 0)
     assert off.time == 24 * 600
     assert off.study_days(off.exam) == 24
     days = workload(deck(40), 40, off, CURVE).days
@@ -80,7 +80,7 @@ def test_on_a_day_off_nothing_is_planned_and_the_others_take_it() -> None:
 def test_the_outline_says_of_today_what_the_plan_does() -> None:
     for begun, unseen, left in ((60, 90, 30), (80, 300, 14), (80, 300, 1), (9, 9, 60)):
         for fill in (False, True):
-            now = dataclasses.replace(asked(left, 10), habits=Habits(fill))
+            now = dataclasses.replace(asked(left, 10), habits=StudyHabits(fill))
             plan = day_plan(deck(begun), unseen, now, CURVE)
             said = agreeing(outline(begun, unseen, now), plan, unseen, now)
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.learners.current import CurrentLearnerValue
+from app.learners.current import LearnerProfile
 from app.scheduling import (
-    Day,
-    Grade,
-    Policy,
-    Standing,
+    CardState,
+    DayCounts,
+    ReviewEvent,
+    SchedulerPolicy,
     after,
     interval_words,
     is_leech,
@@ -32,12 +32,12 @@ NOON = dt.time(12, tzinfo=dt.UTC)
 START = dt.date(2026, 6, 9)
 
 
-def grade(rating: int, day: dt.date = START, hour: float = 12.0) -> Grade:
+def grade(rating: int, day: dt.date = START, hour: float = 12.0) -> ReviewEvent:
     at = dt.datetime.combine(day, dt.time(), dt.UTC) + dt.timedelta(hours=hour)
-    return Grade(rating, at, day)
+    return ReviewEvent(rating, at, day)
 
 
-def reviewed(ratings: list[tuple[int, int]]) -> Standing:
+def reviewed(ratings: list[tuple[int, int]]) -> CardState:
     """The standing after (rating, days since the last answer) pairs."""
     day, grades = START, []
     for rating, days in ratings:
@@ -131,17 +131,17 @@ def test_wanting_to_know_more_brings_cards_back_sooner() -> None:
 # --- study days ---------------------------------------------------------------------
 
 
-def learner_in(zone: str) -> CurrentLearnerValue:
-    return CurrentLearnerValue(key="x", zone=zone)
+def learner_in(zone: str) -> LearnerProfile:
+    return LearnerProfile(key="x", zone=zone)
 
 
-def answered_at(zone: str, *moments: str) -> Standing:
+def answered_at(zone: str, *moments: str) -> CardState:
     """Good answers at local moments in `zone`."""
     learner, place = learner_in(zone), zoneinfo.ZoneInfo(zone)
     grades = []
     for words in moments:
         at = dt.datetime.fromisoformat(words).replace(tzinfo=place).astimezone(dt.UTC)
-        grades.append(Grade(3, at, learner.study_day(at)))
+        grades.append(ReviewEvent(3, at, learner.study_day(at)))
     standing = replay_all(grades).standing
     assert standing is not None
     return standing
@@ -200,7 +200,7 @@ def test_flying_west_into_the_day_before_is_the_same_day_not_an_error() -> None:
 # --- steps and buttons --------------------------------------------------------------
 
 
-def words(before: Standing | None, asked: Grade) -> list[str]:
+def words(before: CardState | None, asked: ReviewEvent) -> list[str]:
     return [
         interval_words(standing, asked).replace("\u00a0", " ")
         for standing in previews(before, asked)
@@ -258,7 +258,7 @@ def test_fuzz_spreads_cards_and_repeats_itself() -> None:
 
 
 def test_without_fuzz_the_card_does_not_matter() -> None:
-    plain = Policy(fuzz=False)
+    plain = SchedulerPolicy(fuzz=False)
 
     assert after(None, grade(4), "a", plain) == after(None, grade(4), "b", plain)
 
@@ -321,20 +321,20 @@ def test_spread_days_are_level() -> None:
 
 
 def test_new_cards_fit_into_the_minutes() -> None:
-    assert new_left(30, Day(due=0, answered=0, begun=0)) == 15
-    assert new_left(30, Day(due=0, answered=15, begun=15)) == 0
-    assert new_left(30, Day(due=200, answered=0, begun=0)) == 0
-    assert new_left(5, Day(due=0, answered=0, begun=0)) == 2
+    assert new_left(30, DayCounts(due=0, answered=0, begun=0)) == 15
+    assert new_left(30, DayCounts(due=0, answered=15, begun=15)) == 0
+    assert new_left(30, DayCounts(due=200, answered=0, begun=0)) == 0
+    assert new_left(5, DayCounts(due=0, answered=0, begun=0)) == 2
 
 
 def test_finishing_the_reviews_does_not_make_room_for_new_cards() -> None:
-    before = new_left(30, Day(due=80, answered=0, begun=0))
+    before = new_left(30, DayCounts(due=80, answered=0, begun=0))
 
-    assert new_left(30, Day(due=0, answered=80, begun=0)) == before
+    assert new_left(30, DayCounts(due=0, answered=80, begun=0)) == before
 
 
 def test_more_can_be_asked_for() -> None:
-    full = Day(due=200, answered=0, begun=0)
+    full = DayCounts(due=200, answered=0, begun=0)
 
     assert new_left(30, full, more=4) == 4
     assert new_left(30, dataclasses.replace(full, answered=3, begun=3), more=4) == 1

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from app.learners.current import CurrentLearnerValue
+from app.learners.current import LearnerProfile
 
 
 def at(text: str) -> dt.datetime:
@@ -20,13 +20,13 @@ def test_the_day_of_a_moment(subtests: pytest.Subtests):
         ("Nowhere/Land", "2026-06-09T04:00:00+00:00", "2026-06-09"),
     ]:
         with subtests.test(zone=zone, moment=moment, day=day):
-            learner = CurrentLearnerValue(key="k", zone=zone)
+            learner = LearnerProfile(key="k", zone=zone)
 
             assert learner.study_day(at(moment)).isoformat() == day
 
 
 def test_the_next_day_begins_at_four(clock):
-    learner = CurrentLearnerValue(key="k", zone="Europe/Berlin")
+    learner = LearnerProfile(key="k", zone="Europe/Berlin")
 
     begins = learner.next_study_day(clock.now)
 

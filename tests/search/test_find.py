@@ -4,7 +4,7 @@ import pytest
 
 from app.content.live.library import Library, load
 from app.search.documents import documents
-from app.search.findings import Findings, Hit
+from app.search.findings import SearchHit, SearchResults
 from app.search.index import find
 from tests.conftest import TINY
 
@@ -15,15 +15,15 @@ COURSE = {
 }
 
 
-def titles(found: Findings, kind: str = "") -> list[str]:
+def titles(found: SearchResults, kind: str = "") -> list[str]:
     return [text(hit) for hit in found.hits if kind in ("", hit.kind)]
 
 
-def text(hit: Hit) -> str:
+def text(hit: SearchHit) -> str:
     return "".join(piece.text for piece in hit.title)
 
 
-def everything(found: Findings) -> str:
+def everything(found: SearchResults) -> str:
     return " ".join(piece.text for hit in found.hits for piece in (*hit.title, *hit.excerpt))
 
 
@@ -138,7 +138,7 @@ def test_words_that_never_stand_together_are_not_called_a_slip(library: Library)
 
 
 def test_nothing_is_made_up_for_words_like_none(library: Library):
-    assert find(library, "zzzzzzzz") == Findings()
+    assert find(library, "zzzzzzzz") == SearchResults()
 
 
 def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
@@ -162,7 +162,7 @@ def test_no_words_can_break_it(library: Library, subtests: pytest.Subtests):
         "x " * 500,
     ]:
         with subtests.test(typed=typed):
-            assert isinstance(find(library, typed), Findings)
+            assert isinstance(find(library, typed), SearchResults)
 
 
 @pytest.mark.parametrize(

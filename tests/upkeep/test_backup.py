@@ -15,7 +15,7 @@ from app.db.engine import make_engine
 from app.db.tables import Learner
 from app.db.writer import WRITING
 from app.upkeep.backup import back_up
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.restore import restore
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, SERVER
@@ -67,7 +67,7 @@ def test_a_key_of_the_environment_is_inside_too(installation, with_key, target) 
 
 
 def test_without_a_database_there_is_nothing_to_back_up(fresh, target) -> None:
-    with pytest.raises(Unusable, match="there is no database yet"):
+    with pytest.raises(InstallationError, match="there is no database yet"):
         back_up(fresh, target, NOW)
 
     assert not target.exists()
@@ -93,7 +93,7 @@ def test_a_backup_that_is_broken_off_leaves_no_trace(installation, target) -> No
 def test_a_damaged_database_is_not_copied(installation, target) -> None:
     Path(f"{installation.data}/headroom.db").write_bytes(b"")
 
-    with pytest.raises(Unusable, match="0 bytes"):
+    with pytest.raises(InstallationError, match="0 bytes"):
         back_up(installation, target, NOW)
 
 
@@ -167,7 +167,7 @@ def test_without_its_programs_postgresql_is_not_copied(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
 
-    with pytest.raises(Unusable, match="pg_dump was not found"):
+    with pytest.raises(InstallationError, match="pg_dump was not found"):
         back_up(installation, target, NOW)
 
     assert not target.exists()

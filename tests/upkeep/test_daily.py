@@ -18,7 +18,7 @@ from app.db.schema_state import examine, newest
 from app.upkeep import archive
 from app.upkeep.daily import copy_if_due, daily_copies
 from app.upkeep.files import workshop
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.preparing import prepare
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.loops import outcome
@@ -92,7 +92,7 @@ def test_the_data_folder_itself_may_be_the_place(installation) -> None:
 def test_no_folder_is_made_where_the_data_folder_is_gone(installation) -> None:
     installation.data.rename(installation.data.with_name("moved"))
 
-    with pytest.raises(Unusable, match="is gone: put it back"):
+    with pytest.raises(InstallationError, match="is gone: put it back"):
         copy_if_due(installation, NOW)
 
     assert not installation.data.exists()
@@ -170,7 +170,7 @@ def test_a_server_that_stops_does_not_wait_for_a_copy(installation) -> None:
 def test_a_server_holds_its_data_folder(installation) -> None:
     async def restore_meanwhile() -> None:
         async with daily_copies(installation, lambda: NOW):
-            with pytest.raises(Unusable, match="a server uses it"):
+            with pytest.raises(InstallationError, match="a server uses it"):
                 installation.alone().__enter__()
 
     outcome(restore_meanwhile())
@@ -212,7 +212,7 @@ def test_nothing_is_migrated_without_a_copy(installation) -> None:
     older(installation)
     installation.backups.write_text("a file where the folder should be")
 
-    with pytest.raises(Unusable, match="HEADROOM_BACKUPS"):
+    with pytest.raises(InstallationError, match="HEADROOM_BACKUPS"):
         prepare(installation, NOW)
 
     assert revision(installation) == "0002"
@@ -245,7 +245,7 @@ def test_a_start_names_the_newest_copy(installation) -> None:
     copy_if_due(installation, NOW)
     (installation.data / "headroom.db").write_bytes(b"")
 
-    with pytest.raises(Unusable) as stopped:
+    with pytest.raises(InstallationError) as stopped:
         prepare(installation, NOW)
 
     newest_copy = installation.backups / TODAY

@@ -11,14 +11,14 @@ import pytest
 from app.db.engine import make_engine
 from app.db.migrate import downgrade
 from app.upkeep.daily import copy_if_due
-from app.upkeep.doctor import Deployment, Finding, look_over
+from app.upkeep.doctor import Deployment, DoctorFinding, look_over
 from app.upkeep.files import name_aside
 from app.upkeep.installation import Installation
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.upkeep.conftest import NOW
 
-Look = Callable[..., dict[str, Finding]]
+Look = Callable[..., dict[str, DoctorFinding]]
 Enroll = Callable[..., None]
 
 
@@ -32,10 +32,10 @@ def _private(installation: Installation) -> None:
 def look(installation: Installation) -> Look:
     """The findings by subject; the first of a subject."""
 
-    def look(now: dt.datetime = NOW, **changes: object) -> dict[str, Finding]:
+    def look(now: dt.datetime = NOW, **changes: object) -> dict[str, DoctorFinding]:
         place = Deployment(installation, TINY, frozenset({"HEADROOM_PORT", "HEADROOM_DATA"}), {})
         findings = look_over(dataclasses.replace(place, **changes), now)
-        found: dict[str, Finding] = {}
+        found: dict[str, DoctorFinding] = {}
         for finding in findings:
             found.setdefault(finding.subject, finding)
             assert finding.remedy or finding.level == "ok"

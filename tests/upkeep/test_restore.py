@@ -18,7 +18,7 @@ from app.db.migrate import downgrade
 from app.db.schema_state import newest
 from app.db.tables import Learner
 from app.upkeep.backup import back_up
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.preparing import prepare
 from app.upkeep.restore import restore
 from tests.amounts import FACTOR
@@ -50,7 +50,7 @@ def state_of(folder: Path) -> dict[str, bytes]:
 def refusal(installation: Installation, source: Path) -> str:
     """The one sentence; nothing in the data folder has changed."""
     before = state_of(installation.data)
-    with pytest.raises(Unusable) as stopped:
+    with pytest.raises(InstallationError) as stopped:
         restore(installation, source, NOW)
     said = str(stopped.value)
     assert said.endswith(".")
@@ -111,7 +111,7 @@ def test_a_disk_that_fails_on_the_way_leaves_all_as_it_was(
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("app.upkeep.restore.sync", full)
-    with pytest.raises(Unusable, match="No space left"):
+    with pytest.raises(InstallationError, match="No space left"):
         restore(installation, backup, NOW)
 
     assert people(installation) == {"ada", "bob"}
@@ -177,7 +177,7 @@ def test_a_backup_with_a_changed_byte_is_refused_or_restored_whole(
         with subtests.test(place=place):
             try:
                 restore(installation, backup, NOW)
-            except Unusable:
+            except InstallationError:
                 assert people(installation) == {"ada", "bob"}
             else:  # a time stamp or the like inside of the zip, which means nothing
                 assert people(installation) == {"ada"}
@@ -261,7 +261,7 @@ def test_nothing_is_restored_under_a_server(installation, backup) -> None:
 def test_nobody_starts_while_somebody_restores(installation) -> None:
     with (
         installation.alone(),
-        pytest.raises(Unusable, match="a restore is going on there"),
+        pytest.raises(InstallationError, match="a restore is going on there"),
         installation.in_use(),
     ):
         pass
@@ -272,7 +272,7 @@ def test_nothing_is_restored_under_another_program(installation, backup) -> None
     with Session(engine) as db:
         db.exec(select(Learner.id)).all()
 
-        with pytest.raises(Unusable, match=r"another program has|other connection"):
+        with pytest.raises(InstallationError, match=r"another program has|other connection"):
             restore(installation, backup, NOW)
     engine.dispose()
 
@@ -312,7 +312,7 @@ def test_a_restore_that_was_interrupted_is_done_again(installation, backup, peop
     ready = installation.data / "headroom.db.restoring"
     ready.write_bytes(b"half of it")
     (installation.data / "headroom.db").rename(installation.data / "aside.db")
-    with pytest.raises(Unusable, match="was interrupted"):
+    with pytest.raises(InstallationError, match="was interrupted"):
         prepare(installation, NOW)
 
     restore(installation, backup, NOW)
@@ -329,5 +329,5 @@ def test_the_tables_of_another_program_are_not_replaced(fresh, backup) -> None:
         db.exec_driver_sql("CREATE TABLE invoices (id INTEGER)")
     engine.dispose()
 
-    with pytest.raises(Unusable, match="tables of another program, such as “invoices”"):
+    with pytest.raises(InstallationError, match="tables of another program, such as “invoices”"):
         restore(fresh, backup, NOW)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.upkeep.installation import Unusable
+from app.upkeep.installation import InstallationError
 from app.upkeep.secret import kept_key, key_of
 
 GIVEN = "thirty-two characters are enough"
@@ -46,7 +46,7 @@ def test_a_key_may_hold_letters_of_any_language(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("given", ["a", " ", GIVEN[:-1], f"{GIVEN[:20]}{' ' * 40}"])
 def test_a_short_key_is_refused(given: str, tmp_path: Path) -> None:
-    with pytest.raises(Unusable, match=r"HEADROOM_SECRET has \d+ characters") as said:
+    with pytest.raises(InstallationError, match=r"HEADROOM_SECRET has \d+ characters") as said:
         key_of(given, tmp_path / "secret")
 
     assert given.strip() not in str(said.value) or len(given.strip()) < 2
@@ -57,7 +57,7 @@ def test_a_file_without_a_key_is_refused(content: bytes, tmp_path: Path) -> None
     path = tmp_path / "secret"
     path.write_bytes(content)
 
-    with pytest.raises(Unusable, match="holds no usable key") as said:
+    with pytest.raises(InstallationError, match="holds no usable key") as said:
         key_of("", path)
 
     assert "`headroom restore FILE`" in str(said.value)
@@ -79,5 +79,5 @@ def test_root_follows_no_link_in_place_of_the_key(tmp_path: Path, monkeypatch):
     (tmp_path / "secret").symlink_to(hidden)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
 
-    with pytest.raises(Unusable, match="root does not follow"):
+    with pytest.raises(InstallationError, match="root does not follow"):
         kept_key(tmp_path / "secret")

@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from app.upkeep.backup import back_up
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.restore import restore
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE
@@ -85,7 +85,7 @@ def test_nothing_is_restored_while_a_server_runs(installation: Installation, cop
     back_up(installation, copy, NOW)
 
     with Server(installation) as server:
-        with pytest.raises(Unusable, match="a server uses it"):
+        with pytest.raises(InstallationError, match="a server uses it"):
             restore(installation, copy, NOW)
 
         with visit(server) as ada:

@@ -3,8 +3,8 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from app.web.compression import Packed
-from app.web.page_cache import KeptPage, Moment, Pages
+from app.web.compression import CompressedBody
+from app.web.page_cache import CachedPage, CacheStamp, PageCache
 from app.web.visitor import Visitor
 
 KILO = 1024
@@ -43,9 +43,9 @@ def test_a_query_that_is_too_long_is_refused(client: TestClient):
 
 
 def test_the_key_of_a_kept_page_counts_like_its_body():
-    pages, visitor = Pages(None, most=KILO * KILO), Visitor("key", b"")
-    now = Moment("1", 0.0, None)
-    kept = KeptPage(Packed(b"page"), b"text/html", "1", None, float("inf"))
+    pages, visitor = PageCache(None, most=KILO * KILO), Visitor("key", b"")
+    now = CacheStamp("1", 0.0, None)
+    kept = CachedPage(CompressedBody(b"page"), b"text/html", "1", None, float("inf"))
     targets = [(f"/{number}", b"x" * 10_000, "") for number in range(300)]
 
     for target in targets:

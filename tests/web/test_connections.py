@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 from app.web.front import connections
-from app.web.front.connections import Limits, guarded
+from app.web.front.connections import ConnectionLimits, guarded
 from tests.loops import outcome
 
 CHUNKED = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -32,7 +32,7 @@ async def app(scope, receive, send) -> None:
 
 
 @contextlib.asynccontextmanager
-async def serving(limits: Limits, served=app) -> AsyncIterator[int]:
+async def serving(limits: ConnectionLimits, served=app) -> AsyncIterator[int]:
     """The port of a server with these limits."""
     config = uvicorn.Config(
         served,
@@ -71,7 +71,7 @@ async def status_of(port: int, host: str = "127.0.0.1") -> bytes:
 
 def test_a_head_that_does_not_come_is_not_waited_for():
     async def act() -> bytes:
-        async with serving(Limits(head_seconds=0.05)) as port:
+        async with serving(ConnectionLimits(head_seconds=0.05)) as port:
             return await answer_to(port, b"GET / HTTP/1.1\r\nHost:")
 
     assert outcome(act()).startswith(b"HTTP/1.1 408")
@@ -79,7 +79,7 @@ def test_a_head_that_does_not_come_is_not_waited_for():
 
 def test_a_silent_connection_is_closed_without_a_word():
     async def act() -> bytes:
-        async with serving(Limits(head_seconds=0.05)) as port:
+        async with serving(ConnectionLimits(head_seconds=0.05)) as port:
             return await answer_to(port)
 
     assert outcome(act()) == b""
@@ -87,7 +87,7 @@ def test_a_silent_connection_is_closed_without_a_word():
 
 def test_a_second_head_on_the_same_connection_has_its_time_as_well():
     async def act() -> bytes:
-        async with serving(Limits(head_seconds=0.05)) as port:
+        async with serving(ConnectionLimits(head_seconds=0.05)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(WHOLE)
             assert (await reader.readuntil(b"well")).startswith(b"HTTP/1.1 200")
@@ -101,7 +101,7 @@ def test_a_second_head_on_the_same_connection_has_its_time_as_well():
 
 def test_a_head_has_a_size():
     async def act() -> bytes:
-        async with serving(Limits(head_bytes=1000)) as port:
+        async with serving(ConnectionLimits(head_bytes=1000)) as port:
             return await answer_to(port, b"GET / HTTP/1.1\r\nCookie: " + b"x" * 2000)
 
     said = outcome(act())
@@ -111,7 +111,7 @@ def test_a_head_has_a_size():
 
 def test_a_body_is_no_head():
     async def act() -> bytes:
-        async with serving(Limits(head_bytes=1000)) as port:
+        async with serving(ConnectionLimits(head_bytes=1000)) as port:
             head = b"POST / HTTP/1.1\r\nConnection: close\r\nContent-Length: 5000\r\n\r\n"
             return await answer_to(port, head, b"x" * 2500, b"x" * 2500)
 
@@ -120,7 +120,7 @@ def test_a_body_is_no_head():
 
 def test_a_head_has_the_same_size_when_it_comes_in_one_piece():
     async def act() -> bytes:
-        async with serving(Limits(head_bytes=1000)) as port:
+        async with serving(ConnectionLimits(head_bytes=1000)) as port:
             many = b"".join(b"X-%d: y\r\n" % n for n in range(300))
             return await answer_to(port, b"GET / HTTP/1.1\r\n" + many + b"\r\n")
 
@@ -129,7 +129,7 @@ def test_a_head_has_the_same_size_when_it_comes_in_one_piece():
 
 def test_many_tiny_headers_are_refused_before_they_are_kept():
     async def act() -> bytes:
-        async with serving(Limits()) as port:
+        async with serving(ConnectionLimits()) as port:
             head = b"GET / HTTP/1.1\r\nHost: a\r\n" + b"a:\r\n" * 2000 + b"\r\n"
             return await answer_to(port, head * 8)
 
@@ -140,7 +140,7 @@ def test_many_tiny_headers_are_refused_before_they_are_kept():
 
 def test_a_body_in_chunks_is_refused_before_its_trailers_can_fill_memory():
     async def act() -> bytes:
-        async with serving(Limits()) as port:
+        async with serving(ConnectionLimits()) as port:
             trailers = b"0\r\n" + b"X-1: y\r\n" * 5000
             return await answer_to(port, CHUNKED + trailers)
 
@@ -159,7 +159,7 @@ def test_requests_sent_ahead_of_their_responses_end_the_connection():
         await app(scope, receive, send)
 
     async def act() -> bytes:
-        async with serving(Limits(), counted) as port:
+        async with serving(ConnectionLimits(), counted) as port:
             with contextlib.suppress(ConnectionError):
                 return await answer_to(port, WHOLE * 1000)
             return b""
@@ -170,7 +170,7 @@ def test_requests_sent_ahead_of_their_responses_end_the_connection():
 
 def test_a_few_requests_sent_ahead_are_answered_in_order():
     async def act() -> bytes:
-        async with serving(Limits()) as port:
+        async with serving(ConnectionLimits()) as port:
             return await answer_to(port, WHOLE * 2 + CLOSING)
 
     assert outcome(act()).count(b"HTTP/1.1 200") == 3
@@ -180,7 +180,7 @@ def test_the_rest_of_a_body_is_not_waited_for_after_the_response(monkeypatch):
     monkeypatch.setattr(connections, "_REST_OF_BODY", 0.05)
 
     async def act() -> bytes:
-        async with serving(Limits()) as port:
+        async with serving(ConnectionLimits()) as port:
             head = b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
             return await answer_to(port, head, b"x")
 
@@ -189,7 +189,7 @@ def test_the_rest_of_a_body_is_not_waited_for_after_the_response(monkeypatch):
 
 def test_a_body_that_ends_after_the_response_leaves_no_silent_connection_open():
     async def act() -> bytes:
-        async with serving(Limits(head_seconds=0.05)) as port:
+        async with serving(ConnectionLimits(head_seconds=0.05)) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n")
             said = await reader.readuntil(b"well")
@@ -216,7 +216,7 @@ def test_a_client_that_does_not_read_its_response_is_given_up(monkeypatch, size:
         await send({**body, "body": bytes(1000), "more_body": False})
 
     async def act() -> int:
-        async with serving(Limits(), long) as port:
+        async with serving(ConnectionLimits(), long) as port:
             with socket.socket() as link:
                 link.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 link.setblocking(False)
@@ -234,7 +234,7 @@ def test_a_client_that_does_not_read_its_response_is_given_up(monkeypatch, size:
 
 
 def test_one_client_holds_few_connections_and_a_named_proxy_as_many_as_it_needs():
-    async def act(limits: Limits) -> bytes:
+    async def act(limits: ConnectionLimits) -> bytes:
         async with serving(limits) as port:
             reader, first = await asyncio.open_connection("127.0.0.1", port)
             first.write(WHOLE.replace(b"/", b"/slow", 1))
@@ -245,13 +245,13 @@ def test_one_client_holds_few_connections_and_a_named_proxy_as_many_as_it_needs(
             return status
 
     proxies = (ip_network("127.0.0.0/8"),)
-    assert outcome(act(Limits(of_one_client=1))) == b"429"
-    assert outcome(act(Limits(of_one_client=1, proxies=proxies))) == b"200"
+    assert outcome(act(ConnectionLimits(of_one_client=1))) == b"429"
+    assert outcome(act(ConnectionLimits(of_one_client=1, proxies=proxies))) == b"200"
 
 
 def test_there_are_so_many_connections_and_no_more():
     async def act() -> list[bytes]:
-        async with serving(Limits(connections=1)) as port:
+        async with serving(ConnectionLimits(connections=1)) as port:
             _, first = await asyncio.open_connection("127.0.0.1", port)
             first.write(b"GET")
             crowded = await status_of(port)
@@ -266,7 +266,7 @@ def test_there_are_so_many_connections_and_no_more():
 
 def test_a_newcomer_gets_the_place_of_the_client_with_the_most_idle_connections():
     async def act() -> bytes:
-        async with serving(Limits(connections=5)) as port:
+        async with serving(ConnectionLimits(connections=5)) as port:
             idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(5)]
             status = await status_of(port, "127.0.0.2")
             for _, writer in idle:
@@ -278,7 +278,7 @@ def test_a_newcomer_gets_the_place_of_the_client_with_the_most_idle_connections(
 
 def test_a_newcomer_gets_the_place_of_a_body_that_does_not_come():
     async def act() -> bytes:
-        async with serving(Limits(connections=6)) as port:
+        async with serving(ConnectionLimits(connections=6)) as port:
             half = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
             held = []
             for host in ("127.0.0.1", "127.0.0.3"):
@@ -299,7 +299,7 @@ def test_a_newcomer_gets_the_place_of_a_body_that_does_not_come():
 
 def test_one_who_holds_connections_open_keeps_no_other_at_that_address_out():
     async def act() -> bytes:
-        async with serving(Limits(of_one_client=3)) as port:
+        async with serving(ConnectionLimits(of_one_client=3)) as port:
             held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
             for _, writer in held:
                 writer.write(b"GET / HT")
@@ -314,7 +314,7 @@ def test_one_who_holds_connections_open_keeps_no_other_at_that_address_out():
 
 def test_a_stop_does_not_wait_for_the_rest_of_a_body():
     async def act() -> bytes:
-        async with serving(Limits()) as port:
+        async with serving(ConnectionLimits()) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\nx")
             await writer.drain()

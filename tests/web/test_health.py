@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
 
 from app.config import Settings
-from app.content.live.courses import Courses
+from app.content.live.courses import CourseRegistry
 from app.content.live.library import LiveLibrary
 from app.main import create_app
 from app.web.probes import Readiness, check_disk
@@ -248,7 +248,7 @@ def test_asked_often_it_looks_once(app: FastAPI, live_library, tmp_path: Path):
             looked.append(1)
             return live_library.current()
 
-    courses = Courses({"": Counted(tmp_path)})
+    courses = CourseRegistry({"": Counted(tmp_path)})
     storage = app.state.storage
     readiness = Readiness(app.state.engine, tmp_path, courses, storage)
 

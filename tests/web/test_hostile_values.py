@@ -8,17 +8,17 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.authoring.forms import ListingForm, TableForm
+from app.authoring.forms import ProblemFilterForm, StatisticsTableForm
 from app.config import Settings
 from app.content.live.library import LiveLibrary
 from app.db.tables import Learner
-from app.errors import Problem
-from app.flashcards.forms import AdditionForm, GradeForm, SuspensionForm, UndoForm
-from app.flashcards.forms import WishForm as CardsForm
+from app.errors import InvalidInputError
+from app.flashcards.forms import AddCardForm, GradeForm, SuspensionForm, UndoForm
+from app.flashcards.forms import ReviewFilterForm as CardsForm
 from app.learners.forms import SettingsForm
 from app.main import create_app
 from app.notes.forms import NoteForm
-from app.quiz.forms import QuestionForm, ReportForm, RunForm, ScoreForm
+from app.quiz.forms import PracticeForm, QuestionForm, ReportForm, ScoreForm
 from tests.amounts import FACTOR
 from tests.conftest import Clock, let_in, two_courses, visit
 from tests.databases import SERVER
@@ -74,12 +74,12 @@ SANE = {
 }
 ANSWERED = {*QuestionForm.model_fields, "answer", "unit", "place.a"}
 FIELDS = {
-    "quiz": {*ANSWERED, *RunForm.model_fields, *ScoreForm.model_fields, "words"},
-    "authoring": {*ANSWERED, *ListingForm.model_fields, *TableForm.model_fields},
+    "quiz": {*ANSWERED, *PracticeForm.model_fields, *ScoreForm.model_fields, "words"},
+    "authoring": {*ANSWERED, *ProblemFilterForm.model_fields, *StatisticsTableForm.model_fields},
     "concepts": {*NoteForm.model_fields},
     "flashcards": {
         *(*CardsForm.model_fields, *GradeForm.model_fields, *UndoForm.model_fields),
-        *(*SuspensionForm.model_fields, *AdditionForm.model_fields),
+        *(*SuspensionForm.model_fields, *AddCardForm.model_fields),
     },
     "settings": {*SettingsForm.model_fields, "what", "deck", "word", "leave", "theme"},
     "exams": {"answer", "place.a", "since", "age", "go", "move", "factor", "target"},
@@ -321,7 +321,7 @@ def test_half_a_character_is_refused_in_words(rosa: TestClient):
 def test_what_the_database_has_no_room_for_is_refused_by_it(session: Session):
     session.add(Learner(key="k", created_at=2**63))
 
-    with pytest.raises(Problem, match="cannot be saved"):
+    with pytest.raises(InvalidInputError, match="cannot be saved"):
         session.flush()
 
 

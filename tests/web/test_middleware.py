@@ -7,7 +7,7 @@ from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from app.concepts.finished_pages import Sheets
+from app.concepts.finished_pages import RenderedPageCache
 from app.content.live.library import LiveLibrary
 from app.db.engine import DbSession
 from tests.conftest import visit
@@ -234,7 +234,7 @@ def test_course_and_pages_are_read_beside_the_event_loop(
         monkeypatch.setattr(owner, name, note)
 
     noted(LiveLibrary, "_renewed")
-    noted(Sheets, "_make")
+    noted(RenderedPageCache, "_make")
     client.app.state.library._state = None
 
     assert client.get("/concepts/weights").status_code == 200

@@ -5,7 +5,7 @@ from starlette.exceptions import HTTPException
 
 from app.config import Settings
 from app.main import create_app
-from app.web.front.rate_counting import Rates, client_of, kind_of
+from app.web.front.rate_counting import RateLimiter, client_of, kind_of
 from app.web.front.rate_setting import read_rates
 from tests.conftest import visit
 
@@ -17,7 +17,7 @@ class Seconds:
         return self.now
 
 
-def spent(rates: Rates, client: str = "a") -> int:
+def spent(rates: RateLimiter, client: str = "a") -> int:
     """How many a client gets before it is refused."""
     for count in range(100):
         try:
@@ -29,7 +29,7 @@ def spent(rates: Rates, client: str = "a") -> int:
 
 def test_a_client_is_refused_until_the_window_ends():
     clock = Seconds()
-    rates = Rates({"work": "3/minute"}, clock)
+    rates = RateLimiter({"work": "3/minute"}, clock)
 
     assert spent(rates) == 3
     assert spent(rates, "b") == 3
@@ -39,7 +39,7 @@ def test_a_client_is_refused_until_the_window_ends():
 
 def test_the_narrowest_of_several_rates_counts():
     clock = Seconds()
-    rates = Rates({"work": "3/minute;4/day"}, clock)
+    rates = RateLimiter({"work": "3/minute;4/day"}, clock)
 
     assert spent(rates) == 3
     clock.now += 60
@@ -47,7 +47,7 @@ def test_the_narrowest_of_several_rates_counts():
 
 
 def test_the_refusal_says_how_long_to_wait():
-    rates = Rates({"work": "1/hour"}, Seconds())
+    rates = RateLimiter({"work": "1/hour"}, Seconds())
     rates.admit("work", "a")
 
     with pytest.raises(HTTPException) as refused:
@@ -59,7 +59,7 @@ def test_the_refusal_says_how_long_to_wait():
 
 
 def test_a_browser_that_is_refused_takes_nothing_from_its_address():
-    rates = Rates({"work": "4/minute", "work_browser": "2/minute"}, Seconds())
+    rates = RateLimiter({"work": "4/minute", "work_browser": "2/minute"}, Seconds())
 
     def ask(browser: str) -> str:
         try:
@@ -75,13 +75,13 @@ def test_a_browser_that_is_refused_takes_nothing_from_its_address():
 
 
 def test_a_browser_without_a_key_counts_for_its_address_alone():
-    rates = Rates({"work": "4/minute", "work_browser": "2/minute"}, Seconds())
+    rates = RateLimiter({"work": "4/minute", "work_browser": "2/minute"}, Seconds())
 
     assert spent(rates) == 4
 
 
 def test_who_throws_the_cookie_away_stops_no_browser_of_the_same_address():
-    rates = Rates({"work": "4/minute", "work_browser": "2/minute"}, Seconds())
+    rates = RateLimiter({"work": "4/minute", "work_browser": "2/minute"}, Seconds())
 
     assert spent(rates) == 4
     for browser in ("one", "two"):
@@ -91,7 +91,7 @@ def test_who_throws_the_cookie_away_stops_no_browser_of_the_same_address():
 
 
 def test_the_wait_is_that_of_the_longest_window_that_is_full():
-    rates = Rates({"work": "1/minute;1/hour"}, Seconds())
+    rates = RateLimiter({"work": "1/minute;1/hour"}, Seconds())
 
     assert rates.seconds_to_wait("work", "a") == 0
     rates.admit("work", "a")
@@ -100,7 +100,7 @@ def test_the_wait_is_that_of_the_longest_window_that_is_full():
 
 
 def test_off_means_no_limit():
-    assert spent(Rates({"work": "off"}, Seconds())) == 100
+    assert spent(RateLimiter({"work": "off"}, Seconds())) == 100
 
 
 @pytest.mark.parametrize("words", ["", "60", "0/minute", "5/week", "5/minute,6/hour"])

@@ -12,7 +12,7 @@ from sqlmodel import Session, select
 
 from app.config import Settings
 from app.db.tables import Learner
-from app.errors import Refusal
+from app.errors import AppError
 from app.main import create_app
 from tests.conftest import visit
 from tests.quiz.conftest import Fields
@@ -20,26 +20,26 @@ from tests.quiz.conftest import Fields
 BUSY = "The database is busy just now."
 
 
-class Busy(Refusal):
+class Busy(AppError):
     """What the app says while it cannot write."""
 
     status = 503
 
 
-class Full(Refusal):
+class Full(AppError):
     """What the app says while there is no room."""
 
     status = 507
 
 
 @pytest.fixture(params=[Busy, Full])
-def refusal(request: pytest.FixtureRequest) -> type[Refusal]:
-    found: type[Refusal] = request.param
+def refusal(request: pytest.FixtureRequest) -> type[AppError]:
+    found: type[AppError] = request.param
     return found
 
 
 @pytest.fixture
-def locked(app: FastAPI, refusal: type[Refusal]) -> Callable[[], None]:
+def locked(app: FastAPI, refusal: type[AppError]) -> Callable[[], None]:
     """Nobody can write, until this is called."""
     turn = app.state.turn
 
@@ -77,7 +77,7 @@ def form_on(page: str) -> Fields:
 )
 def test_every_field_is_in_a_form_that_leads_to_the_same_address(
     rosa: TestClient,
-    refusal: type[Refusal],
+    refusal: type[AppError],
     address: str,
     fields: dict[str, str],
 ) -> None:

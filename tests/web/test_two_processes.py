@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from app.upkeep.backup import back_up
-from app.upkeep.installation import Installation, Unusable
+from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.restore import restore
 from tests.belongings.test_traces import WORD, hits, settings_of, wait_until
 from tests.browser.server import Server
@@ -101,7 +101,7 @@ def test_nothing_is_restored_while_they_run(server: Server, tmp_path: Path):
     installation = Installation(server.data, address, "", tmp_path / "backups")
     back_up(installation, tmp_path / "copy.zip", NOW)
 
-    with pytest.raises(Unusable, match="a server uses it"):
+    with pytest.raises(InstallationError, match="a server uses it"):
         restore(installation, tmp_path / "copy.zip", NOW)
 
     with httpx.Client(base_url=server.url, timeout=60) as ada:

@@ -11,7 +11,7 @@ from app.config import Settings
 from app.content.live.library import LiveLibrary
 from app.main import create_app
 from app.web.cookies import COOKIE
-from app.web.visitor import Doorkeeper
+from app.web.visitor import SessionCookies
 from tests.conftest import Clock, visit
 
 
@@ -80,7 +80,7 @@ def test_a_value_longer_than_any_of_ours_is_not_read(client: TestClient, setting
 
 
 def test_only_our_own_cookies_tell_browsers_apart():
-    keeper = Doorkeeper(Signer("s"))
+    keeper = SessionCookies(Signer("s"))
     line = keeper.line("key").split(b";")[0]
 
     keys = {keeper.recognize(line + b"; other=%d" % n).key for n in range(100)}
@@ -91,7 +91,7 @@ def test_only_our_own_cookies_tell_browsers_apart():
 
 @pytest.mark.parametrize("signed", [True, False])
 def test_no_crowd_of_browsers_fills_the_memory(signed: bool):
-    keeper = Doorkeeper(Signer("s"))
+    keeper = SessionCookies(Signer("s"))
     noise = b"; noise=" + b"x" * 2_000
     cookies = [b"headroom=forged"] * 8000
     if signed:

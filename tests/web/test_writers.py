@@ -12,7 +12,7 @@ from sqlalchemy import event, update
 from sqlmodel import Session, select
 
 from app.config import Settings
-from app.db.tables import Learner, Note, Reading
+from app.db.tables import Learner, Note, SectionRead
 from app.db.writer import WRITING
 from app.main import create_app
 from tests.databases import ABOUT_SQLITE
@@ -25,7 +25,7 @@ def test_twice_as_many_writers_as_threads_are_all_answered(app: FastAPI, session
     statuses = outcome(write_together(app))
 
     assert statuses == [303] * PEOPLE
-    assert len(session.exec(select(Reading.id)).all()) == PEOPLE
+    assert len(session.exec(select(SectionRead.id)).all()) == PEOPLE
 
 
 def test_two_processes_that_write_at_once_let_each_other_write(
@@ -37,7 +37,7 @@ def test_two_processes_that_write_at_once_let_each_other_write(
         return await asyncio.gather(write_together(app), write_together(other))
 
     assert outcome(both()) == [[303] * PEOPLE] * 2
-    assert len(session.exec(select(Reading.id)).all()) == 2 * PEOPLE
+    assert len(session.exec(select(SectionRead.id)).all()) == 2 * PEOPLE
     other.state.engine.dispose()
     other.state.pages.close()
 
@@ -59,7 +59,7 @@ def test_first_writes_of_one_learner_at_once_make_one_learner(
 
     assert statuses == [303] * PEOPLE
     assert len(session.exec(select(Learner.id)).all()) == 1
-    assert len(session.exec(select(Reading.id)).all()) == 1
+    assert len(session.exec(select(SectionRead.id)).all()) == 1
     assert session.exec(select(Learner.changes)).one() == PEOPLE
 
 
@@ -92,10 +92,10 @@ def test_who_waits_in_vain_for_another_writer_is_asked_to_try_again(
         assert bare.text.startswith('<div class="msg bad problems" role="alert">')
         assert "The database is busy just now" in bare.text
 
-    assert {r.topic for r in session.exec(select(Reading))} == {"weights"}
+    assert {r.topic for r in session.exec(select(SectionRead))} == {"weights"}
     session.rollback()
     assert rosa.post("/concepts/kv-cache/readings").status_code == 303
-    assert {r.topic for r in session.exec(select(Reading))} == {"weights", "kv-cache"}
+    assert {r.topic for r in session.exec(select(SectionRead))} == {"weights", "kv-cache"}
 
 
 @ABOUT_SQLITE

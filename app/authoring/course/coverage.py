@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from app.content.live.library import Library
-from app.content.model import Calculator, Html, Topic
+from app.content.model import CalculatorBlock, HtmlBlock, Topic
 from app.mastery.bank import domain_of, of_objective
 from app.mastery.course import course_by_objective
 
@@ -29,7 +29,7 @@ _NAMES = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Covered:
+class ObjectiveCoverage:
     """What serves one objective; `publishers` tells its sources apart."""
 
     number: str
@@ -60,7 +60,7 @@ def heads() -> tuple[str, ...]:
     return tuple(_NAMES.values())
 
 
-def coverage(library: Library) -> tuple[Covered, ...]:
+def coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
     """Every objective in the order of the syllabus, with what serves it."""
     topics = course_by_objective(library).topics
     return tuple(
@@ -72,7 +72,7 @@ def coverage(library: Library) -> tuple[Covered, ...]:
 
 def _covered(
     library: Library, number: str, name: str, topics: Mapping[str, Sequence[Topic]]
-) -> Covered:
+) -> ObjectiveCoverage:
     pages = topics.get(number, ())
     asked = of_objective(library, number)
     cards = [c for c in library.cards.values() if number in c.objectives]
@@ -81,13 +81,13 @@ def _covered(
     reviewed = [page.reviewed for page in pages if page.reviewed]
     sections = [section for page in pages for section in page.sections]
     pieces = [piece for section in sections for piece in section.pieces]
-    return Covered(
+    return ObjectiveCoverage(
         number=number,
         name=name,
         pages=len(pages),
         words=sum(len(section.plain.split()) for section in sections),
-        pictures=sum(_pictures(p.html) for p in pieces if isinstance(p, Html)),
-        calculators=sum(isinstance(p, Calculator) for p in pieces),
+        pictures=sum(_pictures(p.html) for p in pieces if isinstance(p, HtmlBlock)),
+        calculators=sum(isinstance(p, CalculatorBlock) for p in pieces),
         questions=len(asked),
         kinds=dict(sorted(Counter(q.type for q in asked).items())),
         deeper=sum(q.level == "deeper" for q in asked),

@@ -22,7 +22,7 @@ _SPECIFIC = re.compile(r"\d|[A-Z]{2,}|\b(?:only|each|per|because|while|which)\b"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cue:
+class AnswerCue:
     """How often a rule without knowledge is right, and how often chance is (0..1)."""
 
     name: str
@@ -43,20 +43,20 @@ class Cue:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Item:
+class _ChoiceItem:
     stem: frozenset[str]
     options: tuple[str, ...]
     right: int
 
 
-_Measure = Callable[[_Item, int], float]
+_Measure = Callable[[_ChoiceItem, int], float]
 
 
-def _shared(item: _Item, at: int) -> float:
+def _shared(item: _ChoiceItem, at: int) -> float:
     return float(len(item.stem & _words(item.options[at])))
 
 
-def _specific(item: _Item, at: int) -> float:
+def _specific(item: _ChoiceItem, at: int) -> float:
     return float(len(_SPECIFIC.findall(item.options[at])))
 
 
@@ -69,7 +69,7 @@ _CUES: Mapping[str, _Measure] = {
 }
 
 
-def cues(questions: Iterable[Question]) -> tuple[Cue, ...]:
+def cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
     """Each cue over the questions of a bank; empty for a bank without choices."""
     bank = list(questions)
     items = [_item(q) for q in bank if q.type == "single" and not q.computed]
@@ -79,41 +79,41 @@ def cues(questions: Iterable[Question]) -> tuple[Cue, ...]:
         chance = sum(1 / len(i.options) for i in chosen) / len(chosen)
         for name, measure in _CUES.items():
             right = sum(_luck(item, _scores(item, measure)) for item in chosen)
-            found.append(Cue(name, right / len(chosen), chance, len(chosen)))
+            found.append(AnswerCue(name, right / len(chosen), chance, len(chosen)))
         fitted = _cross_validated(chosen)
-        found.append(Cue("all of these, fitted", fitted, chance, len(chosen)))
+        found.append(AnswerCue("all of these, fitted", fitted, chance, len(chosen)))
     judged = [_item(q) for q in bank if q.type == "true-false"]
     pairs = [item for item in judged if item is not None]
     if pairs:
         false = sum(i.options[i.right].casefold().startswith("false") for i in pairs)
-        found.append(Cue("always False", false / len(pairs), 0.5, len(pairs)))
+        found.append(AnswerCue("always False", false / len(pairs), 0.5, len(pairs)))
     return tuple(found)
 
 
-def _item(question: Question) -> _Item | None:
+def _item(question: Question) -> _ChoiceItem | None:
     options = kinds.of(question).options(question.answer)
     right = [place for place, option in enumerate(options) if option.right]
     if len(right) != 1 or len(options) < 2:
         return None
     words = tuple(option.words for option in options)
-    return _Item(_words(question.stem.plain), words, right[0])
+    return _ChoiceItem(_words(question.stem.plain), words, right[0])
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(w for w in normal(text).split() if len(w) > 3)
 
 
-def _scores(item: _Item, measure: _Measure) -> list[float]:
+def _scores(item: _ChoiceItem, measure: _Measure) -> list[float]:
     return [measure(item, at) for at in range(len(item.options))]
 
 
-def _luck(item: _Item, scores: Sequence[float]) -> float:
+def _luck(item: _ChoiceItem, scores: Sequence[float]) -> float:
     """The chance of a right choice among those that score highest."""
     best = [at for at, score in enumerate(scores) if score == max(scores)]
     return (item.right in best) / len(best)
 
 
-def _features(item: _Item) -> list[list[float]]:
+def _features(item: _ChoiceItem) -> list[list[float]]:
     """Each option's cues, as distances from the mean of its question."""
     rows = [_scores(item, measure) for measure in _CUES.values()]
     made = []
@@ -124,7 +124,7 @@ def _features(item: _Item) -> list[list[float]]:
     return [list(option) for option in zip(*made, strict=True)]
 
 
-def _cross_validated(items: Sequence[_Item]) -> float:
+def _cross_validated(items: Sequence[_ChoiceItem]) -> float:
     """The share of right choices on questions that the weights were not fitted to."""
     read = [(_features(item), item) for item in items]
     right = 0.0
@@ -137,7 +137,7 @@ def _cross_validated(items: Sequence[_Item]) -> float:
     return right / len(items)
 
 
-def _learned(known: Sequence[tuple[list[list[float]], _Item]]) -> list[float]:
+def _learned(known: Sequence[tuple[list[list[float]], _ChoiceItem]]) -> list[float]:
     """Weights of a choice among options, by steps along the gradient."""
     weights = [0.0] * len(_CUES)
     for _ in range(_ROUNDS if known else 0):

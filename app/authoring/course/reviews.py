@@ -10,7 +10,7 @@ _AHEAD = dt.timedelta(days=30)  # so long before its day a review is asked for
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Due:
+class OverdueReview:
     """A page or source to read again: its name, its file, since when, and why.
 
     `topic` is the slug of a page, empty for a source; `day` None where there is none.
@@ -23,18 +23,18 @@ class Due:
     why: str
 
 
-def reviews_due(library: Library, today: dt.date) -> list[Due]:
+def reviews_due(library: Library, today: dt.date) -> list[OverdueReview]:
     """Pages and sources to read again, the longest due first; drafts not at all."""
     found = []
     for page in library.as_authored().topics.values():
         path, day = page.place.path, page.reviewed
         if page.status == "review":
             why = "waits for a second reader"
-            found.append(Due(page.title, path, page.slug, None, why))
+            found.append(OverdueReview(page.title, path, page.slug, None, why))
         elif page.status == "live" and (why := _why(day, today, "was never reviewed")):
-            found.append(Due(page.title, path, page.slug, day, why))
+            found.append(OverdueReview(page.title, path, page.slug, day, why))
     found += [
-        Due(source.key, source.path, "", source.read, why)
+        OverdueReview(source.key, source.path, "", source.read, why)
         for source in library.sources.values()
         if (why := _why(source.read, today, ""))
     ]

@@ -6,7 +6,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from app.authors import store
 from app.authors.current import AuthorRoute, CurrentAuthor, forget
 from app.db.engine import DbSession
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.learners.current import CurrentLearner
 from app.web.clock import Now
 from app.web.render import page
@@ -47,4 +47,4 @@ def leave(author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
 @router.api_route("/{anything:path}", methods=["GET", "POST"])
 def nowhere(anything: str) -> HTMLResponse:
     """What is not there is not there for authors; others learn nothing of it."""
-    raise NotFound(f"There is nothing at /authoring/{anything[:80]}.")
+    raise NotFoundError(f"There is nothing at /authoring/{anything[:80]}.")

@@ -7,11 +7,11 @@ from app.authoring.course.authored import AuthoredLibrary
 from app.authoring.listing import about, name_of
 from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute
-from app.concepts.finished_pages import Sheet, Sheets
+from app.concepts.finished_pages import RenderedPage, RenderedPageCache
 from app.content.live.library import Library
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.learners.current import CurrentLearner
-from app.questions.asking import Asked, new_token, title_of
+from app.questions.asking import OpenQuestion, new_token, title_of
 from app.questions.variants import draw
 from app.web.render import page
 
@@ -26,9 +26,9 @@ def preview(
     problems = about(library.problems, topic)
     known = library.topics.get(topic)
     if known is None and not problems:
-        raise NotFound(f"There is no topic “{topic}”.")
+        raise NotFoundError(f"There is no topic “{topic}”.")
     # What is not live must never come among the finished pages of learners.
-    sheets = Sheets(request.app.state.templates)
+    sheets = RenderedPageCache(request.app.state.templates)
     sheet = sheets.of(library, known) if known else None
     questions = [library.questions[i] for i in known.questions] if known else []
     return page(
@@ -48,10 +48,10 @@ def preview(
     )
 
 
-def _asked(library: Library, sheet: Sheet) -> dict[str, Asked]:
+def _asked(library: Library, sheet: RenderedPage) -> dict[str, OpenQuestion]:
     """The questions of the page, answered to the bench and not to the records."""
     return {
-        item: Asked(
+        item: OpenQuestion(
             draw(library.questions[item], 0),
             new_token(),
             "page",

@@ -5,9 +5,9 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from app.authoring import store
 from app.authoring.forms import ListingAsked
-from app.authoring.listing import Filter, lines_around, listing, name_of, topic_of
+from app.authoring.listing import ProblemFilter, lines_around, listing, name_of, topic_of
 from app.authors.current import AuthorRoute, CurrentAuthor
-from app.authors.store import Deed, record
+from app.authors.store import AuditRecord, record
 from app.db.engine import DbSession
 from app.learners.desk import Reader
 from app.web.addresses import RowNumber
@@ -21,7 +21,7 @@ _MOST = 300
 @router.get("")
 def index(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
     """Everything wrong in the content, with the source of one problem."""
-    found = listing(desk.library, Filter(wanted.severity, wanted.file), wanted.at)
+    found = listing(desk.library, ProblemFilter(wanted.severity, wanted.file), wanted.at)
     chosen = found.chosen
     folder = desk.request.state.live.folder
     return desk.page(
@@ -48,5 +48,5 @@ async def changes(library: CurrentLibrary) -> PlainTextResponse:
 def settle(report: RowNumber, author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
     """Take a report off the list; it stays with its question."""
     store.settle(db, report, now)
-    record(db, Deed(now, author.id, "report settled", f"report {report}"))
+    record(db, AuditRecord(now, author.id, "report settled", f"report {report}"))
     return RedirectResponse("/authoring#reports", 303)

@@ -17,15 +17,15 @@ from sqlmodel import Session
 from app.authoring import bench, store
 from app.authoring.course.authored import AuthoredLibrary
 from app.authoring.course.reviews import reviews_due
-from app.authoring.forms import TableAsked, TableForm
+from app.authoring.forms import StatisticsTableForm, TableAsked
 from app.authoring.listing import lines_around
 from app.authoring.mending import guess_of, reasons
 from app.authoring.states import states_of, typed
-from app.authoring.survey import Survey, Surveyor
+from app.authoring.survey import BankStatistics, StatisticsCache
 from app.authoring.tasks import tasks_of, unfinished
 from app.authoring.trying import address_of, judge, put
 from app.authoring.wordings import (
-    Sample,
+    VariantRow,
     editions,
     one_of_each,
     option_rows,
@@ -34,15 +34,15 @@ from app.authoring.wordings import (
 )
 from app.authors.current import AuthorRoute
 from app.content.live.library import Library
-from app.content.numbers.expressions import BadExpression
+from app.content.numbers.expressions import ExpressionError
 from app.db.engine import DbSession
 from app.drawings.option_shares import draw_curves
-from app.learners.current import CurrentLearner, CurrentLearnerValue
+from app.learners.current import CurrentLearner, LearnerProfile
 from app.learners.desk import Reader
-from app.questions.asking import Asked
+from app.questions.asking import OpenQuestion
 from app.questions.model import Question
 from app.questions.variants import combinations, draw, every
-from app.quiz.forms import AskedFor, Posted, Sent
+from app.quiz.forms import AskedFor, Posted, Submission
 from app.web.course import find_question
 from app.web.render import is_htmx, page
 from app.web.words import age_of
@@ -58,29 +58,29 @@ async def read_item(item: str, library: AuthoredLibrary) -> Question:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Trial:
+class TrialAttempt:
     """A question, and the answer that the author tries."""
 
     question: Question
-    sent: Sent
+    sent: Submission
 
 
 Item = Annotated[Question, Depends(read_item)]
 
 
-async def read_survey(request: Request) -> Survey | None:
+async def read_survey(request: Request) -> BankStatistics | None:
     """The newest statistics; asked before the database is, for they may be awaited."""
-    surveyor: Surveyor = request.app.state.surveyors[request.state.course]
+    surveyor: StatisticsCache = request.app.state.surveyors[request.state.course]
     return await surveyor.newest()
 
 
-async def read_trial(question: Item, sent: AskedFor) -> Trial:
+async def read_trial(question: Item, sent: AskedFor) -> TrialAttempt:
     """The question of the address, and what is tried with it."""
-    return Trial(question, sent)
+    return TrialAttempt(question, sent)
 
 
-Surveyed = Annotated[Survey | None, Depends(read_survey)]
-Tried = Annotated[Trial, Depends(read_trial)]
+Surveyed = Annotated[BankStatistics | None, Depends(read_survey)]
+Tried = Annotated[TrialAttempt, Depends(read_trial)]
 
 
 @router.get("/questions")
@@ -156,8 +156,8 @@ def show(
         topic=library.topics.get(question.topic),
         address=address_of(question),
         seed=variant.seed,
-        asked=seen if isinstance(seen, Asked) else None,
-        outcome=None if isinstance(seen, Asked) else seen,
+        asked=seen if isinstance(seen, OpenQuestion) else None,
+        outcome=None if isinstance(seen, OpenQuestion) else seen,
         states=states_of(variant),
         given=dict(sent.raw) if not open_ else {},
         query=_query,
@@ -191,13 +191,15 @@ def attempt(
         where = f"{address_of(question)}{_query(sent.raw, sent.form.seed or 0)}"
         return RedirectResponse(where, 303)
     seen = judge(db, library, question, sent)
-    if isinstance(seen, Asked):
+    if isinstance(seen, OpenQuestion):
         status = 422 if seen.refused else 200
         return page(request, "quiz/_question.html", status=status, asked=seen)
     return page(request, "quiz/_verdict.html", outcome=seen)
 
 
-def _being_computed(request: Request, learner: CurrentLearnerValue, wanted: TableForm) -> Response:
+def _being_computed(
+    request: Request, learner: LearnerProfile, wanted: StatisticsTableForm
+) -> Response:
     """Said until the first statistics are there; the page looks again."""
     if wanted.format == "html":
         return page(request, "authoring/computing.html", learner=learner)
@@ -205,7 +207,7 @@ def _being_computed(request: Request, learner: CurrentLearnerValue, wanted: Tabl
     return PlainTextResponse(words, 503, headers={"retry-after": "5"})
 
 
-def _measured(db: DbSession, question: Question, survey: Survey | None) -> dict[str, Any]:
+def _measured(db: DbSession, question: Question, survey: BankStatistics | None) -> dict[str, Any]:
     answers = survey.answers.get(question.id, ()) if survey else ()
     found = survey.found if survey else {}
     same = survey.stands if survey else {}
@@ -229,7 +231,7 @@ def _measured(db: DbSession, question: Question, survey: Survey | None) -> dict[
     }
 
 
-def _samples(question: Question) -> list[Sample]:
+def _samples(question: Question) -> list[VariantRow]:
     """All variants of a computed question, as far as they have an answer."""
     if question.computed is None:
         return []
@@ -238,7 +240,7 @@ def _samples(question: Question) -> list[Sample]:
     while True:
         try:
             made.append(sample(next(drawn)))
-        except (StopIteration, BadExpression):
+        except (StopIteration, ExpressionError):
             return made  # the check names the combination that has no answer
 
 
@@ -248,14 +250,16 @@ def _order(sort: str) -> tuple[str, bool]:
     return (by if by in bench.SORTS else "discrimination"), falling
 
 
-def _rows(request: Request, library: Library, db: Session) -> list[bench.ItemRow]:
+def _rows(request: Request, library: Library, db: Session) -> list[bench.QuestionStatisticsRow]:
     """Every question with its statistics and the reports about it."""
     course: str = request.state.course
-    surveyor: Surveyor = request.app.state.surveyors[course]
+    surveyor: StatisticsCache = request.app.state.surveyors[course]
     return bench.with_reports(surveyor.rows(library), store.reports(db, course))
 
 
-def _parts(rows: Sequence[bench.ItemRow], looked: set[str]) -> dict[str, list[bench.ItemRow]]:
+def _parts(
+    rows: Sequence[bench.QuestionStatisticsRow], looked: set[str]
+) -> dict[str, list[bench.QuestionStatisticsRow]]:
     return {
         "look": [r for r in rows if r.question.id in looked],
         "answered": [r for r in rows if r.found],

@@ -8,7 +8,7 @@ from app.authoring.course.cues import cues
 from app.authoring.course.reviews import reviews_due
 from app.authoring.manual import manual
 from app.authors.current import AuthorRoute
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.learners.current import CurrentLearner
 from app.web.clock import Now
 from app.web.course import CurrentLibrary
@@ -41,5 +41,5 @@ def help_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
         found = manual()
     except OSError:
         hint = "See docs/authoring.md of the source."
-        raise NotFound("The reference is not installed here.", hint) from None
+        raise NotFoundError("The reference is not installed here.", hint) from None
     return page(request, "authoring/help.html", learner=learner, manual=found)

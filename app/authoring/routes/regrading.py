@@ -12,11 +12,11 @@ from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute, CurrentAuthor
 from app.db.engine import reading_session
 from app.db.writer import Turn
-from app.errors import Conflict
+from app.errors import ConflictError
 from app.learners.desk import Reader
 from app.questions import kinds
 from app.questions.asking import title_of
-from app.questions.regrading import Refusal
+from app.questions.regrading import RegradeRefusal
 from app.web.clock import Now
 from app.web.course import CurrentLibrary, find_question
 
@@ -35,7 +35,7 @@ def show(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLResponse:
         right=kinds.of(question).right_words(question.answer),
         regrading=regrading_of(desk.db, desk.learner.course, question, reworded=wanted.reworded),
         wanted=wanted,
-        other_words=Refusal.WORDS,
+        other_words=RegradeRefusal.WORDS,
     )
 
 
@@ -55,7 +55,7 @@ async def grade_again(
     """
     question = find_question(library, item)
     if wanted.revision != question.revision:
-        raise Conflict(
+        raise ConflictError(
             "The question was edited while this page was open. Nothing was graded.",
             "Look again at what its key changes now.",
         )

@@ -1,12 +1,12 @@
 """What the bench reads from the database and writes into it."""
 
 from app.authoring.store.learners import (
-    Extent,
-    FirstAnswer,
-    Forgotten,
-    Paper,
-    Said,
-    Wording,
+    AttemptLogExtent,
+    CardLapses,
+    FirstAttempt,
+    FirstSitting,
+    LearnerReport,
+    SeenWording,
     bodies,
     extent,
     first_answers,
@@ -18,4 +18,4 @@ from app.authoring.store.learners import (
     sittings,
     wordings,
 )
-from app.authoring.store.regrades import Again, Answered, add, answered, hold
+from app.authoring.store.regrades import NewScore, RegradableAttempt, add, answered, hold

@@ -14,21 +14,21 @@ from sqlmodel import Session, col
 from app.db.counted_scores import ATTEMPT, GRADED, REVISION, SCORE
 from app.db.tables import (
     Attempt,
+    CardStateRow,
     ItemReport,
     ItemRevision,
     Learner,
-    Memory,
     Regrade,
     Sitting,
 )
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.web.clock import milliseconds, moment
 
 LEECH = 8  # lapses of one learner at one card from which on it is put aside
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class FirstAnswer:
+class FirstAttempt:
     """A learner's first answer to a question; `score` is 0..1.
 
     `chosen` are the keys of the options ticked, empty for other types.
@@ -42,7 +42,7 @@ class FirstAnswer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Extent:
+class AttemptLogExtent:
     """How many first answers there are, and the sum of their times.
 
     Where some were erased and as many were added it is another one all the same,
@@ -56,16 +56,16 @@ class Extent:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Batch:
+class AttemptBatch:
     """Answers in the order of the log, the row of the last, the sum of their times."""
 
-    answers: list[FirstAnswer]
+    answers: list[FirstAttempt]
     last: int
     moments: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Said:
+class LearnerReport:
     """A report of a learner, without the learner; `settled` once it was dealt with."""
 
     id: int
@@ -78,7 +78,7 @@ class Said:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Forgotten:
+class CardLapses:
     """How often a card was forgotten, over all who learn it.
 
     `leeches` counts the learners who forgot it `LEECH` times or more.
@@ -92,7 +92,7 @@ class Forgotten:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wording:
+class SeenWording:
     """A revision of a question that somebody was shown, and when first."""
 
     revision: str
@@ -100,7 +100,7 @@ class Wording:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Paper:
+class FirstSitting:
     """A learner's first finished sitting of an exam: points by place on the paper."""
 
     learner: int
@@ -115,7 +115,7 @@ def _of(course: str, learner: Any) -> ColumnElement[bool]:
     return found
 
 
-def extent(db: Session, course: str, last: int | None = None) -> Extent:
+def extent(db: Session, course: str, last: int | None = None) -> AttemptLogExtent:
     """How many first answers there are, up to the row `last` where it is given."""
     wanted = [col(Attempt.first).is_(True), _of(course, Attempt.learner_id)]
     if last is not None:
@@ -123,7 +123,7 @@ def extent(db: Session, course: str, last: int | None = None) -> Extent:
     count, moments = db.execute(
         select(func.count(), func.sum(col(Attempt.at))).where(*wanted)
     ).one()
-    return Extent(count, int(moments or 0), regraded(db, course))
+    return AttemptLogExtent(count, int(moments or 0), regraded(db, course))
 
 
 def regraded(db: Session, course: str) -> tuple[int, int]:
@@ -140,7 +140,7 @@ def sittings(db: Session, course: str) -> int:
     return int(db.execute(select(func.count()).where(*closed)).scalar_one())
 
 
-def first_answers(db: Session, course: str, after: int, most: int) -> Batch:
+def first_answers(db: Session, course: str, after: int, most: int) -> AttemptBatch:
     """First answers of all learners to all questions of a course, in whatever room.
 
     At most so many of those behind the row `after`, in the order of the log.
@@ -165,12 +165,14 @@ def first_answers(db: Session, course: str, after: int, most: int) -> Batch:
         .limit(most)
     ).all()
     answers = [
-        FirstAnswer(r[1], sys.intern(r[2]), sys.intern(r[3]), r[4], _chosen(r[5])) for r in rows
+        FirstAttempt(r[1], sys.intern(r[2]), sys.intern(r[3]), r[4], _chosen(r[5])) for r in rows
     ]
-    return Batch(answers, rows[-1][0] if rows else after, sum(r[6] for r in rows))
+    return AttemptBatch(answers, rows[-1][0] if rows else after, sum(r[6] for r in rows))
 
 
-def reports(db: Session, course: str, *, settled: bool = False, item: str = "") -> list[Said]:
+def reports(
+    db: Session, course: str, *, settled: bool = False, item: str = ""
+) -> list[LearnerReport]:
     """Reports, the newest first: open ones, or also those `settled`; of one item."""
     wanted = [_of(course, ItemReport.learner_id)]
     if not settled:
@@ -192,7 +194,7 @@ def reports(db: Session, course: str, *, settled: bool = False, item: str = "") 
         .limit(200)
     )
     return [
-        Said(number, name, revision, seed, words, moment(at), bool(done))
+        LearnerReport(number, name, revision, seed, words, moment(at), bool(done))
         for number, name, revision, seed, words, at, done in rows
     ]
 
@@ -205,35 +207,35 @@ def settle(db: Session, report: int, now: dt.datetime) -> None:
         .values(settled_at=func.coalesce(ItemReport.settled_at, milliseconds(now)))
     )
     if not done.rowcount:  # type: ignore[attr-defined] # a cursor result
-        raise NotFound(f"There is no report {report}.")
+        raise NotFoundError(f"There is no report {report}.")
 
 
-def forgotten(db: Session, course: str) -> list[Forgotten]:
+def forgotten(db: Session, course: str) -> list[CardLapses]:
     """Cards that somebody forgot, with all of their reviews."""
-    leech = case((col(Memory.lapses) >= LEECH, 1), else_=0)
+    leech = case((col(CardStateRow.lapses) >= LEECH, 1), else_=0)
     rows = db.execute(
         select(
-            col(Memory.card),
+            col(CardStateRow.card),
             func.count(),
-            func.sum(col(Memory.reviews)),
-            func.sum(col(Memory.lapses)),
+            func.sum(col(CardStateRow.reviews)),
+            func.sum(col(CardStateRow.lapses)),
             func.sum(leech),
         )
-        .where(col(Memory.reviews) > 0, _of(course, Memory.learner_id))
-        .group_by(col(Memory.card))
-        .having(func.sum(col(Memory.lapses)) > 0)
+        .where(col(CardStateRow.reviews) > 0, _of(course, CardStateRow.learner_id))
+        .group_by(col(CardStateRow.card))
+        .having(func.sum(col(CardStateRow.lapses)) > 0)
     )
-    return [Forgotten(card, *map(int, counts)) for card, *counts in rows]
+    return [CardLapses(card, *map(int, counts)) for card, *counts in rows]
 
 
-def wordings(db: Session, item: str) -> list[Wording]:
+def wordings(db: Session, item: str) -> list[SeenWording]:
     """The revisions of a question that were answered, the oldest first."""
     rows = db.execute(
         select(col(ItemRevision.revision), col(ItemRevision.first_seen))
         .where(col(ItemRevision.item) == item)
         .order_by(col(ItemRevision.first_seen), col(ItemRevision.id))
     )
-    return [Wording(revision, moment(at)) for revision, at in rows]
+    return [SeenWording(revision, moment(at)) for revision, at in rows]
 
 
 def bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:
@@ -251,7 +253,7 @@ def bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:
     return [(number, item, revision, body) for number, item, revision, body in rows]
 
 
-def papers(db: Session, course: str) -> list[Paper]:
+def papers(db: Session, course: str) -> list[FirstSitting]:
     """The first finished sitting of every learner at every exam."""
     rows = db.execute(
         select(
@@ -268,7 +270,7 @@ def papers(db: Session, course: str) -> list[Paper]:
         first.setdefault((learner, exam), (sitting, paper))
     points = _points(db)
     return [
-        Paper(learner, exam, _by_place(paper, points.get(sitting, {})))
+        FirstSitting(learner, exam, _by_place(paper, points.get(sitting, {})))
         for (learner, exam), (sitting, paper) in first.items()
     ]
 

@@ -47,7 +47,7 @@ _THEIRS = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answered:
+class RegradableAttempt:
     """An answer with the score that counts of it and the wording behind the score.
 
     `sitting` is 0 outside of mock exams, `raw` the JSON that was sent; `regrade` is the
@@ -66,18 +66,18 @@ class Answered:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Again:
+class NewScore:
     """The score of an answer by the key of a wording."""
 
-    answer: Answered
+    answer: RegradableAttempt
     revision: str
     score: float
 
 
-def answered(db: Session, course: str, item: str, revision: str) -> list[Answered]:
+def answered(db: Session, course: str, item: str, revision: str) -> list[RegradableAttempt]:
     """The answers to a question that another wording than `revision` graded."""
     values = {"course": course, "item": item, "revision": revision}
-    return [Answered(*row) for row in db.connection().execute(_ANSWERED, values)]
+    return [RegradableAttempt(*row) for row in db.connection().execute(_ANSWERED, values)]
 
 
 def hold(db: Session, course: str, item: str) -> frozenset[int]:
@@ -87,7 +87,7 @@ def hold(db: Session, course: str, item: str) -> frozenset[int]:
     return frozenset(number for (number,) in rows if number)
 
 
-def add(db: Session, rows: Sequence[Again], now: dt.datetime) -> list[int]:
+def add(db: Session, rows: Sequence[NewScore], now: dt.datetime) -> list[int]:
     """Write regrades; returns the learner of each that nobody else wrote meanwhile."""
     values = [
         {

@@ -1,9 +1,9 @@
 """What a learner remembers: the log of grades, the memory made of it, added cards."""
 
-from app.cards.store.acts import LogRow, act_on, log_of
+from app.cards.store.acts import ReviewHistoryRow, act_on, log_of
 from app.cards.store.additions import (
-    Added,
-    Addition,
+    AddedCardRecord,
+    CardToAdd,
     add_cards,
     add_missed,
     added_cards,
@@ -25,7 +25,7 @@ from app.cards.store.replaying import (
 )
 from app.cards.store.study_days import (
     DAYS,
-    Studied,
+    DayTotals,
     add_to_day,
     change_days,
     forget_empty_days,

@@ -8,19 +8,19 @@ from sqlalchemy import bindparam, select
 from sqlmodel import Session
 
 from app.cards.store.log import IN_TIME, LOG, count_act, find, settle, token_of
-from app.content.model import Card
+from app.content.model import Flashcard
 from app.db.insert_once import insert_once
 from app.db.quotas import CARD_LOG
 from app.db.tables import Review
-from app.scheduling import Act
+from app.scheduling import ManualEdit
 from app.web.clock import milliseconds
 
 
 def act_on(
     db: Session,
     learner_id: int,
-    card: Card,
-    act: Act,
+    card: Flashcard,
+    act: ManualEdit,
     when: tuple[dt.datetime, dt.date, str],
 ) -> int | None:
     """Write an act down once; None when this form was sent before.
@@ -50,7 +50,7 @@ def act_on(
     return number
 
 
-class LogRow(NamedTuple):
+class ReviewHistoryRow(NamedTuple):
     """A grade or act: its moment in ms, its words, and whether it was undone."""
 
     at: int
@@ -60,10 +60,10 @@ class LogRow(NamedTuple):
     undone: bool
 
 
-def log_of(db: Session, learner_id: int, card: str) -> list[LogRow]:
+def log_of(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
     """The newest hundred grades of a card and acts on it."""
     values = {"of_learner": learner_id, "of_card": card}
-    return [LogRow(*row) for row in db.connection().execute(_log(), values)]
+    return [ReviewHistoryRow(*row) for row in db.connection().execute(_log(), values)]
 
 
 @functools.cache

@@ -33,7 +33,7 @@ ASIDE = TABLES["suspension"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Addition:
+class CardToAdd:
     """A card to be added; `seed` chose the numbers of a question that was missed."""
 
     card: str
@@ -42,7 +42,7 @@ class Addition:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Added:
+class AddedCardRecord:
     """An added card as it lies in the tables.
 
     `since` is the moment of the first reason for it after its last answer; `due` the
@@ -72,7 +72,7 @@ def due_day(card: str, day: dt.date) -> dt.date:
 def add_cards(
     db: Session,
     learner_id: int,
-    wanted: Collection[Addition],
+    wanted: Collection[CardToAdd],
     day: dt.date,
     now: dt.datetime,
 ) -> frozenset[str]:
@@ -108,7 +108,7 @@ def add_cards(
 def add_missed(
     db: Session,
     learner_id: int,
-    missed: Collection[Addition],
+    missed: Collection[CardToAdd],
     day: dt.date,
     now: dt.datetime,
 ) -> None:
@@ -147,7 +147,7 @@ def decline(db: Session, learner_id: int, card: str, *, declined: bool) -> bool:
     return True
 
 
-def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str, Added]:
+def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str, AddedCardRecord]:
     """Those of `cards` that were ever added by this learner."""
     if not (learner_id and cards):
         return {}
@@ -156,7 +156,7 @@ def added_cards(db: Session, learner_id: int, cards: Sequence[str]) -> dict[str,
     return {row.card: _added(row) for row in rows}
 
 
-def added_page(db: Session, learner_id: int, *, most: int, after: int) -> list[Added]:
+def added_page(db: Session, learner_id: int, *, most: int, after: int) -> list[AddedCardRecord]:
     """Every added card, the newest first: `most` of them, behind the first `after`."""
     if not learner_id:
         return []
@@ -251,8 +251,8 @@ def _of(learner_id: int) -> Mapping[str, Any]:
     return {"of_learner": learner_id}
 
 
-def _added(row: Any) -> Added:
-    return Added(
+def _added(row: Any) -> AddedCardRecord:
+    return AddedCardRecord(
         card=row.card,
         seed=row.seed,
         declined=row.declined,

@@ -31,11 +31,11 @@ from app.cards.store.memory_rows import (
 )
 from app.cards.store.replaying import beginning_of, remembered, replayed
 from app.cards.store.tally import chance_of, count, uncount
-from app.content.model import Card
+from app.content.model import Flashcard
 from app.db.insert_once import BROUGHT, insert_once
 from app.db.quotas import CARD_LOG
 from app.db.tables import TABLES, Review, Suspension
-from app.scheduling import Grade, Standing, after
+from app.scheduling import CardState, ReviewEvent, after
 from app.web.clock import milliseconds
 
 LOG = TABLES["review"]
@@ -46,7 +46,7 @@ IN_TIME = (LOG.c.at, LOG.c.id)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Held:
+class CardRecord:
     """A card as the learner holds it: `standing` None before the first review.
 
     `turns` counts the rows of the log about it; `known` says that it has a memory
@@ -54,14 +54,14 @@ class Held:
     """
 
     card: str
-    standing: Standing | None = None
+    standing: CardState | None = None
     turns: int = 0
     known: bool = False
     suspended: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sent:
+class GradeSubmission:
     """What came with a grade: the token of its form, and the time it took."""
 
     token: str
@@ -69,11 +69,11 @@ class Sent:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedReview:
     """A grade that was written down: its number, and what it led to."""
 
     number: int
-    standing: Standing
+    standing: CardState
     lapsed: bool
 
 
@@ -90,20 +90,20 @@ _FIND = select(
 _COUNT_TURNS = _TURNS
 
 
-def find(db: Session, learner_id: int, card: str) -> Held:
+def find(db: Session, learner_id: int, card: str) -> CardRecord:
     """The card as this learner holds it."""
     row = db.connection().execute(_FIND, of(learner_id, card)).one()
     if row.state is None:
-        return Held(card, turns=row.turns)
-    return Held(card, standing_of(row), row.turns, True, row.suspended)
+        return CardRecord(card, turns=row.turns)
+    return CardRecord(card, standing_of(row), row.turns, True, row.suspended)
 
 
-def unseen(db: Session, learner_id: int, card: str) -> Held:
+def unseen(db: Session, learner_id: int, card: str) -> CardRecord:
     """A card that has no memory; grades that were all undone may be in its log."""
     if not learner_id:
-        return Held(card)
+        return CardRecord(card)
     turns = db.connection().execute(_COUNT_TURNS, of(learner_id, card)).one()[0]
-    return Held(card, turns=turns)
+    return CardRecord(card, turns=turns)
 
 
 _RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
@@ -115,7 +115,9 @@ def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
 
 
-def record(db: Session, learner_id: int, card: Card, grade: Grade, sent: Sent) -> Recorded | None:
+def record(
+    db: Session, learner_id: int, card: Flashcard, grade: ReviewEvent, sent: GradeSubmission
+) -> RecordedReview | None:
     """Write a grade down once; None when this token was used before.
 
     Raises Conflict where the log of the card is full.
@@ -147,11 +149,11 @@ def record(db: Session, learner_id: int, card: Card, grade: Grade, sent: Sent) -
     _keep(db, learner_id, card, values, known=held.known)
     count(db, learner_id, held.standing, grade, sent.milliseconds)
     lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
-    return Recorded(number, standing, lapsed=lapsed)
+    return RecordedReview(number, standing, lapsed=lapsed)
 
 
 def _keep(
-    db: Session, learner_id: int, card: Card, values: Mapping[str, Any], *, known: bool
+    db: Session, learner_id: int, card: Flashcard, values: Mapping[str, Any], *, known: bool
 ) -> None:
     if known:
         change(db, learner_id, card.id, values)
@@ -191,7 +193,7 @@ def undo(
     learner_id: int,
     number: int,
     when: tuple[dt.datetime, dt.date],
-    cards: Mapping[str, Card] = MappingProxyType({}),
+    cards: Mapping[str, Flashcard] = MappingProxyType({}),
 ) -> str | None:
     """Undo the last grade or act, if it is still `number`; returns its card.
 
@@ -242,7 +244,9 @@ _TAKE_UP = delete(ASIDE).where(
 )
 
 
-def suspend(db: Session, learner_id: int, card: Card, now: dt.datetime, *, aside: bool) -> None:
+def suspend(
+    db: Session, learner_id: int, card: Flashcard, now: dt.datetime, *, aside: bool
+) -> None:
     """Put a card aside, or take it up again where it stood."""
     if is_added(card.id) and not aside:
         decline(db, learner_id, card.id, declined=False)
@@ -301,8 +305,8 @@ _ALL = (
 
 
 def settle(
-    db: Session, learner_id: int, card: Card | str, *, aside: bool | None = None
-) -> Standing | None:
+    db: Session, learner_id: int, card: Flashcard | str, *, aside: bool | None = None
+) -> CardState | None:
     """Make the memory of one card again after its log has changed.
 
     `aside` says whether it is put aside, where that has changed as well.

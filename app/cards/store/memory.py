@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Any
 
 from app.db.tables import TABLES
-from app.scheduling import Standing
+from app.scheduling import CardState
 from app.web.clock import milliseconds, moment
 
 # Statements are of tables instead of classes: no row becomes an object with a history.
@@ -27,13 +27,13 @@ STANDING = tuple(
 )
 
 
-def standing_of(row: Any) -> Standing | None:
+def standing_of(row: Any) -> CardState | None:
     """The standing in a row that begins with the columns of STANDING."""
     state, step, stability, difficulty, due_day, due_at, first, last, at = row[:9]
     if state == "new":
         return None
     day = dt.date.fromisoformat
-    return Standing(
+    return CardState(
         state=state,
         step=step,
         stability=stability,
@@ -48,7 +48,7 @@ def standing_of(row: Any) -> Standing | None:
     )
 
 
-def columns(standing: Standing) -> dict[str, Any]:
+def columns(standing: CardState) -> dict[str, Any]:
     """A standing as the columns of its row."""
     return {
         "state": standing.state,

@@ -7,7 +7,7 @@ from sqlalchemy import bindparam, delete, insert, update
 from sqlmodel import Session
 
 from app.cards.store.memory import MEMORY
-from app.content.model import Card
+from app.content.model import Flashcard
 
 MINE = (
     MEMORY.c.learner_id == bindparam("of_learner"),
@@ -30,7 +30,7 @@ def change(db: Session, learner_id: int, card: str, values: Mapping[str, Any]) -
     db.connection().execute(_CHANGE, {**of(learner_id, card), **values})
 
 
-def add(db: Session, learner_id: int, card: Card | str, values: Mapping[str, Any]) -> None:
+def add(db: Session, learner_id: int, card: Flashcard | str, values: Mapping[str, Any]) -> None:
     """Write the row of a card that has none; by its name alone where it is gone."""
     if isinstance(card, str):
         own = {"card": card, "topic": "", "note": card}

@@ -7,9 +7,9 @@ from sqlalchemy import bindparam, distinct, func, select
 from sqlmodel import Session
 
 from app.db.insert_once import BROUGHT
-from app.db.once_a_day import OnceADay
+from app.db.once_a_day import StudyDayCache
 from app.db.tables import TABLES
-from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, Spent, shrunk
+from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, TimeSpent, shrunk
 
 _LOG = TABLES["review"]
 _MOST_LOOK = 120_000  # a forgotten screen is no slow answer
@@ -36,7 +36,7 @@ _SPENT = select(
     _one(func.sum(_LOG.c.milliseconds), *_later),
     _one(func.count(_LOG.c.id), *_later),
 )
-_KEPT: OnceADay[CardPace] = OnceADay()
+_KEPT: StudyDayCache[CardPace] = StudyDayCache()
 
 
 def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
@@ -49,5 +49,5 @@ def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
 def _asked(db: Session, learner_id: int, day: dt.date) -> CardPace:
     values = {"learner": learner_id, "day": day.isoformat()}
     row = db.connection().execute(_SPENT, values).one()
-    first, look = (Spent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))
+    first, look = (TimeSpent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))
     return CardPace(shrunk(first, NEW_SECONDS), shrunk(look, LOOK_SECONDS))

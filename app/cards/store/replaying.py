@@ -12,7 +12,7 @@ from app.cards.names import QUESTION, origin
 from app.cards.store.additions import ADDED, due_day
 from app.cards.store.memory import blank, columns
 from app.db.tables import TABLES
-from app.scheduling import Act, Grade, Replayed, replay_all
+from app.scheduling import ManualEdit, ReplayedCard, ReviewEvent, replay_all
 from app.scheduling.study_day import study_day_of
 from app.web.clock import moment
 
@@ -26,7 +26,7 @@ _ONE = _ALL.where(ADDED.c.card == bindparam("of_card"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Beginning:
+class AddedCardStart:
     """How an added card begins: the study day it is first asked on.
 
     `since` is the moment of the first reason for it after its last answer; `again` says
@@ -41,14 +41,14 @@ class Beginning:
 
 def beginnings(
     db: Session, learner_id: int, cards: Collection[str] | None = None
-) -> dict[str, Beginning]:
+) -> dict[str, AddedCardStart]:
     """The beginnings of all cards that a learner ever added, or of some of them."""
     wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
     rows = db.connection().execute(wanted, {"of_learner": learner_id})
     return {row.card: _beginning(row) for row in rows}
 
 
-def beginning_of(db: Session, learner_id: int, card: str) -> Beginning | None:
+def beginning_of(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
     """The beginning of one card; None where it was never added."""
     values = {"of_learner": learner_id, "of_card": card}
     row = db.connection().execute(_ONE, values).first()
@@ -64,9 +64,9 @@ def standing_rows(log: Iterable[Any]) -> list[Any]:
     ]
 
 
-def grade_in(row: Any) -> Grade:
+def grade_in(row: Any) -> ReviewEvent:
     """The grade in a row of the log."""
-    return Grade(
+    return ReviewEvent(
         rating=row.rating,
         at=moment(row.at),
         day=dt.date.fromisoformat(row.study_day),
@@ -74,13 +74,13 @@ def grade_in(row: Any) -> Grade:
     )
 
 
-def acted(row: Any) -> Act:
+def acted(row: Any) -> ManualEdit:
     """The act in a row of the log."""
     until = dt.date.fromisoformat(row.until_day) if row.until_day else None
-    return Act(row.act, until)
+    return ManualEdit(row.act, until)
 
 
-def replayed(card: str, log: Iterable[Any], begin: Beginning | None = None) -> Replayed:
+def replayed(card: str, log: Iterable[Any], begin: AddedCardStart | None = None) -> ReplayedCard:
     """Where a card stands by the rows of its log, in the order of time.
 
     A question that was missed again after its last row is asked sooner.
@@ -92,13 +92,13 @@ def replayed(card: str, log: Iterable[Any], begin: Beginning | None = None) -> R
     if begin.since <= moment(rows[-1].at):
         return now
     if now.standing is None:
-        return Replayed()
+        return ReplayedCard()
     due = min(now.standing.due_day, begin.due)
-    return Replayed(dataclasses.replace(now.standing, due_day=due))
+    return ReplayedCard(dataclasses.replace(now.standing, due_day=due))
 
 
 def remembered(
-    now: Replayed, turns: int, begin: Beginning | None, *, aside: bool
+    now: ReplayedCard, turns: int, begin: AddedCardStart | None, *, aside: bool
 ) -> dict[str, Any] | None:
     """The columns of a memory made again; None where there is nothing to remember.
 
@@ -117,8 +117,8 @@ def remembered(
     return {**blank(due), **held}
 
 
-def _beginning(row: Any) -> Beginning:
+def _beginning(row: Any) -> AddedCardStart:
     since = moment(row.at)
     day = study_day_of(since, row.zone)
     missed = origin(row.card)[0] == QUESTION
-    return Beginning(due_day(row.card, day), since, row.declined, missed)
+    return AddedCardStart(due_day(row.card, day), since, row.declined, missed)

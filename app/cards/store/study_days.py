@@ -22,7 +22,7 @@ GRADES = TABLES["review"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Studied:
+class DayTotals:
     """The sums of a day or of several, and what an answer or a grade adds to them.
 
     Of the `reviews`, `asked` met a card past its learning steps for the first time
@@ -37,12 +37,12 @@ class Studied:
     expected: float = 0.0
     milliseconds: int = 0
 
-    def __add__(self, other: "Studied") -> "Studied":
+    def __add__(self, other: "DayTotals") -> "DayTotals":
         mine, others = self.columns(), other.columns()
-        return Studied(**{name: mine[name] + others[name] for name in mine})
+        return DayTotals(**{name: mine[name] + others[name] for name in mine})
 
-    def __neg__(self) -> "Studied":
-        return Studied(**{name: -value for name, value in self.columns().items()})
+    def __neg__(self) -> "DayTotals":
+        return DayTotals(**{name: -value for name, value in self.columns().items()})
 
     @property
     def work(self) -> int:
@@ -61,7 +61,7 @@ class Studied:
 
 def work_of_grade(
     rating: int, recall: float | None, milliseconds: int | None, *, again: bool
-) -> Studied:
+) -> DayTotals:
     """What a grade adds to its day.
 
     `recall` is the chance computed before it, none for a card in its steps; `again`
@@ -69,8 +69,8 @@ def work_of_grade(
     """
     took = milliseconds or 0
     if recall is None or again:
-        return Studied(reviews=1, milliseconds=took)
-    return Studied(
+        return DayTotals(reviews=1, milliseconds=took)
+    return DayTotals(
         reviews=1,
         asked=1,
         recalled=int(rating > 1),
@@ -79,7 +79,7 @@ def work_of_grade(
     )
 
 
-def add_to_day(db: Session, learner_id: int, day: str, more: Studied) -> None:
+def add_to_day(db: Session, learner_id: int, day: str, more: DayTotals) -> None:
     """Add to the sums of a study day (ISO date), which may be the first of it."""
     values = {"learner_id": learner_id, "day": day, **more.columns()}
     db.connection().execute(_adding(db.connection().dialect.name), values)
@@ -92,13 +92,13 @@ def change_days(
 
     Both are whole logs of the same cards, each in the order of time.
     """
-    days = collections.defaultdict[str, Studied](Studied)
+    days = collections.defaultdict[str, DayTotals](DayTotals)
     for day, work in works_of(list(before)):
         days[day] += -work
     for day, work in works_of(list(after)):
         days[day] += work
     for day, work in sorted(days.items()):
-        if work != Studied():
+        if work != DayTotals():
             add_to_day(db, learner_id, day, work)
 
 
@@ -115,7 +115,7 @@ def forget_empty_days(db: Session, learner_id: int) -> None:
         connection.execute(delete(DAYS).where(mine, DAYS.c.day == day))
 
 
-def works_of(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Studied]]:
+def works_of(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
     """What each grade added to which day; nothing stayed of one that was undone."""
     undone = {row.voids for row in log if row.voids}
     last: dict[str, str] = {}
@@ -123,7 +123,7 @@ def works_of(log: Sequence[Row[Any]]) -> Iterable[tuple[str, Studied]]:
         if not row.rating:
             continue
         if row.id in undone:
-            yield row.study_day, Studied()
+            yield row.study_day, DayTotals()
             continue
         again = last.get(row.card) == row.study_day
         last[row.card] = row.study_day
@@ -136,7 +136,7 @@ def _adding(dialect: str) -> Any:
     make = sqlite.insert if dialect == "sqlite" else postgresql.insert
     statement = make(DAYS)
     new = statement.excluded
-    sums = {name: DAYS.c[name] + new[name] for name in Studied.__slots__}
+    sums = {name: DAYS.c[name] + new[name] for name in DayTotals.__slots__}
     return statement.on_conflict_do_update(
         index_elements=[DAYS.c.learner_id, DAYS.c.day], set_=sums
     )

@@ -7,7 +7,7 @@ from sqlmodel import Session
 
 from app.cards.store.study_days import add_to_day, work_of_grade
 from app.db.tables import TABLES
-from app.scheduling import Grade, Standing, recall
+from app.scheduling import CardState, ReviewEvent, recall
 
 LOG = TABLES["review"]
 _UNDONE = select(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds, LOG.c.study_day).where(
@@ -15,7 +15,7 @@ _UNDONE = select(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds, LOG.c.study_day
 )
 
 
-def chance_of(before: Standing | None, day: dt.date) -> float | None:
+def chance_of(before: CardState | None, day: dt.date) -> float | None:
     """The chance that a card is still known; none while it is in its steps."""
     if before is None or before.state != "review":
         return None
@@ -25,8 +25,8 @@ def chance_of(before: Standing | None, day: dt.date) -> float | None:
 def count(
     db: Session,
     learner_id: int,
-    before: Standing | None,
-    grade: Grade,
+    before: CardState | None,
+    grade: ReviewEvent,
     milliseconds: int | None,
 ) -> None:
     """Add a grade to its day; `before` is where the card stood."""
@@ -36,7 +36,7 @@ def count(
     add_to_day(db, learner_id, grade.day.isoformat(), work)
 
 
-def uncount(db: Session, learner_id: int, number: int, before: Standing | None) -> None:
+def uncount(db: Session, learner_id: int, number: int, before: CardState | None) -> None:
     """Take an undone grade from its day; `before` is where the card stands again."""
     row = db.connection().execute(_UNDONE, {"number": number}).one()
     rating, chance, took, day = row
@@ -45,5 +45,5 @@ def uncount(db: Session, learner_id: int, number: int, before: Standing | None) 
     add_to_day(db, learner_id, day, -work)
 
 
-def _again(before: Standing | None, day: dt.date) -> bool:
+def _again(before: CardState | None, day: dt.date) -> bool:
     return before is not None and before.last_day == day

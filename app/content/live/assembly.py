@@ -10,26 +10,26 @@ from app.content.identity import revision
 from app.content.live.cache import code_version
 from app.content.live.drafts import (
     NOTHING,
-    Authored,
+    CourseWithDrafts,
     less_live,
     live,
     without_beginnings,
 )
 from app.content.model import (
     REVERSE,
-    Card,
-    Drawing,
-    Embedded,
-    Html,
-    Picture,
+    Flashcard,
+    HtmlBlock,
+    ImageBlock,
     Piece,
+    QuestionBlock,
     Section,
+    SvgFigure,
     Topic,
 )
 from app.content.parsed import ParsedFile
-from app.content.problems import Problem, problem
+from app.content.problems import ContentProblem, problem
 from app.content.rules import bank as rules
-from app.content.rules.bank import Bank
+from app.content.rules.bank import ParsedCourse
 from app.content.rules.course import check_drafts, check_fronts, check_order
 from app.content.rules.coverage import check_coverage
 from app.content.rules.drawings import drawings_at
@@ -44,7 +44,7 @@ Renamed = Mapping[str, Mapping[str, str]]  # item: new option key to the key kep
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Assembled:
+class AssembledCourse:
     """Topics, questions and cards that stand, and every problem of the course.
 
     `authored` has those that are not live as well.
@@ -52,12 +52,12 @@ class Assembled:
 
     topics: dict[str, Topic]
     questions: dict[str, Question]
-    cards: dict[str, Card]
-    problems: tuple[Problem, ...]
-    authored: Authored = NOTHING
+    cards: dict[str, Flashcard]
+    problems: tuple[ContentProblem, ...]
+    authored: CourseWithDrafts = NOTHING
 
 
-def assemble(bank: Bank) -> Assembled:
+def assemble(bank: ParsedCourse) -> AssembledCourse:
     """Put the files together; items with errors are left out, all else stays."""
     owners = rules.owners_of(bank)
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
@@ -72,7 +72,7 @@ def assemble(bank: Bank) -> Assembled:
     out |= {(fact.id, p.path) for p in homeless for fact in bank.readings[p.path].facts}
     questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
     cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
-    authored = Authored(_topics(bank, pages, questions, cards), questions, cards)
+    authored = CourseWithDrafts(_topics(bank, pages, questions, cards), questions, cards)
     questions, cards, shown = live(questions), live(cards), live(pages)
     topics = _topics(bank, shown, questions, cards)
     found += owners.problems  # which keep out what does not own its id, and no owner
@@ -82,15 +82,15 @@ def assemble(bank: Bank) -> Assembled:
     found += check_coverage(bank, authored.questions.values(), authored.cards.values())
     found += check_topics(topics, bank.readings, authored.questions, authored.cards)
     told = tuple(sorted(set(without_beginnings(found, authored))))
-    return Assembled(topics, questions, cards, told, authored)
+    return AssembledCourse(topics, questions, cards, told, authored)
 
 
 def _across(
-    bank: Bank,
+    bank: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
-    cards: Mapping[str, Card],
-) -> Iterator[Problem]:
+    cards: Mapping[str, Flashcard],
+) -> Iterator[ContentProblem]:
     """What is wrong between the files of a course, ids and counts apart."""
     yield from rules.check_mentions(bank)
     yield from rules.check_dates(bank)
@@ -102,20 +102,20 @@ def _across(
     yield from (_unsourced(q) for q in questions.values() if not q.sources)
 
 
-def _unreviewed(bank: Bank, owners: Mapping[str, Claim]) -> Iterator[Problem]:
+def _unreviewed(bank: ParsedCourse, owners: Mapping[str, Claim]) -> Iterator[ContentProblem]:
     """W19 for the owners of ids: the key of a copy tells nothing of a review."""
     for found in check_reviews(bank.readings, bank.today):
         if _is_of(owners.get(found.item), found.path, found.line):
             yield found
 
 
-def _left_out(found: list[Problem]) -> set[tuple[str, str]]:
+def _left_out(found: list[ContentProblem]) -> set[tuple[str, str]]:
     """The items that an error keeps out, with the file it keeps them out of."""
     refused = [p for p in found if p.item and p.severity == "error"]
     return {(p.item, path) for p in refused for path in _users(p)}
 
 
-def _users(found: Problem) -> tuple[str, ...]:
+def _users(found: ContentProblem) -> tuple[str, ...]:
     """The files in which the item of a problem may stand: a drawing lies beside it."""
     if not found.path.endswith(".svg"):
         return (found.path,)
@@ -124,14 +124,16 @@ def _users(found: Problem) -> tuple[str, ...]:
     return tuple("/".join([*folder, name]) for name in names)
 
 
-def _unsourced(question: Question) -> Problem:
+def _unsourced(question: Question) -> ContentProblem:
     place = (question.place.path, question.place.line, 1)
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
     return problem(place, "E16", message, hint, question.id)
 
 
-def _aimless(questions: Mapping[str, Question], pages: Mapping[str, Topic]) -> Iterator[Problem]:
+def _aimless(
+    questions: Mapping[str, Question], pages: Mapping[str, Topic]
+) -> Iterator[ContentProblem]:
     """E14, once for each page: whatever its questions could take from it is missing."""
     found = Counter(q.topic for q in questions.values() if not q.objectives)
     for slug, count in found.items():
@@ -141,7 +143,7 @@ def _aimless(questions: Mapping[str, Question], pages: Mapping[str, Topic]) -> I
             yield problem((pages[slug].place.path, 1, 1), "E14", message, hint)
 
 
-def _homeless(bank: Bank, pages: Mapping[str, Topic]) -> list[Problem]:
+def _homeless(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
     """Files of items whose topic has no page to lead to."""
     found = []
     for path, reading in bank.readings.items():
@@ -154,12 +156,12 @@ def _homeless(bank: Bank, pages: Mapping[str, Topic]) -> list[Problem]:
 
 
 def _items(
-    bank: Bank, pages: Mapping[str, Topic], owners: Mapping[str, Claim]
-) -> tuple[dict[str, Question], dict[str, Card]]:
+    bank: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, Claim]
+) -> tuple[dict[str, Question], dict[str, Flashcard]]:
     """The owner of each id, with what it inherits from its page."""
     renamed = _renamed(bank, owners)
     questions: dict[str, Question] = {}
-    cards: dict[str, Card] = {}
+    cards: dict[str, Flashcard] = {}
     for path, reading in bank.in_order():
         for question in reading.questions:
             if _is_of(owners.get(question.id), path, question.place.line):
@@ -194,7 +196,7 @@ def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
     )
 
 
-def _drawn(question: Question, bank: Bank) -> Question:
+def _drawn(question: Question, bank: ParsedCourse) -> Question:
     """The question with the drawings that lie beside it, which are part of it."""
     kind = kinds.of(question)
     folder = question.place.path.rpartition("/")[0]
@@ -204,7 +206,7 @@ def _drawn(question: Question, bank: Bank) -> Question:
     found = {
         name: reading.drawing
         for name, reading in readings.items()
-        if reading and isinstance(reading.drawing, Drawing)
+        if reading and isinstance(reading.drawing, SvgFigure)
     }
     if not found:
         return question
@@ -213,7 +215,7 @@ def _drawn(question: Question, bank: Bank) -> Question:
     return dataclasses.replace(question, answer=answer, revision=words)
 
 
-def _renamed(bank: Bank, owners: Mapping[str, Claim]) -> Renamed:
+def _renamed(bank: ParsedCourse, owners: Mapping[str, Claim]) -> Renamed:
     lock = bank.readings.get("ids.lock")
     return {
         e.id: names
@@ -231,10 +233,10 @@ def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
 
 
 def _topics(
-    bank: Bank,
+    bank: ParsedCourse,
     pages: Mapping[str, Topic],
     questions: Mapping[str, Question],
-    cards: Mapping[str, Card],
+    cards: Mapping[str, Flashcard],
 ) -> dict[str, Topic]:
     """The topics in the order of the syllabus, others behind, with their items."""
     order = [s for s in bank.syllabus.topics if s in pages]
@@ -256,7 +258,9 @@ def _topics(
     }
 
 
-def _sections(page: Topic, questions: Mapping[str, Question], bank: Bank) -> tuple[Section, ...]:
+def _sections(
+    page: Topic, questions: Mapping[str, Question], bank: ParsedCourse
+) -> tuple[Section, ...]:
     """The sections without the questions that are left out, with their drawings."""
     folder = page.place.path.rpartition("/")[0]
     shown: Counter[str] = Counter()
@@ -264,11 +268,11 @@ def _sections(page: Topic, questions: Mapping[str, Question], bank: Bank) -> tup
     for section in page.sections:
         pieces: list[Piece] = []
         for piece in section.pieces:
-            if isinstance(piece, Picture):
+            if isinstance(piece, ImageBlock):
                 shown[piece.file] += 1
                 found = drawings_at(bank.readings, f"{folder}/{piece.file}")
-                pieces.append(Html(figure(piece, found, shown[piece.file])))
-            elif not isinstance(piece, Embedded) or piece.question in questions:
+                pieces.append(HtmlBlock(figure(piece, found, shown[piece.file])))
+            elif not isinstance(piece, QuestionBlock) or piece.question in questions:
                 pieces.append(piece)
         sections.append(dataclasses.replace(section, pieces=tuple(pieces)))
     return tuple(sections)

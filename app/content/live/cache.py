@@ -34,7 +34,7 @@ _TYPES: tuple[type, ...] = (
         if isinstance(kind, type)
         and dataclasses.is_dataclass(kind)
         and kind.__module__ == module.__name__
-        and kind is not source_file.Manuscript
+        and kind is not source_file.SourceFile
     ),
     *_ANSWERS,
 )
@@ -128,7 +128,7 @@ def replace_file(file: Path, content: bytes, *, synced: bool = False) -> None:
         beside.unlink(missing_ok=True)
 
 
-class Cache:
+class ParseCache:
     """A folder of parsed files, each named by the hash of all it depends on.
 
     It lies in the `cache` of a data folder, which has to be there.

@@ -51,14 +51,14 @@ def passed_over(content: Path) -> dict[str, str]:
     return found
 
 
-class Courses:
+class CourseRegistry:
     """The libraries of a server by the names of their courses."""
 
     def __init__(self, libraries: Mapping[str, LiveLibrary]) -> None:
         self.libraries = dict(libraries)
 
     @classmethod
-    def under(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "Courses":
+    def under(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "CourseRegistry":
         """The courses of a content folder, each with the library made for it."""
         for name, why in passed_over(content).items():
             words = "content %s: this folder is not served as a course: %s"

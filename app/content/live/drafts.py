@@ -5,21 +5,21 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from app.content.model import Card, Status, Topic
-from app.content.problems import Problem
+from app.content.model import Flashcard, Status, Topic
+from app.content.problems import ContentProblem
 from app.questions.model import Question
 
-Item = TypeVar("Item", Topic, Question, Card)
+Item = TypeVar("Item", Topic, Question, Flashcard)
 _ORDER: tuple[Status, ...] = ("live", "review", "draft")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Authored:
+class CourseWithDrafts:
     """The topics, questions and cards of a course with those that are not live."""
 
     topics: Mapping[str, Topic]
     questions: Mapping[str, Question]
-    cards: Mapping[str, Card]
+    cards: Mapping[str, Flashcard]
 
     @property
     def unfinished(self) -> int:
@@ -31,7 +31,7 @@ class Authored:
         return sum(status != "live" for status in every)
 
 
-NOTHING = Authored({}, {}, {})
+NOTHING = CourseWithDrafts({}, {}, {})
 
 
 def live(items: Mapping[str, Item]) -> dict[str, Item]:
@@ -44,11 +44,13 @@ def less_live(one: Status, other: Status) -> Status:
     return max(one, other, key=_ORDER.index)
 
 
-def without_beginnings(problems: Iterable[Problem], authored: Authored) -> list[Problem]:
+def without_beginnings(
+    problems: Iterable[ContentProblem], authored: CourseWithDrafts
+) -> list[ContentProblem]:
     """The problems but for W77 in what is not live: there it may stand."""
     drafts = {t.slug for t in authored.topics.values() if t.status != "live"}
     starts: dict[str, list[tuple[int, bool]]] = {}
-    items: list[Question | Card] = [
+    items: list[Question | Flashcard] = [
         *authored.questions.values(),
         *authored.cards.values(),
     ]
@@ -64,12 +66,12 @@ def without_beginnings(problems: Iterable[Problem], authored: Authored) -> list[
     ]
 
 
-def _topic(found: Problem) -> str:
+def _topic(found: ContentProblem) -> str:
     parts = found.path.split("/")
     return parts[1] if len(parts) > 2 else ""
 
 
-def _is_in_draft(found: Problem, starts: list[tuple[int, bool]]) -> bool:
+def _is_in_draft(found: ContentProblem, starts: list[tuple[int, bool]]) -> bool:
     """Whether the last item that begins at or above a problem is not live."""
     at = bisect.bisect_right(starts, (found.line, True)) - 1
     return at >= 0 and not starts[at][1]

@@ -17,7 +17,7 @@ _ABANDONED = 3600  # seconds after which what cannot be locked belongs to nobody
 _TRIES = 5  # as often another process may clear away what one is about to write
 
 
-class LastGood:
+class LastGoodFiles:
     """A folder of copies, byte for byte, each under the path of its file.
 
     Courses in different folders do not share it. Several server processes may: a copy

@@ -10,24 +10,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from app.content.identity import nearest
-from app.content.live.assembly import Assembled, assemble, version_of
-from app.content.live.drafts import NOTHING, Authored
-from app.content.live.lastgood import LastGood
+from app.content.live.assembly import AssembledCourse, assemble, version_of
+from app.content.live.drafts import NOTHING, CourseWithDrafts
+from app.content.live.lastgood import LastGoodFiles
 from app.content.live.pictures import flaw_of, with_sizes
 from app.content.live.shared import SHARED
 from app.content.live.watched_files import (
     TOPIC_FILES,
-    Watch,
+    FileStamps,
     WatchedFiles,
     hollow,
     strays,
     unnamed,
     without_collection,
 )
-from app.content.model import Card, ExamBlueprint, Source, Syllabus, Term, Topic
+from app.content.model import CitedSource, ExamBlueprint, Flashcard, GlossaryTerm, Syllabus, Topic
 from app.content.parsed import ParsedFile
-from app.content.problems import Problem, failure, on_one_line, problem
-from app.content.rules.bank import NO_SYLLABUS, Bank
+from app.content.problems import ContentProblem, failure, on_one_line, problem
+from app.content.rules.bank import NO_SYLLABUS, ParsedCourse
 from app.content.rules.causes import told_once
 from app.questions.model import Question
 
@@ -47,13 +47,13 @@ class Library:
     syllabus: Syllabus
     topics: Mapping[str, Topic]
     questions: Mapping[str, Question]
-    cards: Mapping[str, Card]
-    glossary: Mapping[str, Term]
-    sources: Mapping[str, Source]
+    cards: Mapping[str, Flashcard]
+    glossary: Mapping[str, GlossaryTerm]
+    sources: Mapping[str, CitedSource]
     exams: Mapping[str, ExamBlueprint]
-    problems: tuple[Problem, ...]
+    problems: tuple[ContentProblem, ...]
     outdated: tuple[str, ...] = ()
-    authored: Authored = NOTHING
+    authored: CourseWithDrafts = NOTHING
 
     def as_authored(self) -> "Library":
         """The course with what is not live, for authors alone."""
@@ -69,7 +69,7 @@ _EMPTY = Library("", NO_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class CourseState:
+class CourseStatus:
     """Whether there is a course to serve, and what of it is not as its files say.
 
     `outdated` are the files of which the last good version is served; `errors` counts
@@ -117,7 +117,7 @@ def build(
 
 def problems_of(
     readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
-) -> tuple[Problem, ...]:
+) -> tuple[ContentProblem, ...]:
     """What `build` would find wrong, without the library."""
     _, made = _assembled(readings, folder, today)
     return tuple(told_once([*_absent(readings, folder), *made.problems]))
@@ -128,9 +128,9 @@ def _assembled(
     folder: Path,
     today: dt.date | None,
     earlier: Mapping[str, ParsedFile] = _NOTHING,
-) -> tuple[Bank, Assembled]:
+) -> tuple[ParsedCourse, AssembledCourse]:
     day = today or dt.datetime.now(dt.UTC).date()
-    bank = Bank(readings, day, _pictures(readings, folder))
+    bank = ParsedCourse(readings, day, _pictures(readings, folder))
     try:
         return bank, assemble(bank)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
@@ -138,8 +138,8 @@ def _assembled(
 
 
 def _spared(
-    bank: Bank, error: Exception, earlier: Mapping[str, ParsedFile]
-) -> tuple[Bank, Assembled]:
+    bank: ParsedCourse, error: Exception, earlier: Mapping[str, ParsedFile]
+) -> tuple[ParsedCourse, AssembledCourse]:
     """The course without the newest version of the one file at which it fails.
 
     Where more than one is at fault, it is the whole course as it was before.
@@ -157,7 +157,7 @@ def _spared(
         return spared, dataclasses.replace(made, problems=tuple(sorted(problems)))
     found = failure(("syllabus.toml", 1, 1), "The course", error)
     empty = dataclasses.replace(bank, readings={})
-    return empty, Assembled({}, {}, {}, (found,))
+    return empty, AssembledCourse({}, {}, {}, (found,))
 
 
 def _candidates(
@@ -180,7 +180,7 @@ def _candidates(
         )
 
 
-def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[Problem]:
+def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentProblem]:
     return [
         *_missing(readings),
         *map(_stray, strays(folder)),
@@ -200,7 +200,7 @@ def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str
     return {name: flaw_of(folder, name) for name in wanted}
 
 
-def _missing(readings: Mapping[str, ParsedFile]) -> list[Problem]:
+def _missing(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
     return [
         problem((name, 1, 1), "E00", f"The course has no {name}.", hint)
         for name, hint in (
@@ -211,12 +211,12 @@ def _missing(readings: Mapping[str, ParsedFile]) -> list[Problem]:
     ]
 
 
-def _hollow(path: str) -> Problem:
+def _hollow(path: str) -> ContentProblem:
     hint = "Write its concept.md, or delete the folder."
     return problem((path, 1, 1), "E00", "The folder of this topic is empty.", hint)
 
 
-def _stray(path: str) -> Problem:
+def _stray(path: str) -> ContentProblem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
     near = nearest(path.rpartition("/")[2].lower(), TOPIC_FILES)
     if near:
@@ -226,7 +226,7 @@ def _stray(path: str) -> Problem:
     return problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
 
 
-def _unnamed(path: str) -> Problem:
+def _unnamed(path: str) -> ContentProblem:
     hint = "Rename it in lower-case letters, digits and hyphens."
     return problem((path, 1, 1), "E00", "This name is not UTF-8 text.", hint)
 
@@ -251,12 +251,12 @@ class LiveLibrary:
         self.cache = cache
         self._glance = glance
         self._glanced = -math.inf
-        self._files = WatchedFiles(folder, cache, LastGood(kept, folder) if kept else None)
+        self._files = WatchedFiles(folder, cache, LastGoodFiles(kept, folder) if kept else None)
         self._lock = threading.Lock()
-        self._state: tuple[Library, Watch | _Later] | None = None
+        self._state: tuple[Library, FileStamps | _RetryStamps] | None = None
         self._readings = _NOTHING
         self._failed = ""
-        self._told: dict[str, Problem] = {}
+        self._told: dict[str, ContentProblem] = {}
 
     def recent(self) -> Library | None:
         """The state of the last look at the files; None where a look is due."""
@@ -285,13 +285,13 @@ class LiveLibrary:
             return self._state[0]
 
     @property
-    def state(self) -> CourseState:
+    def state(self) -> CourseStatus:
         """Whether the course can be served, and what needs its last good version."""
         library = self.current()
         errors = sum(p.severity == "error" for p in library.problems)
-        return CourseState(bool(library.topics), library.outdated, errors)
+        return CourseStatus(bool(library.topics), library.outdated, errors)
 
-    def _renewed(self) -> "tuple[Library, Watch | _Later]":
+    def _renewed(self) -> "tuple[Library, FileStamps | _RetryStamps]":
         """The state of now; where there is none, the one before and the reason."""
         try:
             readings, watch = self._files.read()
@@ -305,7 +305,7 @@ class LiveLibrary:
             found = failure(("syllabus.toml", 1, 1), "The course", error)
             problems = tuple(p for p in shown.problems if p != found)
             shown = dataclasses.replace(shown, problems=(*problems, found))
-            return shown, _Later(time.monotonic() + _RETRY)
+            return shown, _RetryStamps(time.monotonic() + _RETRY)
         self._failed = version_of(readings) if failed else ""
         sound = {p: r for p, r in readings.items() if p not in failed}
         before = {p: r for p, r in self._readings.items() if p in failed & {*readings}}
@@ -315,7 +315,7 @@ class LiveLibrary:
 
     def _tell(self, library: Library) -> None:
         """Log the first error of each file, once for as long as it stays the same."""
-        first: dict[str, Problem] = {}
+        first: dict[str, ContentProblem] = {}
         for found in library.problems:
             if found.severity == "error":
                 first.setdefault(found.path, found)
@@ -331,7 +331,7 @@ class LiveLibrary:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Later:
+class _RetryStamps:
     """The stamps of a course that could not be read: it changes as time passes."""
 
     at: float

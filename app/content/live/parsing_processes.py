@@ -9,9 +9,9 @@ from multiprocessing.connection import Connection
 
 from app.content.parsed import ParsedFile
 from app.content.read import parse
-from app.content.terms import Names
+from app.content.terms import GlossaryNames
 
-Job = tuple[str, str, Names]  # text, path, names of the glossary
+Job = tuple[str, str, GlossaryNames]  # text, path, names of the glossary
 
 _LEAST = 60  # files from which on it pays to start processes
 _MOST_PROCESSES = 8

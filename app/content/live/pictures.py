@@ -7,7 +7,7 @@ from html import unescape
 from pathlib import Path
 
 from app.content.identity import lies_within, nearest
-from app.content.model import Html, Topic
+from app.content.model import HtmlBlock, Topic
 from app.content.picture_kinds import kind_of
 from app.content.picture_sizes import ENOUGH, Size, size_of
 
@@ -46,7 +46,7 @@ def flaw_of(folder: Path, name: str) -> str:
 def with_sizes(topic: Topic, folder: Path) -> Topic:
     """The topic with width and height at each picture, so that nothing jumps."""
     if not any(
-        isinstance(piece, Html) and _SHOWN.search(piece.html)
+        isinstance(piece, HtmlBlock) and _SHOWN.search(piece.html)
         for section in topic.sections
         for piece in section.pieces
     ):
@@ -64,7 +64,9 @@ def with_sizes(topic: Topic, folder: Path) -> Topic:
             dataclasses.replace(
                 section,
                 pieces=tuple(
-                    Html(_SHOWN.sub(sized, piece.html)) if isinstance(piece, Html) else piece
+                    HtmlBlock(_SHOWN.sub(sized, piece.html))
+                    if isinstance(piece, HtmlBlock)
+                    else piece
                     for piece in section.pieces
                 ),
             )

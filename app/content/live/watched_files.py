@@ -9,15 +9,15 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from app.content.limits import MOST_BYTES
-from app.content.live.cache import Cache
-from app.content.live.lastgood import LastGood
+from app.content.live.cache import ParseCache
+from app.content.live.lastgood import LastGoodFiles
 from app.content.live.parsing_processes import read_all
 from app.content.live.shared import SHARED, file_of, shared_files, without_own
-from app.content.model import Flaw
+from app.content.model import SvgProblem
 from app.content.parsed import ParsedFile
 from app.content.problems import problem
 from app.content.read import parse
-from app.content.terms import Names, anchors_of, names_of
+from app.content.terms import GlossaryNames, anchors_of, names_of
 
 _SINGLE = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
 _GLOSSARIES = ("glossary.md", f"{SHARED}/glossary.md")
@@ -99,7 +99,7 @@ def _stamp(path: str) -> Stamp | None:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Watch:
+class FileStamps:
     """The time stamps of the files and folders of a course."""
 
     stamps: Mapping[str, Stamp | None]
@@ -112,7 +112,7 @@ class Watch:
         return any(_stamp(path) != stamp for path, stamp in self.stamps.items())
 
 
-def watch(folder: Path, names: list[str]) -> Watch:
+def watch(folder: Path, names: list[str]) -> FileStamps:
     """Take the stamps of files and of the folders in which new ones would appear."""
     places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
     places += folder.glob("topics/*/**/")  # of pictures
@@ -120,20 +120,20 @@ def watch(folder: Path, names: list[str]) -> Watch:
     every = [str(p) for p in places] + [str(file_of(folder, name)) for name in names]
     stamps = {path: _stamp(path) for path in every}
     newest = max((s[0] for s in stamps.values() if s), default=0)
-    return Watch(stamps, time.time() - newest / 1e9 > _FRESH)
+    return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH)
 
 
 class WatchedFiles:
     """Reads files, each once for each content; a broken one keeps its good reading."""
 
-    def __init__(self, folder: Path, cache: Path | None, kept: LastGood | None = None) -> None:
+    def __init__(self, folder: Path, cache: Path | None, kept: LastGoodFiles | None = None) -> None:
         self.folder = folder
         self.kept = kept
-        self.cache = Cache(cache) if cache else None
+        self.cache = ParseCache(cache) if cache else None
         self.readings: dict[str, tuple[tuple[bytes, str], ParsedFile]] = {}
         self.good: dict[str, ParsedFile] = {}
 
-    def read(self) -> tuple[dict[str, ParsedFile], Watch]:
+    def read(self) -> tuple[dict[str, ParsedFile], FileStamps]:
         """What every file says now, and the stamps it was read at."""
         found = paths(self.folder)
         stamps = watch(self.folder, found)
@@ -160,13 +160,13 @@ class WatchedFiles:
             if self.good.get(path) is reading:
                 self.kept.keep(path, content)
 
-    def _names(self, found: list[str]) -> Names:
+    def _names(self, found: list[str]) -> GlossaryNames:
         read = self._readings([p for p in found if p in _GLOSSARIES], NO_NAMES)
         known = {p: self._shown(p, r, NO_NAMES) for p, r in read.items()}
         terms = [t for r in without_own(known).values() for t in r.terms]
         return names_of(anchors_of(terms))
 
-    def _shown(self, path: str, now: ParsedFile, names: Names) -> ParsedFile:
+    def _shown(self, path: str, now: ParsedFile, names: GlossaryNames) -> ParsedFile:
         """The newest reading, or the last good one with the problems of the newest."""
         good = self.good.get(path)
         if good is None and _errors(now):
@@ -177,7 +177,7 @@ class WatchedFiles:
         self.good[path] = good
         return dataclasses.replace(good, problems=now.problems, outdated=True)
 
-    def _last_good(self, path: str, names: Names) -> ParsedFile | None:
+    def _last_good(self, path: str, names: GlossaryNames) -> ParsedFile | None:
         """What the copy says that an earlier run of the server kept of a file."""
         content = self.kept.get(path) if self.kept else None
         if content is None:
@@ -185,10 +185,10 @@ class WatchedFiles:
         fitting = names if path.endswith("concept.md") else NO_NAMES
         return parse(content.decode("utf-8", "replace"), path, fitting)
 
-    def _readings(self, found: list[str], names: Names) -> dict[str, ParsedFile]:
+    def _readings(self, found: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
         """What the files say now: known, cached, or read together."""
         readings: dict[str, ParsedFile] = {}
-        cold: dict[str, tuple[bytes, Names]] = {}
+        cold: dict[str, tuple[bytes, GlossaryNames]] = {}
         for path in found:
             content = self._content(path)
             if isinstance(content, ParsedFile):
@@ -218,7 +218,7 @@ class WatchedFiles:
             return _unreadable(path, ValueError(*_EMPTY))
         return content
 
-    def _known(self, path: str, content: bytes, names: Names) -> ParsedFile | None:
+    def _known(self, path: str, content: bytes, names: GlossaryNames) -> ParsedFile | None:
         kept = self.readings.get(path)
         if kept and kept[0] == (content, names.fingerprint):
             return kept[1]
@@ -229,10 +229,12 @@ class WatchedFiles:
             self.readings[path] = ((content, names.fingerprint), reading)
         return reading
 
-    def _read_cold(self, cold: dict[str, tuple[bytes, Names]]) -> list[ParsedFile]:
+    def _read_cold(self, cold: dict[str, tuple[bytes, GlossaryNames]]) -> list[ParsedFile]:
         return read_all([(c.decode("utf-8"), path, names) for path, (c, names) in cold.items()])
 
-    def _remember(self, path: str, basis: tuple[bytes, Names], reading: ParsedFile) -> ParsedFile:
+    def _remember(
+        self, path: str, basis: tuple[bytes, GlossaryNames], reading: ParsedFile
+    ) -> ParsedFile:
         content, names = basis
         self.readings[path] = ((content, names.fingerprint), reading)
         # What failed unforeseen, as for want of memory, may succeed at the next start.
@@ -259,7 +261,7 @@ def without_collection() -> Iterator[None]:
 
 def _unreadable(path: str, error: Exception) -> ParsedFile:
     if path.endswith(".svg"):  # as a picture it may well be shown
-        return ParsedFile(path, drawing=Flaw(1, "it cannot be read as a short text"))
+        return ParsedFile(path, drawing=SvgProblem(1, "it cannot be read as a short text"))
     place = (path, 1, 1)
     if isinstance(error, UnicodeDecodeError):
         before = error.object[: error.start]

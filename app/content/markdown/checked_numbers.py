@@ -5,7 +5,7 @@ import re
 from urllib.parse import parse_qsl, unquote
 
 from app.content.numbers import estimates, quantities
-from app.content.numbers.estimates import Unanswerable, Value
+from app.content.numbers.estimates import FigureError, Value
 from app.content.numbers.quantities import Quantity
 from app.estimator.estimate import Estimate
 from app.estimator.hardware.parts import address_of
@@ -57,7 +57,7 @@ _PHYSICAL = frozenset(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Target:
+class FigureLink:
     """What a `calc:`, `hw:` or `model:` link asks for."""
 
     scheme: str
@@ -67,7 +67,7 @@ class Target:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Answer:
+class ComputedFigure:
     """The computed value of a target, where its working is, and the estimate."""
 
     value: Value
@@ -76,7 +76,7 @@ class Answer:
     estimate: Estimate | None = None
 
 
-def read_target(href: str) -> Target | None:
+def read_target(href: str) -> FigureLink | None:
     """The target of a link, or None for a link to anything else."""
     scheme, colon, rest = href.partition(":")
     if not colon or scheme not in SCHEMES:
@@ -85,31 +85,31 @@ def read_target(href: str) -> Target | None:
     raw_query = rest.partition("#")[0].partition("?")[2]
     name = path.partition("?")[0]
     pairs = parse_qsl(raw_query.replace("+", "%2B"), keep_blank_values=True)
-    return Target(scheme, name, tuple(pairs), field)
+    return FigureLink(scheme, name, tuple(pairs), field)
 
 
-def answer(target: Target) -> Answer:
+def answer(target: FigureLink) -> ComputedFigure:
     """Compute a target; raises Unanswerable."""
     if not target.field:
         hint = "End the address with #output, for example #total."
-        raise Unanswerable("E81", f"The link to {target.name} names no output.", hint)
+        raise FigureError("E81", f"The link to {target.name} names no output.", hint)
     inputs = dict(target.inputs)
     if target.scheme == "calc":
         estimate = estimates.compute(target.name, inputs)
         value = estimates.value(target.name, inputs, target.field)
         address = estimates.address(target.name, inputs, target.field)
-        return Answer(value, address, "", estimate)
+        return ComputedFigure(value, address, "", estimate)
     value, entry = estimates.catalogue_value(target.scheme, target.name, target.field)
     title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
     if target.scheme == "hw":  # the page of the part has the source of each value
         field = target.field.replace("-", "_")
-        return Answer(value, address_of(getattr(entry, "id", target.name), field), title)
+        return ComputedFigure(value, address_of(getattr(entry, "id", target.name), field), title)
     sources = [s for s in getattr(entry, "source", ()) if s.startswith("https://")]
-    return Answer(value, sources[0].split()[0] if sources else "", title)
+    return ComputedFigure(value, sources[0].split()[0] if sources else "", title)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shown:
+class DisplayedNumber:
     """A number as the text shows it."""
 
     before: str
@@ -120,18 +120,20 @@ class Shown:
     unit: str
 
 
-def read_shown(text: str) -> Shown | None:
+def read_shown(text: str) -> DisplayedNumber | None:
     """The number at the start of a link text, or None."""
     first, _, rest = text.strip().partition(" ")
     if first.lower() in _WORDS:
-        return Shown("", _WORDS.index(first.lower()), 0, False, " ", rest)
+        return DisplayedNumber("", _WORDS.index(first.lower()), 0, False, " ", rest)
     match = _NUMBER.match(text.strip())
     if match is None:
         return None
     digits = re.sub(r"[, \u00a0\u202f]", "", match["number"]).replace(MINUS, "-")
     places = len(digits.partition(".")[2])
     commas = "," in match["number"] or float(digits) < 1000
-    return Shown(match["before"], float(digits), places, commas, match["gap"], match["unit"])
+    return DisplayedNumber(
+        match["before"], float(digits), places, commas, match["gap"], match["unit"]
+    )
 
 
 def verify(text: str, value: Value) -> tuple[str, str]:
@@ -155,7 +157,7 @@ def verify(text: str, value: Value) -> tuple[str, str]:
     return "E82", _rewritten(shown, scaled)
 
 
-def _scale(shown: Shown, value: Quantity) -> float | None:
+def _scale(shown: DisplayedNumber, value: Quantity) -> float | None:
     """What the value is multiplied with to be counted in the unit shown."""
     word, _, _ = shown.unit.partition(" ")
     factor = _SPELLED.get(word.lower())
@@ -187,7 +189,7 @@ def _default(value: Quantity) -> str:
     return format_value(value.value, value.unit or "").replace(NBSP, " ")
 
 
-def _rewritten(shown: Shown, value: float) -> str:
+def _rewritten(shown: DisplayedNumber, value: float) -> str:
     number = f"{value:,.{shown.places}f}" if shown.commas else f"{value:.{shown.places}f}"
     number = number.replace("-", MINUS)
     return f"{shown.before}{number}{shown.gap}{shown.unit}"

@@ -11,11 +11,11 @@ from app.content.identity import did_you_mean
 from app.content.limits import AN_ESTIMATE
 from app.content.markdown import checked_numbers as numbers
 from app.content.numbers import quantities
-from app.content.numbers.estimates import Unanswerable
-from app.content.numbers.quantities import Quantity, UnitMismatch
-from app.content.source_file import Manuscript
-from app.content.strict_yaml import Mapped, Node, Scalar
-from app.drawings.rows import LabeledSum, Rows, draw_rows, key_of
+from app.content.numbers.estimates import FigureError
+from app.content.numbers.quantities import Quantity, UnitMismatchError
+from app.content.source_file import SourceFile
+from app.content.strict_yaml import Node, YamlMapping, YamlText
+from app.drawings.rows import LabeledSum, RowChart, draw_rows, key_of
 
 _KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
 _TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
@@ -24,7 +24,7 @@ _MOST_ROWS = 50
 Parts = tuple[tuple[str, float], ...]
 
 
-class _Unusable(ValueError):  # noqa: N818 - ends the drawing of one figure
+class _FigureBlockError(ValueError):
     def __init__(self, node: Node, code: str, message: str, hint: str = "") -> None:
         super().__init__(message)
         self.place = (node.line, node.column)
@@ -32,7 +32,7 @@ class _Unusable(ValueError):  # noqa: N818 - ends the drawing of one figure
         self.hint = hint
 
 
-def draw(kind: str, token: Token, sheet: Manuscript) -> str:
+def draw(kind: str, token: Token, sheet: SourceFile) -> str:
     """The HTML of a fenced `figure` block; a broken one is reported and left out."""
     line = token.map[0] + 2 if token.map else 1
     if kind != "bar":
@@ -43,33 +43,33 @@ def draw(kind: str, token: Token, sheet: Manuscript) -> str:
     sheet.spend(AN_ESTIMATE * token.content.count("calc:"), token.content)
     try:
         return _html(_read(fields))
-    except _Unusable as error:
+    except _FigureBlockError as error:
         sheet.report(error.code, *error.place, str(error), error.hint)
         return ""
 
 
-def _read(fields: Mapped) -> Rows:
+def _read(fields: YamlMapping) -> RowChart:
     for name, key in fields.keys.items():
         if name not in _KEYS:
             hint = did_you_mean(name, _KEYS)
-            raise _Unusable(key, "E12", f"“{name}” is not a key of a figure.", hint)
+            raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
     unit = strict_yaml.word(fields.values.get("unit"))
     if unit and quantities.known_unit(unit) is None:
         hint = quantities.unit_meant(unit)
         message = f"“{unit}” is not a known unit."
-        raise _Unusable(fields.values["unit"], "E42", message, hint)
+        raise _FigureBlockError(fields.values["unit"], "E42", message, hint)
     rows = fields.values.get("rows")
-    if not isinstance(rows, Mapped) or not rows.values:
+    if not isinstance(rows, YamlMapping) or not rows.values:
         hint = "Write rows: and below it “Label: calc:…#output”."
-        raise _Unusable(fields, "E13", "The figure has no rows.", hint)
+        raise _FigureBlockError(fields, "E13", "The figure has no rows.", hint)
     if len(rows.values) > _MOST_ROWS:
         message = f"The figure has {len(rows.values)} rows."
-        raise _Unusable(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
+        raise _FigureBlockError(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
     drawn = tuple(
         LabeledSum(label, _parts(label, node, unit)) for label, node in rows.values.items()
     )
     limit = fields.values.get("limit")
-    return Rows(
+    return RowChart(
         strict_yaml.word(fields.values.get("title")),
         strict_yaml.word(fields.values.get("alt")),
         unit,
@@ -80,15 +80,15 @@ def _read(fields: Mapped) -> Rows:
 
 
 def _parts(label: str, node: Node, unit: str) -> Parts:
-    if isinstance(node, Mapped):
+    if isinstance(node, YamlMapping):
         return tuple((n, _amount(v, unit)) for n, v in node.values.items())
     return ((label, _amount(node, unit)),)
 
 
 def _amount(node: Node, unit: str) -> float:
     """A value such as `8 × hw:h100-sxm5-80#memory` or `640 GB`, in `unit`."""
-    if not isinstance(node, Scalar):
-        raise _Unusable(node, "E13", "A bar needs one value.")
+    if not isinstance(node, YamlText):
+        raise _FigureBlockError(node, "E13", "A bar needs one value.")
     times = _TIMES.match(node.text)
     factor, written = (float(times[1]), times[2]) if times else (1.0, node.text)
     target = numbers.read_target(written)
@@ -97,28 +97,28 @@ def _amount(node: Node, unit: str) -> float:
         if not isinstance(value, Quantity):
             raise _no_number(node, written)
         amount = factor * quantities.convert(value, unit).value
-    except Unanswerable as error:
-        raise _Unusable(node, error.code, error.message, error.hint) from None
-    except UnitMismatch as error:
+    except FigureError as error:
+        raise _FigureBlockError(node, error.code, error.message, error.hint) from None
+    except UnitMismatchError as error:
         message = f"“{written[:60]}” does not fit: {error}."
-        raise _Unusable(node, "E42", message) from None
+        raise _FigureBlockError(node, "E42", message) from None
     except OverflowError:
         amount = math.inf
     if amount and not _LEAST <= amount <= _MOST:
         message = f"“{written[:60]}” cannot be drawn."
-        raise _Unusable(node, "E40", message, "Write 0, or 1e-9 to 1e15 of the unit.")
+        raise _FigureBlockError(node, "E40", message, "Write 0, or 1e-9 to 1e15 of the unit.")
     return amount
 
 
-def _no_number(node: Scalar, written: str) -> _Unusable:
+def _no_number(node: YamlText, written: str) -> _FigureBlockError:
     """What is said of words that are no amount: their unit, after a number."""
     if not re.match(r"\W?\d", written):
-        return _Unusable(node, "E40", f"“{written}” is not a number.")
+        return _FigureBlockError(node, "E40", f"“{written}” is not a number.")
     hint = "Write a unit that the guide lists under “Units”, or the number alone."
-    return _Unusable(node, "E42", f"“{written}” has a unit that is not known.", hint)
+    return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
 
 
-def _html(rows: Rows) -> str:
+def _html(rows: RowChart) -> str:
     keys = " ".join(f'<span class="key {color}">{words}</span>' for color, words in key_of(rows))
     key = f' <span class="row">{keys}</span>' if keys else ""
     return (

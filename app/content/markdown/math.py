@@ -99,7 +99,7 @@ _SIGNS = {
 }
 
 
-class BadMath(ValueError):  # noqa: N818 - reads as what it is at the raise
+class MathError(ValueError):
     """Why a formula cannot be shown."""
 
 
@@ -107,16 +107,16 @@ class BadMath(ValueError):  # noqa: N818 - reads as what it is at the raise
 def to_mathml(latex: str, block: bool = False) -> str:
     """A formula as MathML; raises BadMath naming what cannot be converted."""
     if len(latex) > _MOST_CHARACTERS:
-        raise BadMath("the formula is longer than 2,000 characters")
+        raise MathError("the formula is longer than 2,000 characters")
     _check_braces(latex)
     try:
         written = converter.convert(latex, display="block" if block else "inline")
         tree = ET.fromstring(written)  # noqa: S314 - our own output, without a DTD
     except ET.ParseError:
-        raise BadMath("a character in it has to be written as a command") from None
+        raise MathError("a character in it has to be written as a command") from None
     except Exception as error:  # noqa: BLE001 - the converter raises whatever it likes
         what = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__).lower()
-        raise BadMath(what) from None
+        raise MathError(what) from None
     _clean(tree)
     return ET.tostring(tree, encoding="unicode")
 
@@ -150,7 +150,7 @@ def _converted(found: re.Match[str]) -> str:
     inline, block = found["inline"], found["block"]
     try:
         return to_mathml(unescape((inline or block).strip()), block=inline is None)
-    except BadMath:
+    except MathError:
         return found[0]
 
 
@@ -161,15 +161,15 @@ def _check_braces(latex: str) -> None:
         if depth < 0 or depth > 50:
             break
     if depth:
-        raise BadMath("its braces do not match")
+        raise MathError("its braces do not match")
 
 
 def _clean(node: ET.Element) -> None:
     node.tag = node.tag.removeprefix(_SPACE)
     if node.tag not in _ALLOWED:
-        raise BadMath(f"“{node.tag}” is not allowed in a formula")
+        raise MathError(f"“{node.tag}” is not allowed in a formula")
     if node.text and re.match(r"\\[A-Za-z]+", node.text):
-        raise BadMath(f"the command {node.text} is not known")
+        raise MathError(f"the command {node.text} is not known")
     for name in set(node.attrib) - _ATTRIBUTES:
         del node.attrib[name]
     for child in node:

@@ -19,7 +19,7 @@ from app.content.limits import (
     MOST_LETTERS,
     MOST_MARKS,
     MOST_NESTED,
-    TooMuch,
+    LimitExceededError,
 )
 
 _BlockRule = Callable[[StateBlock, int, int, bool], bool]
@@ -62,7 +62,7 @@ def _count(state: StateBlock, first: int, last: int, silent: bool) -> bool:
     """Match nothing, and end the reading of a file that has too many parts."""
     del last, silent
     if len(state.tokens) > MOST_BLOCKS:
-        raise TooMuch(_TOO_LONG, _PART, first + 1)
+        raise LimitExceededError(_TOO_LONG, _PART, first + 1)
     return False
 
 
@@ -112,7 +112,7 @@ def _inline(state: StateCore) -> None:
             token.children.append(Token("text", "", 0, content=token.content))
         count += len(token.children)
         if count > MOST_BLOCKS:
-            raise TooMuch(_MANY, _PART, first_line(token))
+            raise LimitExceededError(_MANY, _PART, first_line(token))
 
 
 _MANY = "The file has too many words and marks to be read at once."

@@ -4,15 +4,15 @@ import math
 
 from markdown_it.common.utils import escapeHtml
 
-from app.content.markdown.checked_numbers import Answer, unbroken
+from app.content.markdown.checked_numbers import ComputedFigure, unbroken
 from app.content.numbers.quantities import Quantity
-from app.estimator.estimate import Step
+from app.estimator.estimate import FormulaStep
 from app.estimator.units import format_value
 
 _MOST_STEPS = 4
 
 
-def aside(text: str, output: str, answer: Answer) -> str:
+def aside(text: str, output: str, answer: ComputedFigure) -> str:
     """The steps that lead to one output, or nothing when none is told."""
     steps = _steps_of(output.replace("-", "_"), answer)
     if not steps:
@@ -27,7 +27,7 @@ def aside(text: str, output: str, answer: Answer) -> str:
     )
 
 
-def _steps_of(output: str, answer: Answer) -> list[Step]:
+def _steps_of(output: str, answer: ComputedFigure) -> list[FormulaStep]:
     """The last steps that are told for an output, if they arrive at its value."""
     if answer.estimate is None or not isinstance(answer.value, Quantity):
         return []
@@ -37,6 +37,6 @@ def _steps_of(output: str, answer: Answer) -> list[Step]:
     return steps
 
 
-def _line(step: Step) -> str:
+def _line(step: FormulaStep) -> str:
     result = f"{step.substituted} = {format_value(step.value, step.unit)}"
     return f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"

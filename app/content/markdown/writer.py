@@ -19,7 +19,7 @@ from app.content.limits import (
 )
 from app.content.markdown import alerts, code, figure_block, tags, working
 from app.content.markdown import checked_numbers as figures
-from app.content.markdown.math import BadMath, to_mathml
+from app.content.markdown.math import MathError, to_mathml
 from app.content.markdown.syntax import (
     bare,
     close_of,
@@ -28,9 +28,9 @@ from app.content.markdown.syntax import (
     plain,
     take_pin,
 )
-from app.content.model import Text
-from app.content.numbers.estimates import Unanswerable
-from app.content.source_file import Edit, Manuscript
+from app.content.model import RichText
+from app.content.numbers.estimates import FigureError
+from app.content.source_file import SourceFile, TextEdit
 
 _SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
 _SOURCES = f"The page cites more than {MOST_ENTRIES:,} sources."
@@ -38,7 +38,7 @@ Env = MutableMapping[str, Any]
 
 
 @dataclasses.dataclass(slots=True)
-class Scope:
+class RenderContext:
     """What surrounds the text being written.
 
     `page` is whether it is a concept page, where alerts, figures and headings have
@@ -46,7 +46,7 @@ class Scope:
     keys in order of first mention; `anchors` the heading addresses given so far.
     """
 
-    sheet: Manuscript
+    sheet: SourceFile
     page: bool = False
     folder: str = ""
     cited: list[str] = dataclasses.field(default_factory=list)
@@ -72,7 +72,7 @@ class Scope:
         self.sheet.report(code_, line, column, message, hint)
 
 
-def write(tokens: Sequence[Token], scope: Scope) -> Text:
+def write(tokens: Sequence[Token], scope: RenderContext) -> RichText:
     """The HTML and the words of some blocks; one paragraph alone loses its `<p>`."""
     lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(lone) == 1 and lone[0].type == "inline":
@@ -81,12 +81,12 @@ def write(tokens: Sequence[Token], scope: Scope) -> Text:
         if words is not None:  # as the writer would have it, with less ado
             scope.stand(lone[0])
             html = escapeHtml(words).strip()
-            return Text(html, plain(tokens)) if html else Text("", "")
+            return RichText(html, plain(tokens)) if html else RichText("", "")
     html = _WRITER.render(tokens, _OPTIONS, {"scope": scope}).strip()
-    return Text(html, plain(tokens)) if html else Text("", "")
+    return RichText(html, plain(tokens)) if html else RichText("", "")
 
 
-def anchor(heading: Token, scope: Scope) -> str:
+def anchor(heading: Token, scope: RenderContext) -> str:
     """A heading's address: its pin or slug, numbered when the page has it already."""
     name = take_pin(heading) or slug(plain([heading])) or "section"
     count = scope.anchors.get(name, 0)
@@ -94,14 +94,14 @@ def anchor(heading: Token, scope: Scope) -> str:
     return f"{name}-{count + 1}" if count else name
 
 
-class _Writer(RendererHTML):
+class _HtmlRenderer(RendererHTML):
     """One method per kind of token, as markdown-it looks them up."""
 
     def inline_of(self, token: Token, env: Env) -> str:
         return self.renderInline(token.children or [], _OPTIONS, env)
 
     def render(self, tokens: Sequence[Token], options: OptionsDict, env: Env) -> str:
-        scope: Scope = env["scope"]
+        scope: RenderContext = env["scope"]
         result = ""
         for index, token in enumerate(tokens):
             scope.stand(token)
@@ -127,7 +127,7 @@ class _Writer(RendererHTML):
         return f'<div class="scroll math" {label}>{html}</div>\n'
 
     def cite(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         key = tokens[index].content
         line, column = scope.sheet.find(f"[^{key}]", scope.first, scope.last)
         scope.sheet.mention("source", key, line, column)
@@ -143,7 +143,7 @@ class _Writer(RendererHTML):
         return f'<a class="cite" {name}>&#8288;[{number}]</a>'  # joined to its words
 
     def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         token = tokens[index]
         href = str(token.attrs.get("href", ""))
         target = figures.read_target(href)
@@ -165,7 +165,7 @@ class _Writer(RendererHTML):
         return "</span>" if tokens[index].meta.get("span") else "</a>"
 
     def image(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         token = tokens[index]
         source = str(token.attrs.get("src", ""))
         alt = plain(token.children or [])
@@ -182,11 +182,11 @@ class _Writer(RendererHTML):
         return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
 
     def html_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         return tags.written(tokens[index].content, scope.report)
 
     def html_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         tags.refuse_block(tokens[index].content, scope.report)
         return ""
 
@@ -204,7 +204,7 @@ class _Writer(RendererHTML):
     # --- blocks ---
 
     def fence(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         token = tokens[index]
         word, _, kind = token.info.strip().partition(" ")
         if word == "figure":
@@ -216,7 +216,7 @@ class _Writer(RendererHTML):
         return code.to_html(tokens[index].content, "")
 
     def paragraph_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         if tokens[index].hidden:
             return "\n" if index + 1 < len(tokens) else ""
         if tokens[index].level or not scope.asides:
@@ -226,12 +226,12 @@ class _Writer(RendererHTML):
         return f"</p>\n{asides}"
 
     def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         named = f' id="{anchor(tokens[index + 1], scope)}"' if scope.page else ""
         return f"<{tokens[index].tag}{named}>"
 
     def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         opening = tokens[index]
         kind = opening.meta.get("alert", "") if scope.page else ""
         tokens[close_of(tokens, index)].meta["alert"] = kind
@@ -257,7 +257,7 @@ class _Writer(RendererHTML):
     # --- tables ---
 
     def table_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
-        scope: Scope = rest[-1]["scope"]
+        scope: RenderContext = rest[-1]["scope"]
         section = f" in “{scope.section}”" if scope.section else ""
         head = plain(tokens[index : close_of(tokens, index)][:12]).split("\n", maxsplit=1)
         label = escapeHtml(f"Table{section}: {head[0].strip()[:60]}, scrolls sideways")
@@ -306,18 +306,20 @@ def _aligned(token: Token) -> str:
     return ' class="n"' if "right" in str(token.attrs.get("style", "")) else ""
 
 
-def _math(latex: str, block: bool, scope: Scope) -> str:
+def _math(latex: str, block: bool, scope: RenderContext) -> str:
     effort = A_FORMULA + A_LETTER_OF_A_FORMULA * len(latex)
     scope.sheet.spend(effort, f"${latex}")
     try:
         return to_mathml(latex, block)
-    except BadMath as error:
+    except MathError as error:
         message = f"The formula “{latex[:40]}” cannot be converted: {error}."
         scope.report("E63", latex[:20], message, "Write plain LaTeX math.")
         return f"<code>{escapeHtml(latex)}</code>"
 
 
-def _figure_open(tokens: Sequence[Token], index: int, target: figures.Target, scope: Scope) -> str:
+def _figure_open(
+    tokens: Sequence[Token], index: int, target: figures.FigureLink, scope: RenderContext
+) -> str:
     """Open a checked figure; compare its text with the value and keep it on a line."""
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
@@ -325,7 +327,7 @@ def _figure_open(tokens: Sequence[Token], index: int, target: figures.Target, sc
     scope.sheet.spend(price_of(target.name), href)
     try:
         answer = figures.answer(target)
-    except Unanswerable as error:
+    except FigureError as error:
         scope.report(error.code, href[:60], error.message, error.hint)
         return _span(tokens, index)
     code_, right = figures.verify(text, answer.value)
@@ -346,7 +348,7 @@ def _figure_open(tokens: Sequence[Token], index: int, target: figures.Target, sc
     return f'<a class="num" href="{escapeHtml(answer.address)}"{title}>'
 
 
-def _report_figure(code_: str, figure: tuple[str, str, str], scope: Scope) -> None:
+def _report_figure(code_: str, figure: tuple[str, str, str], scope: RenderContext) -> None:
     text, right, href = figure
     written = f"[{text}]({href}"
     line, column = scope.sheet.find(written, scope.first, scope.last)
@@ -355,7 +357,7 @@ def _report_figure(code_: str, figure: tuple[str, str, str], scope: Scope) -> No
     else:
         message = f"“{text}” is not the computed value, which is {right}."
     scope.sheet.report(code_, line, column, message, f"Write [{right}](…).")
-    scope.sheet.edits.append(Edit(line, column, written, f"[{right}]({href}"))
+    scope.sheet.edits.append(TextEdit(line, column, written, f"[{right}]({href}"))
 
 
 def _link_end(tokens: Sequence[Token], index: int) -> int:
@@ -372,7 +374,7 @@ def _span(tokens: Sequence[Token], index: int, attributes: str = "") -> str:
     return f"<span{attributes}>"
 
 
-_WRITER = _Writer()
+_WRITER = _HtmlRenderer()
 _OPTIONS: OptionsDict = OptionsDict(
     {
         "maxNesting": 40,

@@ -9,7 +9,7 @@ from app.content.numbers.quantities import Quantity
 from app.estimator import registry
 from app.estimator.estimate import Estimate, Figure
 from app.estimator.hardware import accelerators, fields
-from app.estimator.inputs import BadInputs, declared
+from app.estimator.inputs import InvalidInputsError, declared
 from app.estimator.models.lookup import find_model
 from app.instruments import links
 
@@ -17,7 +17,7 @@ Value = Quantity | str | bool
 CATALOGUED = frozenset({"model", "gpu", "system", "network"})  # kinds of inputs
 
 
-class Unanswerable(ValueError):  # noqa: N818 - reads as what it is at the raise
+class FigureError(ValueError):
     """Why a figure cannot be computed: the code of the rule, and a hint."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
@@ -31,27 +31,27 @@ class Unanswerable(ValueError):  # noqa: N818 - reads as what it is at the raise
 def _estimate(name: str, inputs: tuple[tuple[str, str], ...]) -> Estimate:
     try:
         return registry.estimate(name, dict(inputs))
-    except BadInputs as error:
+    except InvalidInputsError as error:
         raise _refused(name, error) from None
     except (ArithmeticError, ValueError, LookupError) as error:
-        raise Unanswerable("E84", f"{name} cannot answer: {error}.") from None
+        raise FigureError("E84", f"{name} cannot answer: {error}.") from None
 
 
-def _refused(name: str, error: BadInputs) -> Unanswerable:
+def _refused(name: str, error: InvalidInputsError) -> FigureError:
     entry = registry.find(name)
     fields = declared(entry.inputs) if entry else {}
     first = error.problems[0]
     field = fields.get(first.field)
     code = "E80" if field is not None and field.kind in CATALOGUED else "E84"
-    return Unanswerable("E81" if field is None else code, first.message)
+    return FigureError("E81" if field is None else code, first.message)
 
 
-def known(name: str) -> registry.Entry:
+def known(name: str) -> registry.EstimateSpec:
     """The estimate called `name` (hyphens or underscores); raises Unanswerable."""
     entry = registry.find(name)
     if entry is None:
         names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
-        raise Unanswerable("E80", f"There is no estimate “{name}”.", did_you_mean(name, names))
+        raise FigureError("E80", f"There is no estimate “{name}”.", did_you_mean(name, names))
     return entry
 
 
@@ -62,7 +62,7 @@ def compute(name: str, inputs: Mapping[str, str]) -> Estimate:
     for field in inputs:
         if field not in fields:
             message = f"“{field}” is not an input of {entry.name}."
-            raise Unanswerable("E81", message, did_you_mean(field, fields))
+            raise FigureError("E81", message, did_you_mean(field, fields))
     return _estimate(entry.name, tuple(sorted(inputs.items())))
 
 
@@ -76,7 +76,7 @@ def figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
             return found
     names = [f.name for f in estimate.figures]
     message = f"“{output}” is not an output of {entry.name}."
-    raise Unanswerable("E81", message, did_you_mean(output, names))
+    raise FigureError("E81", message, did_you_mean(output, names))
 
 
 def value(name: str, inputs: Mapping[str, str], output: str) -> Value:
@@ -89,7 +89,7 @@ def _value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value
     found = figure(name, dict(inputs), output)
     if found.value is None:
         note = found.note or "these inputs do not tell"
-        raise Unanswerable("E84", f"{output} of {name} is unknown: {note}")
+        raise FigureError("E84", f"{output} of {name} is unknown: {note}")
     if isinstance(found.value, bool | str):
         return found.value
     return Quantity(found.value, found.unit)
@@ -112,14 +112,14 @@ def _hardware(name: str) -> object:
             return find(name)
         except LookupError as error:
             failure = failure or str(error.args[0])
-    raise Unanswerable("E80", failure)
+    raise FigureError("E80", failure)
 
 
 def _model(name: str) -> object:
     try:
         return find_model(name)
     except LookupError as error:
-        raise Unanswerable("E80", str(error.args[0])) from None
+        raise FigureError("E80", str(error.args[0])) from None
 
 
 def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
@@ -133,12 +133,12 @@ def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
     if found is None or callable(found):
         known_fields = [f for f in dir(entry) if not f.startswith("_")]
         if word in known_fields:
-            raise Unanswerable("E81", f"The {field} of {name} is not known.")
+            raise FigureError("E81", f"The {field} of {name} is not known.")
         hint = did_you_mean(field, known_fields)
-        raise Unanswerable("E81", f"{name} has no field “{field}”.", hint)
+        raise FigureError("E81", f"{name} has no field “{field}”.", hint)
     if isinstance(found, bool | str):
         return found, entry
     if not isinstance(found, int | float):
-        raise Unanswerable("E81", f"The {field} of {name} is not a number.")
+        raise FigureError("E81", f"The {field} of {name} is not a number.")
     unit = fields.UNITS.get(word, "") if scheme == "hw" else ""
     return Quantity(found, unit), entry

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from app.content.identity import did_you_mean
 from app.content.numbers import estimates, quantities
-from app.content.numbers.quantities import Quantity, UnitMismatch
+from app.content.numbers.quantities import Quantity, UnitMismatchError
 from app.content.numbers.units import UNITS
 from app.estimator import registry
 
@@ -37,7 +37,7 @@ _ROUNDERS = ("round", "ceil", "floor", "min", "max")
 _QUANTITY = "quantity"
 
 
-class BadExpression(ValueError):  # noqa: N818 - reads as what it is at the raise
+class ExpressionError(ValueError):
     """Why an expression has no value: the code of the rule, and a hint."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
@@ -74,7 +74,7 @@ def compile_expression(text: str) -> Expression:
     Raises BadExpression: E45 for what is not allowed, E44 for unknown functions.
     """
     if len(text) > MOST_CHARACTERS:
-        raise BadExpression("E45", "The expression is longer than 500 characters.")
+        raise ExpressionError("E45", "The expression is longer than 500 characters.")
     _refuse_hyphens(text)
     try:
         tree = ast.parse(_with_units(text.strip()), mode="eval").body
@@ -82,8 +82,8 @@ def compile_expression(text: str) -> Expression:
         hint = "Write numbers, names, + - * / ( ) and calls such as round(x, 1)."
         for pattern, better in _OTHERWISE.items():
             hint = better if re.search(pattern, text) else hint
-        raise BadExpression("E45", f"“{text}” is not an expression.", hint) from None
-    seen = _Seen(set(), [])
+        raise ExpressionError("E45", f"“{text}” is not an expression.", hint) from None
+    seen = _UsedNames(set(), [])
     _check(tree, seen)
     return Expression(text, tree, frozenset(seen.names), tuple(seen.calls))
 
@@ -94,7 +94,7 @@ def _refuse_hyphens(text: str) -> None:
         if "-" in entry.name and f"{entry.name}(" in text:
             hint = f"Write {entry.name.replace('-', '_')}."
             message = f"“{entry.name}” is a difference here, not the name of an estimate."
-            raise BadExpression("E44", message, hint)
+            raise ExpressionError("E44", message, hint)
 
 
 def _with_units(text: str) -> str:
@@ -109,19 +109,19 @@ def _with_units(text: str) -> str:
 
 
 @dataclasses.dataclass(slots=True)
-class _Seen:
+class _UsedNames:
     names: set[str]
     calls: list[ast.Call]
 
 
-def _check(node: ast.AST, seen: _Seen) -> None:  # noqa: C901, PLR0912 - a case per node
+def _check(node: ast.AST, seen: _UsedNames) -> None:  # noqa: C901, PLR0912 - a case per node
     """Walk a tree; what `_evaluate` does not know does not pass."""
     match node:
         case ast.Name(id=name):
             seen.names.add(name)
         case ast.Constant(value=value):
             if isinstance(value, bool) or not isinstance(value, int | float | str):
-                raise BadExpression("E45", f"“{value!r}” is not allowed here.")
+                raise ExpressionError("E45", f"“{value!r}” is not allowed here.")
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             _check(operand, seen)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
@@ -148,7 +148,7 @@ def _refuse(node: ast.AST) -> None:
         hint = "Write decimals with a point: 7.5."
     elif isinstance(node, ast.Set):
         hint = "Write names without braces here; those are for the text."
-    raise BadExpression("E45", f"“{what[:60]}” is not allowed in an expression.", hint)
+    raise ExpressionError("E45", f"“{what[:60]}” is not allowed in an expression.", hint)
 
 
 def _check_unit(node: ast.expr) -> None:
@@ -156,32 +156,32 @@ def _check_unit(node: ast.expr) -> None:
         written = ast.unparse(node)
         hint = quantities.unit_meant(written)
         hint = hint or "Write a unit that the guide lists under “Units”."
-        raise BadExpression("E42", f"“{written}” is not a known unit.", hint)
+        raise ExpressionError("E42", f"“{written}” is not a known unit.", hint)
 
 
-def _check_estimate(call: ast.Call, seen: _Seen) -> None:
+def _check_estimate(call: ast.Call, seen: _UsedNames) -> None:
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     if call.args or any(k.arg is None for k in call.keywords):
         hint = f"Write {name}(input=value, …).output."
-        raise BadExpression("E45", f"The inputs of {name} have no names.", hint)
+        raise ExpressionError("E45", f"The inputs of {name} have no names.", hint)
     try:
         estimates.known(name)
-    except estimates.Unanswerable as error:
-        raise BadExpression("E44", error.message, error.hint) from None
+    except estimates.FigureError as error:
+        raise ExpressionError("E44", error.message, error.hint) from None
     seen.calls.append(call)
     for keyword in call.keywords:
         _check(keyword.value, seen)
 
 
-def _check_function(node: ast.Call, name: str, seen: _Seen) -> None:
+def _check_function(node: ast.Call, name: str, seen: _UsedNames) -> None:
     if name not in _ROUNDERS and name != _QUANTITY:
         if registry.find(name) is not None:
             hint = f"Write {name}(…).total or another of its outputs."
-            raise BadExpression("E45", f"The call of {name} names no output.", hint)
+            raise ExpressionError("E45", f"The call of {name} names no output.", hint)
         hint = did_you_mean(name, _ROUNDERS)
-        raise BadExpression("E44", f"There is no function “{name}”.", hint)
+        raise ExpressionError("E44", f"There is no function “{name}”.", hint)
     if node.keywords or not node.args:
-        raise BadExpression("E45", f"{name} takes plain values only.")
+        raise ExpressionError("E45", f"{name} takes plain values only.")
     for argument in node.args:
         _check(argument, seen)
 
@@ -194,24 +194,24 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
     try:
         value = _evaluate(expression.tree, names)
         finite = not isinstance(value, Quantity) or math.isfinite(value.value)
-    except UnitMismatch as error:
+    except UnitMismatchError as error:
         message = f"“{expression.text}” has no value: {error}."
         hint = "Give every number its unit, such as 55 g/L, and ask for one of its kind."
-        raise BadExpression("E42", message, hint) from None
-    except estimates.Unanswerable as error:
+        raise ExpressionError("E42", message, hint) from None
+    except estimates.FigureError as error:
         code = "E44" if error.code in {"E80", "E81"} else "E47"
-        raise BadExpression(code, error.message, error.hint) from None
+        raise ExpressionError(code, error.message, error.hint) from None
     except (ArithmeticError, ValueError, RecursionError) as error:
-        if isinstance(error, BadExpression):
+        if isinstance(error, ExpressionError):
             raise
         message = f"“{expression.text}” has no value: {error}."
-        raise BadExpression("E47", message) from None
+        raise ExpressionError("E47", message) from None
     except Exception as error:  # what is authored must never be a fault of the server
         _log.exception("the expression “%s” could not be evaluated", expression.text)
         message = f"“{expression.text}” has no value."
-        raise BadExpression("E47", message) from error
+        raise ExpressionError("E47", message) from error
     if not finite:
-        raise BadExpression("E47", f"“{expression.text}” is not a finite number.")
+        raise ExpressionError("E47", f"“{expression.text}” is not a finite number.")
     return value
 
 
@@ -239,7 +239,7 @@ def _evaluate(  # noqa: C901, PLR0911 - a case per node
             return estimates.value(_function(call), inputs_of(call, names), output)
         case ast.Call():
             return _apply(node, names)
-    raise BadExpression("E45", "This is not allowed in an expression.")
+    raise ExpressionError("E45", "This is not allowed in an expression.")
 
 
 def _function(call: ast.Call) -> str:
@@ -249,7 +249,7 @@ def _function(call: ast.Call) -> str:
 def _named(name: str, names: Mapping[str, Value]) -> Value:
     if name not in names:
         hint = did_you_mean(name, names)
-        raise BadExpression("E44", f"“{name}” is not defined.", hint)
+        raise ExpressionError("E44", f"“{name}” is not defined.", hint)
     return names[name]
 
 
@@ -259,7 +259,7 @@ def _number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
         read = quantities.read_word(value)
         if read is not None:
             return read
-        raise BadExpression("E45", f"“{value}” is a word; a number is needed.")
+        raise ExpressionError("E45", f"“{value}” is a word; a number is needed.")
     return Quantity(int(value)) if isinstance(value, bool) else value
 
 
@@ -301,6 +301,6 @@ def _rounded(name: str, values: list[Quantity]) -> Quantity:
         rounded = round(first.value, max(-15, min(15, digits)))
         return dataclasses.replace(first, value=rounded if rest else int(rounded))
     if rest:
-        raise BadExpression("E45", f"{name} takes one value.")
+        raise ExpressionError("E45", f"{name} takes one value.")
     whole = math.ceil(first.value) if name == "ceil" else math.floor(first.value)
     return dataclasses.replace(first, value=whole)

@@ -28,7 +28,7 @@ _ALIASES = {
 _MOST_EXACT = 10**15
 
 
-class UnitMismatch(ValueError):  # noqa: N818 - reads as what it is at the raise
+class UnitMismatchError(ValueError):
     """Two units that cannot be added, compared or converted."""
 
 
@@ -118,7 +118,7 @@ def convert(quantity: Quantity, unit: str) -> Quantity:
     if quantity.unit is None:
         return Quantity(quantity.value / factor, unit)
     if _without_counts(quantity.unit) != _without_counts(unit):
-        raise UnitMismatch(f"{named(quantity.unit)} cannot be turned into {named(unit)}")
+        raise UnitMismatchError(f"{named(quantity.unit)} cannot be turned into {named(unit)}")
     return Quantity(quantity.value * (_dimension(quantity.unit)[0] / factor), unit)
 
 

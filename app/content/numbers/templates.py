@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from markdown_it.common.utils import escapeHtml
 from markdown_it.token import Token
 
-from app.content.model import Computed, Text
+from app.content.model import ComputedParameters, RichText
 from app.content.numbers.expressions import Value
 from app.content.numbers.quantities import Quantity, show
 from app.estimator.units import format_value
@@ -34,7 +34,7 @@ def broken(text: str, known: Collection[str]) -> list[str]:
     ]
 
 
-def protect(tokens: Sequence[Token], computed: Computed) -> None:
+def protect(tokens: Sequence[Token], computed: ComputedParameters) -> None:
     """Put private characters for the placeholders in math, until `restored`."""
     known = _names(computed)
     for token in tokens:
@@ -43,7 +43,7 @@ def protect(tokens: Sequence[Token], computed: Computed) -> None:
                 child.content = _IN_MATH.sub(_protecting(known), child.content)
 
 
-def _names(computed: Computed) -> list[str]:
+def _names(computed: ComputedParameters) -> list[str]:
     return [*computed.params, *(name for name, _ in computed.lets)]
 
 
@@ -61,7 +61,7 @@ def _protecting(known: list[str]) -> Callable[[re.Match[str]], str]:
     return replace
 
 
-def restored(question: T, computed: Computed) -> T:
+def restored(question: T, computed: ComputedParameters) -> T:
     """The question with its placeholders back in the math."""
     known = _names(computed)
 
@@ -72,18 +72,18 @@ def restored(question: T, computed: Computed) -> T:
         written = f"{known[name]}:{_SPECS[spec]}".rstrip(":")
         return f"<mn>{{{written}}}</mn>"
 
-    def fix(text: Text) -> Text:
+    def fix(text: RichText) -> RichText:
         html = re.sub("<mi>([\ue100-\uf8ff])</mi>", back, text.html)
         words = re.sub("([\ue100-\uf8ff])", lambda m: re.sub("</?mn>", "", back(m)), text.plain)
-        return Text(html, words)
+        return RichText(html, words)
 
     changed: T = each_text(question, fix)
     return changed
 
 
-def each_text(value: Any, change: Callable[[Text], Text]) -> Any:
+def each_text(value: Any, change: Callable[[RichText], RichText]) -> Any:
     """A copy of a value with every text in it changed."""
-    if isinstance(value, Text):
+    if isinstance(value, RichText):
         return change(value) if value.html or value.plain else value
     if isinstance(value, tuple):
         return tuple(each_text(v, change) for v in value)
@@ -91,7 +91,7 @@ def each_text(value: Any, change: Callable[[Text], Text]) -> Any:
         fields = {
             f.name: each_text(getattr(value, f.name), change)
             for f in dataclasses.fields(value)
-            if isinstance(getattr(value, f.name), tuple | Text)
+            if isinstance(getattr(value, f.name), tuple | RichText)
             or dataclasses.is_dataclass(getattr(value, f.name))
         }
         return dataclasses.replace(value, **fields)
@@ -127,11 +127,11 @@ def fill(template: str, values: Mapping[str, Value]) -> str:
     return PLACEHOLDER.sub(replace, template)
 
 
-def fill_text(text: Text, values: Mapping[str, Value]) -> Text:
+def fill_text(text: RichText, values: Mapping[str, Value]) -> RichText:
     """Both forms of a text, filled; words are escaped in the HTML."""
     if "{" not in text.html:
         return text
     escaped: dict[str, Value] = {
         n: escapeHtml(v) if isinstance(v, str) else v for n, v in values.items()
     }
-    return Text(fill(text.html, escaped), fill(text.plain, values))
+    return RichText(fill(text.html, escaped), fill(text.plain, values))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
-from app.content.limits import MOST_LINES, TooMuch
+from app.content.limits import MOST_LINES, LimitExceededError
 from app.content.parsed import ParsedFile
 from app.content.read.glossary import read_glossary
 from app.content.read.lock import read_lock
@@ -18,21 +18,21 @@ from app.content.read.registers import (
 )
 from app.content.read.topics import read_topic_file
 from app.content.rules.source_text import check_source
-from app.content.source_file import Manuscript
+from app.content.source_file import SourceFile
 from app.content.svg_cleaning import read_drawing
-from app.content.terms import Names, names_of
+from app.content.terms import GlossaryNames, names_of
 
 _NO_NAMES = names_of(())
 
 
-def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
+def parse(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> ParsedFile:
     """Read one file; `path` is relative to the content folder and says what it is.
 
     `names` are the glossary's, for the links of a page. Broken items are left out.
     """
     clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
-    sheet = Manuscript(path, valid)
+    sheet = SourceFile(path, valid)
     try:
         parsed = _read(sheet, names)
     except Exception as error:  # noqa: BLE001 - no file may stop the server
@@ -45,13 +45,13 @@ def parse(text: str, path: str, names: Names = _NO_NAMES) -> ParsedFile:
     return _closed(sheet, parsed)
 
 
-def _read(sheet: Manuscript, names: Names) -> ParsedFile:
+def _read(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
     where = PurePosixPath(sheet.path)
     if where.suffix == ".svg":
         return ParsedFile(sheet.path, drawing=read_drawing(sheet.text))
     if len(sheet.lines) > MOST_LINES:
         message = f"The file has {len(sheet.lines):,} lines; the limit is {MOST_LINES:,}."
-        raise TooMuch(message, "Split it into several topics.", MOST_LINES)
+        raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
     if where.parts[:1] == ("exams",):
         exam = read_exam(sheet, where.stem)
         return ParsedFile(sheet.path, exam=exam, entries=_counted(sheet))
@@ -63,7 +63,7 @@ def _read(sheet: Manuscript, names: Names) -> ParsedFile:
 _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
 
 
-def _counted(sheet: Manuscript) -> tuple[tuple[str, int], ...]:
+def _counted(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
     """Where the domains of a mock exam stand: (number, line)."""
     lines = [text.strip() for text in sheet.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
@@ -71,11 +71,11 @@ def _counted(sheet: Manuscript) -> tuple[tuple[str, int], ...]:
     return tuple((match[1], line) for line, match in found if match)
 
 
-def _sources(sheet: Manuscript) -> ParsedFile:
+def _sources(sheet: SourceFile) -> ParsedFile:
     return ParsedFile(sheet.path, sources=read_sources(sheet), entries=entries(sheet))
 
 
-_READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {
+_READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
     "syllabus.toml": lambda s: ParsedFile(s.path, syllabus=read_syllabus(s), entries=entries(s)),
     "sources.toml": _sources,
     "shared/sources.toml": _sources,
@@ -85,7 +85,7 @@ _READERS: dict[str, Callable[[Manuscript], ParsedFile]] = {
 }
 
 
-def _closed(sheet: Manuscript, parsed: ParsedFile) -> ParsedFile:
+def _closed(sheet: SourceFile, parsed: ParsedFile) -> ParsedFile:
     """The file with the notes that were taken while reading it."""
     text = hashlib.sha256(sheet.text.encode())
     return dataclasses.replace(

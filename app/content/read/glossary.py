@@ -7,22 +7,22 @@ from markdown_it.token import Token
 from app.content.identity import slug
 from app.content.limits import MOST_TERMS
 from app.content.markdown.syntax import close_of, first_line, plain, take_pin, tokens
-from app.content.markdown.writer import Scope, write
-from app.content.model import NO_TEXT, Place, Term
+from app.content.markdown.writer import RenderContext, write
+from app.content.model import NO_TEXT, GlossaryTerm, SourceLocation
 from app.content.read.metadata import front_matter
 from app.content.read.regions import glued, report_glued
-from app.content.source_file import Manuscript
+from app.content.source_file import SourceFile
 
 _LONGEST = 200  # characters of a term
 _SEE = re.compile(r"^See:\s*(.+)$", re.DOTALL)
 
 
-def read_glossary(sheet: Manuscript) -> tuple[Term, ...]:
+def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
     """The terms in the order of the file; a term without meaning is left out."""
     _, text = front_matter(sheet)
     found = tokens(text)
-    scope = Scope(sheet, folder="..")
-    terms: list[Term] = []
+    scope = RenderContext(sheet, folder="..")
+    terms: list[GlossaryTerm] = []
     at = 0
     while at < len(found):
         end = _next_heading(found, at + 1)
@@ -47,7 +47,7 @@ def _next_heading(found: list[Token], start: int) -> int:
     return len(found)
 
 
-def _term(block: list[Token], scope: Scope) -> Term:
+def _term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     pinned = take_pin(block[1])
     name = plain(block[1:2])[:_LONGEST]
     line = first_line(block[0])
@@ -68,8 +68,8 @@ def _term(block: list[Token], scope: Scope) -> Term:
         scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
     see = [slug(other) for other in related]
     see += re.findall(r'href="(/[^"]+)"', meaning.html)
-    place = Place(scope.sheet.path, line)
-    return Term(pinned or slug(name), name, meaning, tuple(dict.fromkeys(see)), place)
+    place = SourceLocation(scope.sheet.path, line)
+    return GlossaryTerm(pinned or slug(name), name, meaning, tuple(dict.fromkeys(see)), place)
 
 
 def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
@@ -85,8 +85,8 @@ def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
     return body, []
 
 
-def _without_doubles(terms: list[Term], sheet: Manuscript) -> tuple[Term, ...]:
-    kept: dict[str, Term] = {}
+def _without_doubles(terms: list[GlossaryTerm], sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
+    kept: dict[str, GlossaryTerm] = {}
     for term in terms:
         first = kept.get(term.anchor)
         if first is None:

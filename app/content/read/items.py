@@ -10,29 +10,29 @@ from markdown_it.token import Token
 from app.content.identity import did_you_mean, normal, revision
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
 from app.content.markdown.syntax import close_of, first_line
-from app.content.markdown.writer import Scope, write
-from app.content.model import NO_TEXT, Card, Computed, Place, Text
+from app.content.markdown.writer import RenderContext, write
+from app.content.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
 from app.content.numbers import templates
 from app.content.read.metadata import (
     PARTIAL,
     TYPES,
     FileKind,
-    Front,
+    FrontMatter,
+    ItemMetadata,
     Partial,
-    Said,
     said_of,
 )
 from app.content.read.parameters import read_computed
 from app.content.rules.answer_lines import check_answer_lines
 from app.content.rules.source_text import check_blocks
-from app.content.source_file import Manuscript
+from app.content.source_file import SourceFile
 from app.questions.choosing import choice_type
-from app.questions.kind import Kind
+from app.questions.kind import QuestionType
 from app.questions.kinds import KINDS
 from app.questions.model import Question
 from app.questions.option_rules import check_credits
-from app.questions.options import Option, is_task_list, read_options
-from app.questions.written import Draft, Parts, Written
+from app.questions.options import ParsedOption, is_task_list, read_options
+from app.questions.written import AuthoredItem, ItemDraft, ItemParts
 
 _ROLES = {
     "TIP": "hint",
@@ -44,14 +44,16 @@ _ROLES = {
 
 
 @dataclasses.dataclass(slots=True)
-class Built:
+class ParsedItem:
     """An item with what the rules need to know of its writing."""
 
-    item: Question | Card
-    written: Written
+    item: Question | Flashcard
+    written: AuthoredItem
 
 
-def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | None:
+def build(
+    draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
+) -> ParsedItem | None:
     """Read one item; None when its comment or its type cannot be used."""
     sheet = scope.sheet
     sheet.item = draft.comment.id
@@ -73,13 +75,13 @@ def build(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> Built | N
         return None
     _check_taken(draft, parts, kind_of, sheet)
     said = said_of(draft.comment, kind_of, front, sheet, page=kind == "page")
-    written = Written(draft, parts, scope, computed is not None)
+    written = AuthoredItem(draft, parts, scope, computed is not None)
     if kind_of == "card":
-        return Built(_card(draft, said, scope), written)
-    return Built(_question(written, KINDS[kind_of], computed, said), written)
+        return ParsedItem(_card(draft, said, scope), written)
+    return ParsedItem(_question(written, KINDS[kind_of], computed, said), written)
 
 
-def _check_taken(draft: Draft, parts: Parts, kind: str, sheet: Manuscript) -> None:
+def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
     """E24: options that its type does not take."""
     if parts.options and kind in KINDS and not KINDS[kind].boxed:
         message = f"A question of the type “{kind}” reads no options in boxes."
@@ -87,9 +89,9 @@ def _check_taken(draft: Draft, parts: Parts, kind: str, sheet: Manuscript) -> No
         sheet.report("E24", parts.list_line or draft.line, 1, message, hint)
 
 
-def _sort(draft: Draft, sheet: Manuscript) -> Parts:
+def _sort(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
     """Part the body into stem, answer blocks and alerts."""
-    parts = Parts([], [], [], [], [], [])
+    parts = ItemParts([], [], [], [], [], [])
     wanted = draft.comment.word("type")
     body = draft.body
     at = 0
@@ -110,7 +112,7 @@ def _sort(draft: Draft, sheet: Manuscript) -> Parts:
     return parts
 
 
-def _limit(draft: Draft, parts: Parts, sheet: Manuscript) -> None:
+def _limit(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> None:
     """Report more options or hints than a question can have, and drop them."""
     for what, most, found in (
         ("options", MOST_OPTIONS, parts.options),
@@ -122,7 +124,7 @@ def _limit(draft: Draft, parts: Parts, sheet: Manuscript) -> None:
             del found[most:]
 
 
-def _add_alert(role: str, inside: list[Token], parts: Parts) -> None:
+def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
     if role == "hint":
         parts.hints.append(inside)
     elif role == "explanation":
@@ -131,7 +133,7 @@ def _add_alert(role: str, inside: list[Token], parts: Parts) -> None:
         parts.mistake.extend(inside)
 
 
-def _take_answer(block: list[Token], wanted: str, parts: Parts, sheet: Manuscript) -> bool:
+def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: SourceFile) -> bool:
     """Whether a block is (part of) the answer; if so it is taken."""
     kind = block[0].type
     if wanted == "card":
@@ -154,7 +156,9 @@ def _take_answer(block: list[Token], wanted: str, parts: Parts, sheet: Manuscrip
     return False
 
 
-def _take_reason(block: list[Token], before: Token | None, parts: Parts, sheet: Manuscript) -> bool:
+def _take_reason(
+    block: list[Token], before: Token | None, parts: ItemParts, sheet: SourceFile
+) -> bool:
     """W25: a quote right below an option is its reason, though nothing indents it."""
     below = before is not None and before.type == "bullet_list_close"
     lone = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
@@ -167,7 +171,7 @@ def _take_reason(block: list[Token], before: Token | None, parts: Parts, sheet: 
     return True
 
 
-def _short(parts: Parts) -> str:
+def _short(parts: ItemParts) -> str:
     words = parts.options[-1].words
     return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…"
 
@@ -175,7 +179,7 @@ def _short(parts: Parts) -> str:
 _MOST_SHOWN = 40
 
 
-def _told(body: list[Token], options: list[Option]) -> tuple[str, str]:
+def _told(body: list[Token], options: list[ParsedOption]) -> tuple[str, str]:
     """The type that an item without one may have, and what tells it."""
     blocks = [] if any(option.ticked for option in options) else body
     told = itertools.chain(
@@ -185,7 +189,7 @@ def _told(body: list[Token], options: list[Option]) -> tuple[str, str]:
     return next((found for found in told if found[1]), ("", ""))
 
 
-def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
+def _type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
     """The type said or inferred; empty, and reported, when there is none."""
     said = draft.comment.word("type")
     if said and said not in TYPES:
@@ -198,7 +202,7 @@ def _type(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
     return _untyped(draft, parts, kind, sheet)
 
 
-def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> str:
+def _untyped(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
     """The type inferred of an item that says none."""
     if kind == "cards" and not parts.options:
         return "card"
@@ -216,7 +220,7 @@ def _untyped(draft: Draft, parts: Parts, kind: FileKind, sheet: Manuscript) -> s
     return ""
 
 
-def _card(draft: Draft, said: Said, scope: Scope) -> Card:
+def _card(draft: ItemDraft, said: ItemMetadata, scope: RenderContext) -> Flashcard:
     front = write([draft.heading], scope)
     back = write([t for t in draft.body if t.type != "hr"], scope)
     if back.plain.strip() and normal(back.plain) == normal(front.plain):
@@ -227,13 +231,13 @@ def _card(draft: Draft, said: Said, scope: Scope) -> Card:
         hint = "Write the answer as text below the comment."
         message = f"The card “{front.plain[:60]}” has no back."
         scope.sheet.report("E57", draft.line, 1, message, hint)
-    return Card(
+    return Flashcard(
         draft.comment.id,
         scope.folder,
         front,
         back,
         said.objectives,
-        Place(scope.sheet.path, draft.line),
+        SourceLocation(scope.sheet.path, draft.line),
         revision(draft.text),
         said.sources,
         said.tags,
@@ -242,7 +246,12 @@ def _card(draft: Draft, said: Said, scope: Scope) -> Card:
     )
 
 
-def _question(written: Written, kind: Kind[Any], computed: Computed | None, said: Said) -> Question:
+def _question(
+    written: AuthoredItem,
+    kind: QuestionType[Any],
+    computed: ComputedParameters | None,
+    said: ItemMetadata,
+) -> Question:
     draft, parts, scope = written.draft, written.parts, written.scope
     cited = list(scope.cited)
     scope.cited.clear()
@@ -257,7 +266,7 @@ def _question(written: Written, kind: Kind[Any], computed: Computed | None, said
         stem,
         answer,
         said.objectives,
-        Place(scope.sheet.path, draft.line),
+        SourceLocation(scope.sheet.path, draft.line),
         revision(draft.text),
         _difficulty(draft, scope.sheet),
         said.sources,
@@ -277,11 +286,11 @@ def _question(written: Written, kind: Kind[Any], computed: Computed | None, said
     return templates.restored(question, computed) if computed else question
 
 
-def _text(tokens: list[Token], scope: Scope) -> Text:
+def _text(tokens: list[Token], scope: RenderContext) -> RichText:
     return write(tokens, scope) if tokens else NO_TEXT
 
 
-def _stem(written: Written, kind: Kind[Any]) -> Text:
+def _stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     """The heading, and below it whatever stands before the answers."""
     scope = written.scope
     heading = write([written.draft.heading], scope)
@@ -292,10 +301,10 @@ def _stem(written: Written, kind: Kind[Any]) -> Text:
     if not rest.html:
         return heading
     more = rest.html if rest.html.startswith("<") else f"<p>{rest.html}</p>"
-    return Text(f"<p>{heading.html}</p>\n{more}", f"{heading.plain}\n{rest.plain}")
+    return RichText(f"<p>{heading.html}</p>\n{more}", f"{heading.plain}\n{rest.plain}")
 
 
-def _difficulty(draft: Draft, sheet: Manuscript) -> int:
+def _difficulty(draft: ItemDraft, sheet: SourceFile) -> int:
     said = draft.comment.word("difficulty")
     if "difficulty" not in draft.comment.fields.values:
         return 3
@@ -307,7 +316,7 @@ def _difficulty(draft: Draft, sheet: Manuscript) -> int:
     return 3
 
 
-def _partial(draft: Draft, kind: Kind[Any], sheet: Manuscript) -> Partial:
+def _partial(draft: ItemDraft, kind: QuestionType[Any], sheet: SourceFile) -> Partial:
     said = draft.comment.word("partial")
     found = PARTIAL.get(said)
     place = draft.comment.place("partial")

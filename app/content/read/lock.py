@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote
 from app.content.identity import LARGEST_SAMPLE, MOST_SAMPLES
 from app.content.limits import MOST_OPTIONS
 from app.content.parsed import LockEntry
-from app.content.source_file import Manuscript
+from app.content.source_file import SourceFile
 
 HEAD = """\
 # Every id that was ever used. Written by `headroom check --fix`; commit it.
@@ -16,7 +16,7 @@ HEAD = """\
 """
 
 
-def read_lock(sheet: Manuscript) -> tuple[LockEntry, ...]:
+def read_lock(sheet: SourceFile) -> tuple[LockEntry, ...]:
     """The entries of a lock file; a line that cannot be read is reported."""
     found: dict[str, LockEntry] = {}
     for number, line in enumerate(sheet.lines, 1):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from markdown_it.token import Token
 
 from app.content.markdown.syntax import MISBEGUN, close_of, first_line, last_line
-from app.content.source_file import Manuscript
+from app.content.source_file import SourceFile
 from app.questions.kinds import KINDS
 
 # A comment with an id that nothing closes, once its opening is emptied.
@@ -75,7 +75,7 @@ def is_lost_comment(token: Token) -> bool:
     return bool(_COMMENT.match(text) or MISBEGUN.match(text))
 
 
-def report_lost(prose: Sequence[Token], sheet: Manuscript, *, page: bool) -> None:
+def report_lost(prose: Sequence[Token], sheet: SourceFile, *, page: bool) -> None:
     """E10, E24, E54: answers that no question takes, unless the cause is told."""
     for block in answers_in(prose, page=page):
         above = block.start
@@ -87,7 +87,7 @@ def report_lost(prose: Sequence[Token], sheet: Manuscript, *, page: bool) -> Non
             _report(prose[block.start : block.stop], sheet)
 
 
-def _report(block: Sequence[Token], sheet: Manuscript) -> None:
+def _report(block: Sequence[Token], sheet: SourceFile) -> None:
     token = next(t for t in block if _tells_answer(t, asked=True))
     first, last = first_line(token), last_line(token)
     if _COMMENT.match(token.content):

@@ -8,10 +8,10 @@ from typing import Literal
 from app.content import strict_yaml
 from app.content.identity import LONGEST_ID, SLUG, did_you_mean
 from app.content.model import Level, Status
-from app.content.source_file import Manuscript
-from app.content.strict_yaml import Listing, Mapped, Scalar
+from app.content.source_file import SourceFile
+from app.content.strict_yaml import YamlList, YamlMapping, YamlText
 from app.questions.kinds import KINDS
-from app.questions.written import Comment
+from app.questions.written import ItemComment
 
 _COMMON_KEYS = (
     "q",
@@ -90,7 +90,7 @@ _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILIN
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Front:
+class FrontMatter:
     """The front matter of a file; also the defaults of its items."""
 
     title: str = ""
@@ -105,7 +105,7 @@ class Front:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Said:
+class ItemMetadata:
     """What comment and front matter say of an item, whatever its type."""
 
     objectives: tuple[str, ...]
@@ -116,7 +116,7 @@ class Said:
     use: Literal["", "exam"]
 
 
-def front_matter(sheet: Manuscript, *, page: bool = True) -> tuple[Front, str]:
+def front_matter(sheet: SourceFile, *, page: bool = True) -> tuple[FrontMatter, str]:
     """The front matter and the text with those lines emptied.
 
     What is no `page` holds items alone, and does not speak for its topic.
@@ -126,12 +126,12 @@ def front_matter(sheet: Manuscript, *, page: bool = True) -> tuple[Front, str]:
         if sheet.text.startswith("---"):
             message = "The front matter is never closed."
             sheet.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
-        return Front(), sheet.text
+        return FrontMatter(), sheet.text
     fields = strict_yaml.read(match[1], sheet.report, 2)
     _refuse_unknown(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, sheet)
     _refuse_shapes(fields, sheet)
     blank = "\n" * match[0].count("\n")
-    front = Front(
+    front = FrontMatter(
         strict_yaml.word(fields.values.get("title")),
         _mentioned(fields, "objective", sheet),
         _mentioned(fields, "source", sheet),
@@ -145,7 +145,7 @@ def front_matter(sheet: Manuscript, *, page: bool = True) -> tuple[Front, str]:
     return front, blank + sheet.text[match.end() :]
 
 
-def _refuse_unknown(fields: Mapped, known: tuple[str, ...], sheet: Manuscript) -> None:
+def _refuse_unknown(fields: YamlMapping, known: tuple[str, ...], sheet: SourceFile) -> None:
     for name, key in fields.keys.items():
         if name not in known:
             hint = did_you_mean(name, known, _LIKE)
@@ -157,11 +157,11 @@ def _refuse_unknown(fields: Mapped, known: tuple[str, ...], sheet: Manuscript) -
             sheet.report("E12", key.line, key.column, message, hint)
 
 
-def _refuse_shapes(fields: Mapped, sheet: Manuscript) -> None:
+def _refuse_shapes(fields: YamlMapping, sheet: SourceFile) -> None:
     """E10: a list where one value is meant, or names where words are; left out."""
     for name, node in [*fields.values.items()]:
         message, hint = "", ""
-        if name in _ONE and not isinstance(node, Scalar):
+        if name in _ONE and not isinstance(node, YamlText):
             message = f"“{name}” has one value, and no list."
             hint = f"Write {name}: and the value."
         elif name in _WORDS and not _is_words(node):
@@ -173,12 +173,12 @@ def _refuse_shapes(fields: Mapped, sheet: Manuscript) -> None:
 
 
 def _is_words(node: strict_yaml.Node) -> bool:
-    several = isinstance(node, Listing) and all(isinstance(one, Scalar) for one in node.items)
-    return several or isinstance(node, Scalar)
+    several = isinstance(node, YamlList) and all(isinstance(one, YamlText) for one in node.items)
+    return several or isinstance(node, YamlText)
 
 
 def _mentioned(
-    fields: Mapped, name: Literal["objective", "source"], sheet: Manuscript
+    fields: YamlMapping, name: Literal["objective", "source"], sheet: SourceFile
 ) -> tuple[str, ...]:
     """The words of `objective(s)` or `source(s)`, noted to be checked later."""
     found: list[str] = []
@@ -198,12 +198,12 @@ def _mentioned(
     return tuple(dict.fromkeys(found))
 
 
-def _level(fields: Mapped, sheet: Manuscript) -> Level:
+def _level(fields: YamlMapping, sheet: SourceFile) -> Level:
     """Whether `level` says deeper; another word is reported."""
     return "deeper" if _says(fields, "level", "deeper", sheet) else ""
 
 
-def _status_of(fields: Mapped, sheet: Manuscript) -> Status | None:
+def _status_of(fields: YamlMapping, sheet: SourceFile) -> Status | None:
     """What `status` says; None where it says nothing. An unknown word is a draft."""
     node = fields.values.get("status")
     if node is None:
@@ -216,7 +216,7 @@ def _status_of(fields: Mapped, sheet: Manuscript) -> Status | None:
     return found or "draft"
 
 
-def _says(fields: Mapped, key: str, word: str, sheet: Manuscript) -> bool:
+def _says(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -> bool:
     """Whether a key that knows one word has it."""
     node = fields.values.get(key)
     if node is None or strict_yaml.word(node) == word:
@@ -227,16 +227,16 @@ def _says(fields: Mapped, key: str, word: str, sheet: Manuscript) -> bool:
     return False
 
 
-def _requires(fields: Mapped, sheet: Manuscript) -> tuple[str, ...]:
+def _requires(fields: YamlMapping, sheet: SourceFile) -> tuple[str, ...]:
     scalars = strict_yaml.words(fields.values.get("requires"))
     for scalar in scalars:
         sheet.mention("topic", scalar.text, scalar.line, scalar.column)
     return tuple(s.text for s in scalars)
 
 
-def _date(fields: Mapped, sheet: Manuscript) -> dt.date | None:
+def _date(fields: YamlMapping, sheet: SourceFile) -> dt.date | None:
     node = fields.values.get("reviewed")
-    if not isinstance(node, Scalar):
+    if not isinstance(node, YamlText):
         return None
     try:
         day = dt.date.fromisoformat(node.text)
@@ -248,7 +248,9 @@ def _date(fields: Mapped, sheet: Manuscript) -> dt.date | None:
     return day
 
 
-def said_of(comment: Comment, kind: str, front: Front, sheet: Manuscript, *, page: bool) -> Said:
+def said_of(
+    comment: ItemComment, kind: str, front: FrontMatter, sheet: SourceFile, *, page: bool
+) -> ItemMetadata:
     """What the comment of an item of a type says, else the front matter.
 
     E12, E13: a key that the type does not have, or that none has on a `page`.
@@ -261,7 +263,7 @@ def said_of(comment: Comment, kind: str, front: Front, sheet: Manuscript, *, pag
         message = "A question in the text of a page cannot be kept for exams."
         sheet.report("E13", *comment.place("use"), message, "Put it into quiz.md.")
     tags = tuple(w.text for w in strict_yaml.words(fields.values.get("tags")))
-    return Said(
+    return ItemMetadata(
         _mentioned(fields, "objective", sheet) or front.objectives,
         _mentioned(fields, "source", sheet) or front.sources,
         tags or front.tags,
@@ -271,7 +273,7 @@ def said_of(comment: Comment, kind: str, front: Front, sheet: Manuscript, *, pag
     )
 
 
-def read_comment(content: str, line: int, sheet: Manuscript) -> Comment:
+def read_comment(content: str, line: int, sheet: SourceFile) -> ItemComment:
     """Read `<!-- q: id …-->`; its id may be empty when it is missing or malformed."""
     sheet.item = ""
     lead = content.index("<!--") + 4
@@ -293,10 +295,10 @@ def read_comment(content: str, line: int, sheet: Manuscript) -> Comment:
     found = _id(fields, sheet, (line, column))
     if not found:
         sheet.claim(content, line)
-    return Comment(found, fields, line, column)
+    return ItemComment(found, fields, line, column)
 
 
-def _refuse_maybe(fields: Mapped, sheet: Manuscript) -> None:
+def _refuse_maybe(fields: YamlMapping, sheet: SourceFile) -> None:
     """E13: a switch is on or off."""
     for key in _SWITCHES:
         node = fields.values.get(key)
@@ -307,7 +309,7 @@ def _refuse_maybe(fields: Mapped, sheet: Manuscript) -> None:
             sheet.report("E13", node.line, node.column, message, hint)
 
 
-def _refuse_foreign(comment: Comment, kind: str, sheet: Manuscript) -> None:
+def _refuse_foreign(comment: ItemComment, kind: str, sheet: SourceFile) -> None:
     """E12: a key that another type has, and that would do nothing here."""
     own = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
     if kind == "card":
@@ -321,11 +323,11 @@ def _refuse_foreign(comment: Comment, kind: str, sheet: Manuscript) -> None:
             sheet.report("E12", key.line, key.column, message, "Leave the line out.")
 
 
-def _id(fields: Mapped, sheet: Manuscript, where: tuple[int, int]) -> str:
+def _id(fields: YamlMapping, sheet: SourceFile, where: tuple[int, int]) -> str:
     node = fields.values.get("q")
     if node is None:
         return ""
-    if isinstance(node, Scalar) and not node.text:
+    if isinstance(node, YamlText) and not node.text:
         message = "The id after “q:” is missing."
         sheet.report("E01", *where, message, "Run the check with --fix to write one.")
         return ""

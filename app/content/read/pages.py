@@ -11,23 +11,23 @@ from app.content import strict_yaml
 from app.content.identity import lies_within
 from app.content.limits import price_of
 from app.content.markdown.syntax import close_of, first_line, last_line, plain
-from app.content.markdown.writer import Scope, anchor, write
+from app.content.markdown.writer import RenderContext, anchor, write
 from app.content.model import (
-    Calculator,
-    Card,
-    Embedded,
-    Html,
-    Picture,
+    CalculatorBlock,
+    Flashcard,
+    HtmlBlock,
+    ImageBlock,
     Piece,
+    QuestionBlock,
+    RichText,
     Section,
-    Text,
 )
-from app.content.numbers.estimates import Unanswerable, compute
+from app.content.numbers.estimates import FigureError, compute
 from app.content.read.lost_answers import answers_in
 from app.content.read.regions import Region
-from app.content.strict_yaml import Scalar
+from app.content.strict_yaml import YamlText
 from app.questions.model import Question
-from app.questions.written import Draft
+from app.questions.written import ItemDraft
 
 _BLOCK = re.compile(r"<(?:p|ul|ol|div|figure|h[1-6]|aside|pre|blockquote)\b")
 _WORDS_PER_MINUTE = 200
@@ -35,7 +35,7 @@ _QUESTION_MINUTES = 1.0
 _CALCULATOR_MINUTES = 1.5
 
 
-class Linker(Protocol):
+class GlossaryLinker(Protocol):
     """Links the first mention of each glossary term in some HTML."""
 
     def link(self, html: str) -> str:
@@ -43,7 +43,7 @@ class Linker(Protocol):
 
 
 @dataclasses.dataclass(slots=True)
-class _Open:
+class _OpenSection:
     """A section while its pieces are collected."""
 
     anchor: str
@@ -55,30 +55,30 @@ class _Open:
 
 
 @dataclasses.dataclass(slots=True)
-class Page:
+class PageLayout:
     """The sections of a page, the notes of its footnotes and its alerts."""
 
     sections: tuple[Section, ...]
-    notes: dict[str, Text]
+    notes: dict[str, RichText]
     alerts: tuple[tuple[str, int], ...]
 
 
 def lay_out(
     regions: Sequence[Region],
-    items: Mapping[tuple[str, int], Question | Card],
-    scope: Scope,
-    linker: Linker,
-) -> Page:
+    items: Mapping[tuple[str, int], Question | Flashcard],
+    scope: RenderContext,
+    linker: GlossaryLinker,
+) -> PageLayout:
     """Lay out a page; broken items are left out, blocks that fail are reported."""
     scope.sheet.item = ""
-    desk = _Desk(scope, linker)
+    desk = _PageBuilder(scope, linker)
     for region in regions:
-        if isinstance(region, Draft):
+        if isinstance(region, ItemDraft):
             desk.embed(items.get((region.comment.id, region.line)))
         else:
             desk.lay(_shown(region.tokens))
     desk.close()
-    return Page(tuple(desk.sections), desk.notes, tuple(desk.alerts))
+    return PageLayout(tuple(desk.sections), desk.notes, tuple(desk.alerts))
 
 
 def _shown(prose: list[Token]) -> list[Token]:
@@ -87,18 +87,18 @@ def _shown(prose: list[Token]) -> list[Token]:
     return [token for index, token in enumerate(prose) if index not in hidden]
 
 
-class _Desk:
+class _PageBuilder:
     """Where sections are put together, in the order of the file."""
 
-    def __init__(self, scope: Scope, linker: Linker) -> None:
+    def __init__(self, scope: RenderContext, linker: GlossaryLinker) -> None:
         self.scope = scope
         self.linker = linker
         self.sections: list[Section] = []
-        self.notes: dict[str, Text] = {}
+        self.notes: dict[str, RichText] = {}
         self.alerts: list[tuple[str, int]] = []
         self.level = 1
         self.numbered = 0
-        self.open = _Open("", "", 0)
+        self.open = _OpenSection("", "", 0)
 
     def close(self) -> None:
         """Finish the section at hand, unless it is empty."""
@@ -118,14 +118,14 @@ class _Desk:
                 )
             )
 
-    def embed(self, item: Question | Card | None) -> None:
+    def embed(self, item: Question | Flashcard | None) -> None:
         """Put a question, or a card to be turned over, where it stands."""
         if isinstance(item, Question):
-            self.open.pieces.append(Embedded(item.id))
+            self.open.pieces.append(QuestionBlock(item.id))
             self.open.minutes += _QUESTION_MINUTES
-        elif isinstance(item, Card):
+        elif isinstance(item, Flashcard):
             html = f"<details><summary>{item.front.html}</summary>{_as_block(item.back)}</details>"
-            self.open.pieces.append(Html(html))
+            self.open.pieces.append(HtmlBlock(html))
             self.open.words.append(f"{item.front.plain} {item.back.plain}")
 
     def lay(self, tokens: list[Token]) -> None:
@@ -175,7 +175,7 @@ class _Desk:
                     "Write its title behind it.",
                 )
                 self.scope.sheet.report("W64", first_line(block[0]), 1, message, hint)
-            self.open = _Open(address, title, self.numbered)
+            self.open = _OpenSection(address, title, self.numbered)
             self.scope.section = title
             self.scope.worked = False
         elif block[0].type == "note_open":
@@ -198,7 +198,7 @@ class _Desk:
         text = write(_as_page(block), self.scope)
         file = str(image.attrs.get("src", ""))
         caption = str(image.attrs.get("title", ""))
-        self.open.pieces.append(Picture(file, caption, text.html))
+        self.open.pieces.append(ImageBlock(file, caption, text.html))
         self.open.words.append(f"{text.plain}\n{caption}".strip())
         sheet = self.scope.sheet
         place = sheet.find(file, first_line(block[0]), last_line(block[0]))
@@ -211,7 +211,7 @@ class _Desk:
         self.alerts += [(str(t.meta["alert"]), first_line(t)) for t in boxes]
         text = write(_as_page(tokens), self.scope)
         if text.html:
-            self.open.pieces.append(Html(self.linker.link(text.html)))
+            self.open.pieces.append(HtmlBlock(self.linker.link(text.html)))
             self.open.words.append(text.plain)
 
     def _calculator(self, token: Token) -> None:
@@ -219,24 +219,24 @@ class _Desk:
         name = token.info.strip().partition(" ")[2].strip()
         line = first_line(token)
         fields = strict_yaml.read(token.content, sheet.report, line + 1)
-        inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, Scalar)}
+        inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
         sheet.spend(price_of(name), token.info + token.content)
         try:
             compute(name, inputs)
-        except Unanswerable as error:
+        except FigureError as error:
             place = _place_of(error.message, fields, line)
             sheet.report(error.code, *place, error.message, error.hint)
             return
         sheet.mention("calculator", name.replace("_", "-"), line, 1)
-        self.open.pieces.append(Calculator(name.replace("_", "-"), inputs))
+        self.open.pieces.append(CalculatorBlock(name.replace("_", "-"), inputs))
         self.open.minutes += _CALCULATOR_MINUTES
 
 
-def _place_of(message: str, fields: strict_yaml.Mapped, line: int) -> tuple[int, int]:
+def _place_of(message: str, fields: strict_yaml.YamlMapping, line: int) -> tuple[int, int]:
     """The input that a message quotes, else the first line of the block."""
     for name, key in fields.keys.items():
         value = fields.values[name]
-        text = value.text if isinstance(value, Scalar) else ""
+        text = value.text if isinstance(value, YamlText) else ""
         if f"“{name}”" in message or (text and f"“{text}”" in message):
             return key.line, key.column
     return line, 1
@@ -259,6 +259,6 @@ def _as_page(tokens: list[Token]) -> list[Token]:
     return tokens if len(tokens) != 3 else [*tokens, Token("nothing", "", 0)]
 
 
-def _as_block(text: Text) -> str:
+def _as_block(text: RichText) -> str:
     """A short text as a paragraph; longer ones are blocks already."""
     return text.html if _BLOCK.match(text.html) else f"<p>{text.html}</p>"

@@ -5,11 +5,11 @@ import re
 
 from app.content.identity import did_you_mean
 from app.content.limits import MOST_PARAMETERS
-from app.content.model import Computed
-from app.content.numbers.expressions import BadExpression, compile_expression
-from app.content.source_file import Manuscript
-from app.content.strict_yaml import Listing, Mapped, Node, Scalar
-from app.questions.written import Comment
+from app.content.model import ComputedParameters
+from app.content.numbers.expressions import ExpressionError, compile_expression
+from app.content.source_file import SourceFile
+from app.content.strict_yaml import Node, YamlList, YamlMapping, YamlText
+from app.questions.written import ItemComment
 
 NAME = re.compile(r"^[a-z_][a-z0-9_]*$", re.IGNORECASE)
 _RANGE = re.compile(
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"^-?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
 _MOST_VALUES = 10_000
 
 
-def read_computed(comment: Comment, sheet: Manuscript) -> Computed | None:
+def read_computed(comment: ItemComment, sheet: SourceFile) -> ComputedParameters | None:
     """The numbers an item draws, or None when it draws none."""
     values = comment.fields.values
     if "params" not in values and "let" not in values:
@@ -46,11 +46,11 @@ def read_computed(comment: Comment, sheet: Manuscript) -> Computed | None:
         text = _expression(node, known, sheet)
         if text:
             lets.append((name, text))
-    return Computed(params, tuple(lets))
+    return ComputedParameters(params, tuple(lets))
 
 
-def _mapping(node: Node | None, what: str, sheet: Manuscript) -> dict[str, Node]:
-    if isinstance(node, Mapped):
+def _mapping(node: Node | None, what: str, sheet: SourceFile) -> dict[str, Node]:
+    if isinstance(node, YamlMapping):
         if len(node.values) > MOST_PARAMETERS:
             message = f"“{what}” has {len(node.values)} names."
             hint = f"Use at most {MOST_PARAMETERS}."
@@ -64,23 +64,23 @@ def _mapping(node: Node | None, what: str, sheet: Manuscript) -> dict[str, Node]
     return {}
 
 
-def _check_name(name: str, node: Node, sheet: Manuscript) -> None:
+def _check_name(name: str, node: Node, sheet: SourceFile) -> None:
     if not NAME.match(name):
         hint = "Use letters, digits and underscores."
         message = f"“{name}” cannot be used as a name in expressions."
         sheet.report("E45", node.line, node.column, message, hint)
 
 
-def _values(name: str, node: Node, sheet: Manuscript) -> tuple[str | float, ...]:
+def _values(name: str, node: Node, sheet: SourceFile) -> tuple[str | float, ...]:
     if slip := _slip(name, node):
         sheet.report(slip[0], node.line, node.column, *slip[1:])
         return (0,)
     found: tuple[str | float, ...] = ()
-    if isinstance(node, Listing):
-        found = tuple(value_of(n.text) for n in node.items if isinstance(n, Scalar))
-    elif isinstance(node, Scalar) and ".." in node.text:
+    if isinstance(node, YamlList):
+        found = tuple(value_of(n.text) for n in node.items if isinstance(n, YamlText))
+    elif isinstance(node, YamlText) and ".." in node.text:
         found = _range(name, node, sheet)
-    elif isinstance(node, Scalar):
+    elif isinstance(node, YamlText):
         found = (value_of(node.text),)
     large = [v for v in found if not isinstance(v, str) and not math.isfinite(v)]
     if large:
@@ -96,13 +96,13 @@ def _values(name: str, node: Node, sheet: Manuscript) -> tuple[str | float, ...]
 
 def _slip(name: str, node: Node) -> tuple[str, str, str] | None:
     """A list or a range that is written otherwise: code, message and hint."""
-    if isinstance(node, Listing):
-        words = [n.text.strip() for n in node.items if isinstance(n, Scalar)]
+    if isinstance(node, YamlList):
+        words = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
         word = next(filter(_RANGE.match, words), "")
         message = f"“{word}” is a word in this list, not a range."
         hint = f"Write {name}: {word}, without brackets."
         return ("E47", message, hint) if word else None
-    text = node.text.strip() if isinstance(node, Scalar) else ""
+    text = node.text.strip() if isinstance(node, YamlText) else ""
     shown = text[:40]
     if ".." in text and not _RANGE.match(text):
         hint = "Write 1..8, or 2048..8192 step 2048. Values with units make a list: "
@@ -125,7 +125,7 @@ def value_of(text: str) -> str | float:
     return int(number) if whole else number
 
 
-def _range(name: str, node: Scalar, sheet: Manuscript) -> tuple[float, ...]:
+def _range(name: str, node: YamlText, sheet: SourceFile) -> tuple[float, ...]:
     match = _RANGE.match(node.text.strip())
     if match is None:
         return ()
@@ -147,14 +147,14 @@ def _range(name: str, node: Scalar, sheet: Manuscript) -> tuple[float, ...]:
     return tuple(int(v) if v == int(v) else v for v in values)
 
 
-def _expression(node: Node, known: set[str], sheet: Manuscript) -> str:
-    if not isinstance(node, Scalar):
+def _expression(node: Node, known: set[str], sheet: SourceFile) -> str:
+    if not isinstance(node, YamlText):
         message = "An expression has to be written as text."
         sheet.report("E45", node.line, node.column, message)
         return ""
     try:
         compiled = compile_expression(node.text)
-    except BadExpression as error:
+    except ExpressionError as error:
         sheet.report(error.code, node.line, node.column, error.message, error.hint)
         return ""
     unknown = sorted(compiled.names - known)

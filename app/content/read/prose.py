@@ -9,8 +9,8 @@ from app.content.markdown.syntax import first_line
 from app.content.read.lost_answers import answers_in
 from app.content.read.metadata import front_matter
 from app.content.read.regions import cut
-from app.content.source_file import Manuscript
-from app.questions.written import Draft
+from app.content.source_file import SourceFile
+from app.questions.written import ItemDraft
 
 _OPENING = "<!--"
 
@@ -21,12 +21,12 @@ def prose_of(text: str) -> str:
     Answers whose question lost its comment are left out, as they are on the page.
     Comments go as well, as they do from the page: authors write them to each other.
     """
-    sheet = Manuscript("", text)
+    sheet = SourceFile("", text)
     body = front_matter(sheet)[1]
     lines = body.split("\n")
     gone: set[int] = set()
     for region in cut(body, sheet):
-        if isinstance(region, Draft):
+        if isinstance(region, ItemDraft):
             gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue
         for block in answers_in(region.tokens):

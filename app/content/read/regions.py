@@ -26,8 +26,8 @@ from app.content.read.lost_answers import (
 )
 from app.content.read.metadata import FileKind, read_comment
 from app.content.rules.source_text import check_blocks
-from app.content.source_file import Manuscript, Unidentified
-from app.questions.written import Draft
+from app.content.source_file import SourceFile, Unidentified
+from app.questions.written import ItemDraft
 
 _COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
 # The comment of a question in other signs: dashes, quotes, marks of another format.
@@ -44,20 +44,20 @@ _MOST_NAMED = 50
 
 
 @dataclasses.dataclass(slots=True)
-class Prose:
+class ProseRegion:
     """Blocks that belong to no item."""
 
     tokens: list[Token]
 
 
-Region = Prose | Draft
+Region = ProseRegion | ItemDraft
 
 
-def read_regions(text: str, sheet: Manuscript, kind: FileKind) -> list[Region]:
+def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
     """A text cut, with all that is wrong between its items reported."""
     regions = cut(text, sheet)
     for above, region in itertools.pairwise((None, *regions)):
-        if isinstance(region, Prose):
+        if isinstance(region, ProseRegion):
             if kind == "cards" or not _report_parted(above, region, sheet):
                 _report_unnamed(region.tokens, kind, sheet)
             sheet.item = ""
@@ -71,7 +71,7 @@ def read_regions(text: str, sheet: Manuscript, kind: FileKind) -> list[Region]:
     return regions
 
 
-def cut(text: str, sheet: Manuscript) -> list[Region]:
+def cut(text: str, sheet: SourceFile) -> list[Region]:
     """Cut a text without front matter; what is misplaced is reported."""
     found = tokens(_with_comments_closed(text, sheet))
     regions: list[Region] = []
@@ -80,7 +80,7 @@ def cut(text: str, sheet: Manuscript) -> list[Region]:
     while at < len(found):
         if _is_item(found, at):
             if prose:
-                regions.append(Prose(prose))
+                regions.append(ProseRegion(prose))
                 prose = []
             end = _end(found, at)
             regions.append(_draft(found, at, end, sheet))
@@ -91,7 +91,7 @@ def cut(text: str, sheet: Manuscript) -> list[Region]:
         prose.append(found[at])
         at += 1
     if prose:
-        regions.append(Prose(prose))
+        regions.append(ProseRegion(prose))
     return regions
 
 
@@ -99,7 +99,7 @@ def _is_comment(token: Token) -> bool:
     return token.type == "html_block" and bool(_COMMENT.match(token.content))
 
 
-def _with_comments_closed(text: str, sheet: Manuscript) -> str:
+def _with_comments_closed(text: str, sheet: SourceFile) -> str:
     """Empty the opening of a comment that would swallow the items behind it."""
     if "<!--" not in text:
         return text
@@ -131,13 +131,13 @@ def _empty(lines: list[str], opened: int) -> None:
         lines[index] = ""
 
 
-def _report_unclosed(index: int, sheet: Manuscript) -> None:
+def _report_unclosed(index: int, sheet: SourceFile) -> None:
     sheet.item = ""
     sheet.claim("\n".join(sheet.lines[index : index + 3]), index + 1)
     sheet.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
 
 
-def _report_homeless(token: Token, above: list[Token], sheet: Manuscript) -> None:
+def _report_homeless(token: Token, above: list[Token], sheet: SourceFile) -> None:
     """E02: a comment that does not stand right below a heading."""
     sheet.item = ""
     sheet.claim(token.content, first_line(token))
@@ -154,7 +154,7 @@ def _report_homeless(token: Token, above: list[Token], sheet: Manuscript) -> Non
     sheet.report("E02", first_line(token), 1, message, hint)
 
 
-def _report_glued_above(token: Token, sheet: Manuscript) -> bool:
+def _report_glued_above(token: Token, sheet: SourceFile) -> bool:
     """E02: what stands above a comment would be a heading, were there a space."""
     above = first_line(token) - 1
     while above > 0 and not sheet.lines[above - 1].strip():
@@ -166,7 +166,7 @@ def _report_glued_above(token: Token, sheet: Manuscript) -> bool:
     return bool(found)
 
 
-def report_glued(code: str, line: int, found: re.Match[str], sheet: Manuscript) -> None:
+def report_glued(code: str, line: int, found: re.Match[str], sheet: SourceFile) -> None:
     """Say of a line that it would be a heading, were there a space; once."""
     hashes, words = found.groups()
     short = words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…"
@@ -193,7 +193,7 @@ def _end(found: list[Token], at: int) -> int:
     return len(found)
 
 
-def _draft(found: list[Token], at: int, end: int, sheet: Manuscript) -> Draft:
+def _draft(found: list[Token], at: int, end: int, sheet: SourceFile) -> ItemDraft:
     line = first_line(found[at])
     last = first_line(found[end]) - 1 if end < len(found) else len(sheet.lines)
     before = len(sheet.problems)
@@ -207,10 +207,10 @@ def _draft(found: list[Token], at: int, end: int, sheet: Manuscript) -> Draft:
             broken = True
     level = int(found[at].tag[1])
     body = found[at + 4 : end]
-    return Draft(found[at + 1], comment, body, line, level, text, broken, below)
+    return ItemDraft(found[at + 1], comment, body, line, level, text, broken, below)
 
 
-def _report_second(token: Token, sheet: Manuscript) -> None:
+def _report_second(token: Token, sheet: SourceFile) -> None:
     sheet.claim(token.content, first_line(token))
     if _report_glued_above(token, sheet):
         return
@@ -219,9 +219,9 @@ def _report_second(token: Token, sheet: Manuscript) -> None:
     sheet.report("E02", first_line(token), 1, message, hint)
 
 
-def _report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> bool:
+def _report_parted(above: Region | None, below: ProseRegion, sheet: SourceFile) -> bool:
     """E24: whether answers stand below a heading of their own, not their question."""
-    if not isinstance(above, Draft) or not above.comment.id:
+    if not isinstance(above, ItemDraft) or not above.comment.id:
         return False
     answered = any(t.type.endswith(("list_open", "table_open")) for t in above.body)
     prose = below.tokens
@@ -237,7 +237,7 @@ def _report_parted(above: Region | None, below: Prose, sheet: Manuscript) -> boo
     return True
 
 
-def _report_unnamed(prose: list[Token], kind: FileKind, sheet: Manuscript) -> None:
+def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> None:
     """E01: headings whose answers have no id.
 
     In a file of items one box is enough; on a page a list of tasks counts only when
@@ -262,7 +262,7 @@ def _report_unnamed(prose: list[Token], kind: FileKind, sheet: Manuscript) -> No
                 heading = -1
 
 
-def _report_unread(prose: list[Token], sheet: Manuscript) -> None:
+def _report_unread(prose: list[Token], sheet: SourceFile) -> None:
     """E01: what stands below a heading in quiz.md and is no item is read by nobody."""
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or not _has_back(prose, at):
@@ -313,7 +313,7 @@ def _boxes(prose: list[Token], at: int) -> list[str]:
     return [box for t in inside if t.level == 3 and (box := box_in(t))]
 
 
-def _report_nameless(prose: list[Token], at: int, sheet: Manuscript) -> None:
+def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
     """E01 for the heading at an index; `--fix` writes an id where none was."""
     sheet.item = ""
     heading, below = prose[at], _nameless_below(prose, at)
@@ -339,7 +339,7 @@ def _report_nameless(prose: list[Token], at: int, sheet: Manuscript) -> None:
     sheet.unidentified.append(_unidentified(prose, at, sheet))
 
 
-def _stray_comment(prose: list[Token], at: int, sheet: Manuscript) -> int:
+def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
     """The line below a heading that holds its id in no comment; 0 for none."""
     section = prose[at : end_of_section(prose, at)]
     end = max(map(last_line, section))
@@ -356,7 +356,7 @@ def _stray_comment(prose: list[Token], at: int, sheet: Manuscript) -> int:
     return 0
 
 
-def _unidentified(prose: list[Token], at: int, sheet: Manuscript) -> Unidentified:
+def _unidentified(prose: list[Token], at: int, sheet: SourceFile) -> Unidentified:
     """The item of a heading without a comment of its own."""
     section = prose[at : end_of_section(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))

@@ -10,15 +10,15 @@ from app.content.identity import SLUG, did_you_mean, is_isbn
 from app.content.languages import tag_of
 from app.content.limits import MOST_ENTRIES, MOST_MINUTES
 from app.content.model import (
+    CitedSource,
     Domain,
     ExamBlueprint,
     Objective,
-    Place,
-    Source,
+    SourceLocation,
     Syllabus,
 )
 from app.content.read.toml_words import in_words
-from app.content.source_file import Manuscript, place_of
+from app.content.source_file import SourceFile, place_of
 
 _SOURCE_KEYS = ("title", "publisher", "address", "isbn", "read", "year", "note")
 _SYLLABUS_KEYS = (
@@ -38,7 +38,7 @@ _OBJECTIVE_KEYS = ("number", "short", "title")
 _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
 
-def read_toml(sheet: Manuscript) -> dict[str, Any]:
+def read_toml(sheet: SourceFile) -> dict[str, Any]:
     """The tables of a TOML file; what cannot be read is reported (E10)."""
     try:
         deep = _DOTTED.search(sheet.text) is not None
@@ -72,7 +72,7 @@ _MOST = 10**15
 _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
 
-def entries(sheet: Manuscript) -> tuple[tuple[str, int], ...]:
+def entries(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
     """Where the numbers and keys of a register stand: (name, line)."""
     return tuple(
         (match[1] or match[2], line)
@@ -81,7 +81,7 @@ def entries(sheet: Manuscript) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], sheet: Manuscript) -> None:
+def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], sheet: SourceFile) -> None:
     for name in table:
         if name not in known:
             hint = did_you_mean(name, known)
@@ -89,7 +89,7 @@ def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], sheet: Man
             sheet.report("E12", *place, f"“{name}” is not a key here.", hint)
 
 
-def _texts(table: Mapping[str, Any], key: str, sheet: Manuscript) -> tuple[str, ...]:
+def _texts(table: Mapping[str, Any], key: str, sheet: SourceFile) -> tuple[str, ...]:
     """The texts of a list; what is no text is reported and left out."""
     found = table.get(key, [])
     if not isinstance(found, list):
@@ -101,7 +101,7 @@ def _texts(table: Mapping[str, Any], key: str, sheet: Manuscript) -> tuple[str, 
     return tuple(_few(words, key, sheet))
 
 
-def _text(table: Mapping[str, Any], key: str, sheet: Manuscript, otherwise: str = "") -> str:
+def _text(table: Mapping[str, Any], key: str, sheet: SourceFile, otherwise: str = "") -> str:
     """The text of a key; anything that is no text is reported."""
     word = _plain(table.get(key, otherwise))
     if word is None:
@@ -117,7 +117,7 @@ def _plain(value: Any) -> str | None:
     return str(value) if isinstance(value, str | int | float | dt.date) else None
 
 
-def _rows(table: Mapping[str, Any], key: str, sheet: Manuscript) -> list[Any]:
+def _rows(table: Mapping[str, Any], key: str, sheet: SourceFile) -> list[Any]:
     """The tables of a list of tables."""
     found = table.get(key, [])
     rows = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
@@ -126,7 +126,7 @@ def _rows(table: Mapping[str, Any], key: str, sheet: Manuscript) -> list[Any]:
     return _few(rows, key, sheet)
 
 
-def _few(found: list[Any], key: str, sheet: Manuscript) -> list[Any]:
+def _few(found: list[Any], key: str, sheet: SourceFile) -> list[Any]:
     if len(found) > MOST_ENTRIES:
         place = place_of(key, sheet)
         message = f"“{key}” has {len(found):,} entries."
@@ -134,12 +134,12 @@ def _few(found: list[Any], key: str, sheet: Manuscript) -> list[Any]:
     return found[:MOST_ENTRIES]
 
 
-def _refuse(key: str, wanted: str, sheet: Manuscript) -> None:
+def _refuse(key: str, wanted: str, sheet: SourceFile) -> None:
     place = place_of(key, sheet)
     sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
 
 
-def read_sources(sheet: Manuscript) -> tuple[Source, ...]:
+def read_sources(sheet: SourceFile) -> tuple[CitedSource, ...]:
     """The bibliography; an entry without a title is reported and left out."""
     found = []
     lines = dict(entries(sheet))
@@ -168,8 +168,8 @@ def read_sources(sheet: Manuscript) -> tuple[Source, ...]:
 
 
 def _source(
-    key: str, table: Mapping[str, Any], place: tuple[int, int], sheet: Manuscript
-) -> Source:
+    key: str, table: Mapping[str, Any], place: tuple[int, int], sheet: SourceFile
+) -> CitedSource:
     address, isbn = _text(table, "address", sheet), _text(table, "isbn", sheet)
     if isbn and not is_isbn(isbn):
         at = place_of("isbn", sheet, place[0])
@@ -187,7 +187,7 @@ def _source(
         message = f"“{read}” is not a date."
         hint = "Write it without quotes: read = 2026-11-20."
         sheet.report("E13", *at, message, hint)
-    return Source(
+    return CitedSource(
         key,
         _text(table, "title", sheet, key),
         _text(table, "publisher", sheet),
@@ -200,7 +200,7 @@ def _source(
     )
 
 
-def read_syllabus(sheet: Manuscript) -> Syllabus:
+def read_syllabus(sheet: SourceFile) -> Syllabus:
     """The exam, its domains and objectives, and the order of the topics."""
     tables = read_toml(sheet)
     _refuse_unknown(tables, _SYLLABUS_KEYS, sheet)
@@ -230,14 +230,14 @@ def read_syllabus(sheet: Manuscript) -> Syllabus:
 
 
 def _expect_title(
-    tables: Mapping[str, Any], domains: tuple[Domain, ...], sheet: Manuscript
+    tables: Mapping[str, Any], domains: tuple[Domain, ...], sheet: SourceFile
 ) -> None:
     if domains and not tables.get("title") and not tables.get("exam"):
         hint = 'Write title = "…" and exam = "…" above the first domain.'
         sheet.report("E10", 1, 1, "The course has no title.", hint)
 
 
-def _switch(table: Mapping[str, Any], key: str, sheet: Manuscript) -> bool:
+def _switch(table: Mapping[str, Any], key: str, sheet: SourceFile) -> bool:
     """Whether something is offered: unless the key says no."""
     found = table.get(key, True)
     if not isinstance(found, bool):
@@ -246,7 +246,7 @@ def _switch(table: Mapping[str, Any], key: str, sheet: Manuscript) -> bool:
     return found
 
 
-def _language(table: Mapping[str, Any], sheet: Manuscript) -> str:
+def _language(table: Mapping[str, Any], sheet: SourceFile) -> str:
     """The language of the course: English, unless the key names another."""
     found = _text(table, "language", sheet, _ENGLISH)
     tag = tag_of(found)
@@ -264,7 +264,7 @@ def _whole_weight(rows: list[Any]) -> int:
     return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
 
 
-def _add_up(domains: tuple[Domain, ...], full: int, sheet: Manuscript) -> None:
+def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
     """E70: all weights together are the whole exam."""
     total = sum(d.weight for d in domains)
     if abs(total - 1) <= 0.005:
@@ -275,7 +275,7 @@ def _add_up(domains: tuple[Domain, ...], full: int, sheet: Manuscript) -> None:
     sheet.report("E70", *place_of("weight", sheet), message, hint)
 
 
-def _refuse_twins(domains: tuple[Domain, ...], sheet: Manuscript) -> None:
+def _refuse_twins(domains: tuple[Domain, ...], sheet: SourceFile) -> None:
     """E11: a number stands for one domain or one objective."""
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
@@ -285,7 +285,7 @@ def _refuse_twins(domains: tuple[Domain, ...], sheet: Manuscript) -> None:
         sheet.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
 
 
-def _domain(table: Mapping[str, Any], full: int, sheet: Manuscript) -> Domain:
+def _domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Domain:
     number = _text(table, "number", sheet)
     _refuse_unknown(table, _DOMAIN_KEYS, sheet)
     _expect("domain", table, sheet)
@@ -317,7 +317,7 @@ def _domain(table: Mapping[str, Any], full: int, sheet: Manuscript) -> Domain:
     return Domain(number, _text(table, "title", sheet), weight / full, objectives)
 
 
-def _expect(what: str, table: Mapping[str, Any], sheet: Manuscript) -> None:
+def _expect(what: str, table: Mapping[str, Any], sheet: SourceFile) -> None:
     """E10: a domain or an objective has a number and a title."""
     for key, other in (("number", "title"), ("title", "number")):
         if not table.get(key):
@@ -327,7 +327,7 @@ def _expect(what: str, table: Mapping[str, Any], sheet: Manuscript) -> None:
             sheet.report("E10", *place, message, f'Write {key} = "…" below it.')
 
 
-def _short(table: Mapping[str, Any], sheet: Manuscript) -> str:
+def _short(table: Mapping[str, Any], sheet: SourceFile) -> str:
     """The name of an objective; one that is as long as a sentence is reported."""
     short = _text(table, "short", sheet)
     if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:
@@ -336,7 +336,7 @@ def _short(table: Mapping[str, Any], sheet: Manuscript) -> str:
     return short
 
 
-def read_exam(sheet: Manuscript, slug: str) -> ExamBlueprint | None:
+def read_exam(sheet: SourceFile, slug: str) -> ExamBlueprint | None:
     """A mock exam; None when it does not say how many questions it has."""
     tables = read_toml(sheet)
     _refuse_unknown(tables, _EXAM_KEYS, sheet)
@@ -355,11 +355,11 @@ def read_exam(sheet: Manuscript, slug: str) -> ExamBlueprint | None:
         sheet.report("E70", *place, message, "Make them equal.")
     title = _text(tables, "title", sheet, slug)
     notes = _texts(tables, "notes", sheet)
-    place_ = Place(sheet.path, 1)
+    place_ = SourceLocation(sheet.path, 1)
     return ExamBlueprint(slug, title, questions, minutes, counts, place_, notes)
 
 
-def _counts(tables: Mapping[str, Any], sheet: Manuscript) -> dict[str, int]:
+def _counts(tables: Mapping[str, Any], sheet: SourceFile) -> dict[str, int]:
     """How many questions each domain gives; a domain that gives none is left out."""
     domains = tables.get("domains")
     if not isinstance(domains, dict):
@@ -369,7 +369,7 @@ def _counts(tables: Mapping[str, Any], sheet: Manuscript) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def _whole(table: Mapping[str, Any], key: str, most: int, sheet: Manuscript) -> int:
+def _whole(table: Mapping[str, Any], key: str, most: int, sheet: SourceFile) -> int:
     """A whole number from 1 on; 0, and reported, where it is anything else."""
     value = table.get(key, 0)
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most:

@@ -6,41 +6,41 @@ from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
 from app.content.identity import normal, revision, sketch, words_hash
-from app.content.limits import MOST_ITEMS, TooMuch
-from app.content.markdown.writer import Scope
-from app.content.model import REVERSE, Card, Embedded, Place, Topic
-from app.content.parsed import Fact, ParsedFile
-from app.content.read.items import Built, build
-from app.content.read.metadata import FileKind, Front, front_matter
-from app.content.read.pages import Page, lay_out
-from app.content.read.regions import Prose, Region, read_regions
+from app.content.limits import MOST_ITEMS, LimitExceededError
+from app.content.markdown.writer import RenderContext
+from app.content.model import REVERSE, Flashcard, QuestionBlock, SourceLocation, Topic
+from app.content.parsed import ItemFingerprint, ParsedFile
+from app.content.read.items import ParsedItem, build
+from app.content.read.metadata import FileKind, FrontMatter, front_matter
+from app.content.read.pages import PageLayout, lay_out
+from app.content.read.regions import ProseRegion, Region, read_regions
 from app.content.rules.items import check_balance, check_item
 from app.content.rules.prose import check_prose
-from app.content.source_file import Manuscript, Unidentified
-from app.content.strict_yaml import Scalar
-from app.content.terms import FirstMentions, Names
+from app.content.source_file import SourceFile, Unidentified
+from app.content.strict_yaml import YamlText
+from app.content.terms import FirstMentionLinker, GlossaryNames
 from app.questions import kinds
-from app.questions.kind import Counted
+from app.questions.kind import CountedOption
 from app.questions.model import Question
-from app.questions.written import Draft
+from app.questions.written import ItemDraft
 
 _KINDS: dict[str, FileKind] = {
     "concept.md": "page",
     "quiz.md": "quiz",
     "cards.md": "cards",
 }
-Items = dict[tuple[str, int], Question | Card]
+Items = dict[tuple[str, int], Question | Flashcard]
 _EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
 _FIGURE = re.compile(r"\d[\d.,]*")
 
 
-def read_topic_file(sheet: Manuscript, where: PurePosixPath, names: Names) -> ParsedFile:
+def read_topic_file(sheet: SourceFile, where: PurePosixPath, names: GlossaryNames) -> ParsedFile:
     """A page, a quiz or cards; the file's name says which."""
     kind = _KINDS.get(where.name, "quiz")
     slug = where.parts[1] if len(where.parts) > 2 else where.stem
     front, text = front_matter(sheet, page=kind == "page")
     regions = read_regions(text, sheet, kind)
-    scope = Scope(sheet, folder=slug)
+    scope = RenderContext(sheet, folder=slug)
     items, facts = _items(regions, kind, front, scope)
     check_balance(items.values(), sheet)
     parsed = ParsedFile(sheet.path, facts=tuple(facts))
@@ -54,13 +54,13 @@ def read_topic_file(sheet: Manuscript, where: PurePosixPath, names: Names) -> Pa
 
 
 def _items(
-    regions: Sequence[Region], kind: FileKind, front: Front, scope: Scope
-) -> tuple[Items, list[Fact]]:
+    regions: Sequence[Region], kind: FileKind, front: FrontMatter, scope: RenderContext
+) -> tuple[Items, list[ItemFingerprint]]:
     """The sound items by id and line, and the facts of all, sound or broken."""
     items: Items = {}
-    facts: list[Fact] = []
+    facts: list[ItemFingerprint] = []
     sheet = scope.sheet
-    for draft in _few([r for r in regions if isinstance(r, Draft)], sheet):
+    for draft in _few([r for r in regions if isinstance(r, ItemDraft)], sheet):
         before = sheet.mark = len(sheet.problems)
         built, stopped = _built(draft, kind, front, scope)
         errors = any(p.severity == "error" for p in sheet.problems[before:])
@@ -78,13 +78,13 @@ def _items(
     return items, facts
 
 
-def _lacks_id(draft: Draft) -> bool:
+def _lacks_id(draft: ItemDraft) -> bool:
     """Whether the comment of an item says `q:` and nothing behind it."""
     node = draft.comment.fields.values.get("q")
-    return isinstance(node, Scalar) and not node.text
+    return isinstance(node, YamlText) and not node.text
 
 
-def _unidentified(draft: Draft, sheet: Manuscript) -> Unidentified:
+def _unidentified(draft: ItemDraft, sheet: SourceFile) -> Unidentified:
     key = draft.comment.fields.keys["q"]
     rest = sheet.lines[key.line - 1][key.column - 1 :]
     old = (_EMPTY_KEY.match(rest) or [""])[0]
@@ -103,7 +103,7 @@ def _unidentified(draft: Draft, sheet: Manuscript) -> Unidentified:
     )
 
 
-def _few(drafts: list[Draft], sheet: Manuscript) -> list[Draft]:
+def _few(drafts: list[ItemDraft], sheet: SourceFile) -> list[ItemDraft]:
     """As many items as are read of one file; the first beyond them is named."""
     if len(drafts) > MOST_ITEMS:
         sheet.item = ""
@@ -113,7 +113,9 @@ def _few(drafts: list[Draft], sheet: Manuscript) -> list[Draft]:
     return drafts[:MOST_ITEMS]
 
 
-def _built(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> tuple[Built | None, bool]:
+def _built(
+    draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
+) -> tuple[ParsedItem | None, bool]:
     """An item, None where it cannot be read; and whether to stop reading here.
 
     What fails at one item is said of it, so that the others are served.
@@ -124,7 +126,7 @@ def _built(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> tuple[Bu
         built = build(draft, kind, front, scope)
         if built is not None:
             check_item(built.item, built.written, sheet, exam=kind == "quiz")
-    except TooMuch as error:
+    except LimitExceededError as error:
         sheet.give_up(error, "", draft.line)
         return None, True
     except Exception as error:  # noqa: BLE001 - one item may not take the others away
@@ -133,11 +135,11 @@ def _built(draft: Draft, kind: FileKind, front: Front, scope: Scope) -> tuple[Bu
     return built, False
 
 
-def _add_reverse(built: Built, items: Items) -> None:
+def _add_reverse(built: ParsedItem, items: Items) -> None:
     """A card with `reverse: yes` has a sibling that asks the other way round."""
     card = built.item
     wanted = built.written.comment.word("reverse").lower() in {"yes", "true"}
-    if not isinstance(card, Card) or not wanted:
+    if not isinstance(card, Flashcard) or not wanted:
         return
     other = f"{card.id}{REVERSE}"
     line = card.place.line
@@ -147,11 +149,13 @@ def _add_reverse(built: Built, items: Items) -> None:
     )
 
 
-def _fact(draft: Draft, built: Built | None, sheet: Manuscript, *, broken: bool) -> Fact:
+def _fact(
+    draft: ItemDraft, built: ParsedItem | None, sheet: SourceFile, *, broken: bool
+) -> ItemFingerprint:
     item = built.item if built is not None else None
     kind = draft.comment.word("type") or "unknown"
     stem = key = ""
-    options: tuple[Counted, ...] = ()
+    options: tuple[CountedOption, ...] = ()
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
         options = kinds.of(item).options(item.answer)
@@ -160,10 +164,10 @@ def _fact(draft: Draft, built: Built | None, sheet: Manuscript, *, broken: bool)
         words = f"{' '.join(right)} {item.computed or ''}"
         # A key may be signs alone, such as `{}`, which are no words.
         key = revision(normal(words) or words)[:6]
-    elif isinstance(item, Card):
+    elif isinstance(item, Flashcard):
         kind = "card"
         key = revision(" ".join(_FIGURE.findall(item.back.plain)))[:6]
-    return Fact(
+    return ItemFingerprint(
         draft.comment.id,
         kind,
         draft.line,
@@ -180,7 +184,7 @@ def _fact(draft: Draft, built: Built | None, sheet: Manuscript, *, broken: bool)
     )
 
 
-def _id_at(draft: Draft, sheet: Manuscript) -> tuple[int, int]:
+def _id_at(draft: ItemDraft, sheet: SourceFile) -> tuple[int, int]:
     """Where the id stands, behind a quotation mark if there is one."""
     line, column = draft.comment.place("q")
     at = sheet.lines[line - 1].find(draft.comment.id, column - 1)
@@ -189,14 +193,14 @@ def _id_at(draft: Draft, sheet: Manuscript) -> tuple[int, int]:
 
 def _with_page(
     parsed: ParsedFile,
-    read: tuple[Sequence[Region], Items, Front, str],
-    sheet: Manuscript,
-    names: Names,
+    read: tuple[Sequence[Region], Items, FrontMatter, str],
+    sheet: SourceFile,
+    names: GlossaryNames,
 ) -> ParsedFile:
     """The file with its page, and its questions placed in their sections."""
     regions, items, front, slug = read
-    linker = FirstMentions(names)
-    scope = Scope(sheet, page=True, folder=slug)
+    linker = FirstMentionLinker(names)
+    scope = RenderContext(sheet, page=True, folder=slug)
     # A card is part of the page's text: one that is not as far as its page waits.
     shown = {
         name: item
@@ -204,7 +208,7 @@ def _with_page(
         if isinstance(item, Question) or item.status == front.status
     }
     page = lay_out(regions, shown, scope, linker)
-    check_prose([r.tokens for r in regions if isinstance(r, Prose)], scope)
+    check_prose([r.tokens for r in regions if isinstance(r, ProseRegion)], scope)
     topic = _topic(page, front, scope, tuple(linker.linked))
     sections = _sections_of(page)
     questions = tuple(
@@ -222,7 +226,9 @@ def _with_page(
     )
 
 
-def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> Topic:
+def _topic(
+    page: PageLayout, front: FrontMatter, scope: RenderContext, linked: tuple[str, ...]
+) -> Topic:
     sheet = scope.sheet
     unread = any(p.code == "E10" and not p.item for p in sheet.problems)
     if not front.title and not unread:
@@ -245,7 +251,7 @@ def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> T
         round(sum(s.minutes for s in page.sections), 1),
         (),
         (),
-        Place(sheet.path, 1),
+        SourceLocation(sheet.path, 1),
         revision(sheet.text),
         linked,
         page.notes,
@@ -254,7 +260,7 @@ def _topic(page: Page, front: Front, scope: Scope, linked: tuple[str, ...]) -> T
     )
 
 
-def _check_notes(page: Page, cited: Collection[str], sheet: Manuscript) -> None:
+def _check_notes(page: PageLayout, cited: Collection[str], sheet: SourceFile) -> None:
     """W96: a footnote is explained on a page that has it."""
     for key in page.notes:
         if key not in cited:
@@ -264,15 +270,15 @@ def _check_notes(page: Page, cited: Collection[str], sheet: Manuscript) -> None:
             sheet.report("W96", *place, message, hint)
 
 
-def _sections_of(page: Page) -> dict[str, str]:
+def _sections_of(page: PageLayout) -> dict[str, str]:
     """The anchor of the section in which each embedded question stands."""
     return {
         piece.question: section.anchor
         for section in page.sections
         for piece in section.pieces
-        if isinstance(piece, Embedded)
+        if isinstance(piece, QuestionBlock)
     }
 
 
-def _cards(items: Items) -> tuple[Card, ...]:
-    return tuple(i for i in items.values() if isinstance(i, Card))
+def _cards(items: Items) -> tuple[Flashcard, ...]:
+    return tuple(i for i in items.values() if isinstance(i, Flashcard))

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from app.content.markdown.syntax import first_line, last_line
-from app.content.source_file import Manuscript
-from app.questions.written import Draft, Parts
+from app.content.source_file import SourceFile
+from app.questions.written import ItemDraft, ItemParts
 
 # Lines are compared with wide signs made narrow; some spaces are not seen at all.
 _SPACE = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
@@ -33,7 +33,7 @@ _MOST_SHOWN = 40
 _LITERAL = ("fence", "code_block", "html_block", "math_block", "table_open")
 
 
-def check_answer_lines(draft: Draft, parts: Parts, kind: str, sheet: Manuscript) -> None:
+def check_answer_lines(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
     """Report each line that was to be an option, a step or a row, and is none.
 
     What a slip makes into text would be shown as part of the line above it.
@@ -65,7 +65,7 @@ _WORDS = {
 }
 
 
-def _report(lines: Iterable[int], code: str, sheet: Manuscript) -> None:
+def _report(lines: Iterable[int], code: str, sheet: SourceFile) -> None:
     what, hint = _WORDS[code]
     for line in lines:
         words = sheet.lines[line - 1].strip()[:_MOST_SHOWN]
@@ -74,7 +74,7 @@ def _report(lines: Iterable[int], code: str, sheet: Manuscript) -> None:
 
 
 def _matches(
-    pattern: re.Pattern[str], draft: Draft, sheet: Manuscript, read: set[int]
+    pattern: re.Pattern[str], draft: ItemDraft, sheet: SourceFile, read: set[int]
 ) -> Iterator[int]:
     """The lines below the comment of an item that match, but for those read."""
     last = draft.line + draft.text.count("\n")
@@ -84,7 +84,7 @@ def _matches(
             yield line
 
 
-def _near_options(draft: Draft) -> set[int]:
+def _near_options(draft: ItemDraft) -> set[int]:
     """The lines of lists and right beside them, and those with a reason below."""
     lists = _within(draft, "bullet_list_open")
     quotes = (t for t in draft.body if t.type == "blockquote_open")
@@ -92,7 +92,7 @@ def _near_options(draft: Draft) -> set[int]:
     return above | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
 
 
-def _second_lists(draft: Draft, parts: Parts, sheet: Manuscript) -> set[int]:
+def _second_lists(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> set[int]:
     """The items of lists without an option between which and one no line is empty."""
     options = {option.line for option in parts.options}
     lists = [
@@ -110,7 +110,7 @@ def _second_lists(draft: Draft, parts: Parts, sheet: Manuscript) -> set[int]:
     return found & {first_line(t) for t in items}
 
 
-def _check_reasons(draft: Draft, parts: Parts, sheet: Manuscript, read: set[int]) -> None:
+def _check_reasons(draft: ItemDraft, parts: ItemParts, sheet: SourceFile, read: set[int]) -> None:
     """E24: lines that Markdown takes for a part of the option above them.
 
     Below an option, one without spaces before it may be another option, and one with a
@@ -135,7 +135,7 @@ def _check_reasons(draft: Draft, parts: Parts, sheet: Manuscript, read: set[int]
             sheet.report("E24", line, 1, f"{message} above it.", hint)
 
 
-def _within(draft: Draft, *kinds: str) -> set[int]:
+def _within(draft: ItemDraft, *kinds: str) -> set[int]:
     """The lines of blocks of some kinds."""
     blocks = (token for token in draft.body if token.type in kinds)
     return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}

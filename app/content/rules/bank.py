@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from app.content.identity import did_you_mean, nearest, normal
 from app.content.model import Syllabus
-from app.content.parsed import Fact, LockEntry, ParsedFile
-from app.content.problems import Problem, problem
+from app.content.parsed import ItemFingerprint, LockEntry, ParsedFile
+from app.content.problems import ContentProblem, problem
 from app.content.rules.drawings import check_drawing
 from app.content.rules.id_owners import Owners, find_owners
 from app.content.rules.links import check_link, check_picture, check_related
-from app.content.source_file import Mention
+from app.content.source_file import CrossReference
 from app.questions.model import Question
 
 _STALE = dt.timedelta(days=365)
@@ -25,7 +25,7 @@ _MOST_HINTS = 100  # unknown words for which the nearest known one is looked for
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Bank:
+class ParsedCourse:
     """All files of a course, and the day on which it is looked at.
 
     `files` are the pictures that pages show, each with what is wrong with it.
@@ -85,17 +85,17 @@ class Bank:
             key=lambda file: file[0].startswith("topics/") and file[0].split("/")[1] not in named,
         )
 
-    def facts(self) -> list[tuple[str, Fact]]:
+    def facts(self) -> list[tuple[str, ItemFingerprint]]:
         """Every item with the path of its file, originals before their copies."""
         return [(p, f) for p, r in self.in_order() for f in r.facts]
 
 
-def owners_of(bank: Bank, accepted: Collection[str] = ()) -> Owners:
+def owners_of(bank: ParsedCourse, accepted: Collection[str] = ()) -> Owners:
     """The item that each id belongs to; see `find_owners`."""
     return find_owners(bank.facts(), bank.readings, accepted)
 
 
-def locked_keys(entry: LockEntry, fact: Fact) -> dict[str, str]:
+def locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
     """New option keys to the keys under which their answers were counted before.
 
     An option with the words of before keeps its key; the others follow in order.
@@ -126,7 +126,7 @@ _REGISTERS = {
 }
 
 
-def check_mentions(bank: Bank) -> list[Problem]:
+def check_mentions(bank: ParsedCourse) -> list[ContentProblem]:
     """E14, E86, E61, W95 and those of drawings: what other files must know."""
     known: dict[str, set[str]] = {
         "objective": bank.objectives(),
@@ -136,7 +136,7 @@ def check_mentions(bank: Bank) -> list[Problem]:
     unread = {kind for kind, files in _REGISTERS.items() if not bank.is_known(files)}
     hints: dict[tuple[str, str], str] = {}
     renamed = bank.renamed()
-    found: list[Problem] = []
+    found: list[ContentProblem] = []
     for path, reading in bank.readings.items():
         for mention in reading.mentions:
             if mention.kind in unread:
@@ -150,7 +150,7 @@ def check_mentions(bank: Bank) -> list[Problem]:
     return found
 
 
-def _moved(path: str, mention: Mention, renamed: Mapping[str, str]) -> str:
+def _moved(path: str, mention: CrossReference, renamed: Mapping[str, str]) -> str:
     """What to do where the folder of a topic seems to have another name now."""
     now = renamed.get(mention.value, "") if mention.kind == "topic" else ""
     if now and path == "syllabus.toml":
@@ -159,7 +159,7 @@ def _moved(path: str, mention: Mention, renamed: Mapping[str, str]) -> str:
     return f"Did you mean “{now}”?" if now else ""
 
 
-def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
+def _beyond(path: str, mention: CrossReference, bank: ParsedCourse) -> Iterable[ContentProblem]:
     """What is wrong with a word that stands in no register."""
     if mention.kind == "day":
         yield from _ahead(path, mention, bank.today)
@@ -175,7 +175,9 @@ def _beyond(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
         yield from check_link(path, mention, bank.readings)
 
 
-def _switched_off(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
+def _switched_off(
+    path: str, mention: CrossReference, bank: ParsedCourse
+) -> Iterable[ContentProblem]:
     """W95: what leads to a calculator in a course that offers none."""
     if not bank.syllabus.calculators:
         message = f"This needs the calculator “{mention.value}”, and the course has none."
@@ -184,7 +186,7 @@ def _switched_off(path: str, mention: Mention, bank: Bank) -> Iterable[Problem]:
         yield problem(place, "W95", message, hint, mention.item)
 
 
-def _hint(mention: Mention, known: set[str], hints: dict[tuple[str, str], str]) -> str:
+def _hint(mention: CrossReference, known: set[str], hints: dict[tuple[str, str], str]) -> str:
     """The nearest known word; none for the last of very many unknown ones."""
     word = (mention.kind, mention.value)
     if word not in hints and len(hints) < _MOST_HINTS:
@@ -192,7 +194,7 @@ def _hint(mention: Mention, known: set[str], hints: dict[tuple[str, str], str]) 
     return hints.get(word, "")
 
 
-def _unknown(path: str, mention: Mention, hint: str) -> Problem:
+def _unknown(path: str, mention: CrossReference, hint: str) -> ContentProblem:
     code, where = {
         "objective": ("E14", "an objective of syllabus.toml"),
         "source": ("E86", "a key of sources.toml"),
@@ -205,7 +207,7 @@ def _unknown(path: str, mention: Mention, hint: str) -> Problem:
     return problem(place, code, message, hint, mention.item)
 
 
-def _ahead(path: str, mention: Mention, today: dt.date) -> Iterable[Problem]:
+def _ahead(path: str, mention: CrossReference, today: dt.date) -> Iterable[ContentProblem]:
     """E13: nobody has read a page in the future; tomorrow it may be elsewhere."""
     if dt.date.fromisoformat(mention.value) > today + dt.timedelta(days=1):
         message = f"“{mention.value}” lies in the future."
@@ -213,7 +215,7 @@ def _ahead(path: str, mention: Mention, today: dt.date) -> Iterable[Problem]:
         yield problem((path, mention.line, mention.column), "E13", message, hint)
 
 
-def check_dates(bank: Bank) -> list[Problem]:
+def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
     """W18: pages and sources that nobody has read again for a year."""
     found = []
     for path, reading in bank.readings.items():
@@ -231,7 +233,7 @@ def check_dates(bank: Bank) -> list[Problem]:
     return found
 
 
-def check_stems(bank: Bank, questions: Mapping[str, Question]) -> list[Problem]:
+def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
     """W72: two questions whose stems say nearly the same, numbers included."""
     stems = [
         (path, fact, frozenset(normal(questions[fact.id].stem.plain).split()))

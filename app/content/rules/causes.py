@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 
 from app.content.identity import slug
-from app.content.problems import Problem
+from app.content.problems import ContentProblem
 
 # What keeps a whole file, not one item, from being read.
 _UNREAD = frozenset({"E00", "E88"})
@@ -34,7 +34,7 @@ _BOXES = re.compile(r"\b(IMPORTANT|TIP)\b")
 _LACKING = re.compile(r"\[!(IMPORTANT|TIP)\]")
 
 
-def told_once(found: Iterable[Problem]) -> list[Problem]:
+def told_once(found: Iterable[ContentProblem]) -> list[ContentProblem]:
     """The problems without those that a file that cannot be read brings elsewhere."""
     problems = list(found)
     causes = {p.path for p in problems if _is_cause(p)}
@@ -65,21 +65,21 @@ def told_once(found: Iterable[Problem]) -> list[Problem]:
     ]
 
 
-def _without_derived(problems: list[Problem], seen: "_Seen") -> list[Problem]:
+def _without_derived(problems: list[ContentProblem], seen: "_RootCauses") -> list[ContentProblem]:
     """The problems without what others say; what is left out stays an error."""
     causal = {p for p in problems if not _is_derived(p, seen)}
     failing = {p.path for p in causal if p.severity == "error"}
     return [p for p in problems if p in causal or (p.severity == "error" and p.path not in failing)]
 
 
-def _leaves_out(found: Problem) -> bool:
+def _leaves_out(found: ContentProblem) -> bool:
     """Whether an item of a topic, or a file of them, is not live for its sake."""
     parts = found.path.split("/")
     of_items = parts[0] == "topics" and parts[-1] in {"quiz.md", "cards.md"}
     return found.severity == "error" and of_items
 
 
-def _counts_broken(found: Problem, broken: set[str]) -> bool:
+def _counts_broken(found: ContentProblem, broken: set[str]) -> bool:
     """Whether items are too few where some are broken: then nobody knows how many."""
     if found.code == "W73":
         return bool(broken) and "no page" not in found.message
@@ -88,12 +88,12 @@ def _counts_broken(found: Problem, broken: set[str]) -> bool:
     return (here and counted) or (found.code == "E71" and bool(broken))
 
 
-def _hides_boxes(found: Problem) -> bool:
+def _hides_boxes(found: ContentProblem) -> bool:
     """Whether what stands below a place is not shown, or not read, for its sake."""
     return found.code == "E10" or _LOST in found.message
 
 
-def _gone_together(problems: list[Problem]) -> list[Problem]:
+def _gone_together(problems: list[ContentProblem]) -> list[ContentProblem]:
     """Many items that are gone have one cause, such as a file that was deleted."""
     gone = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
     if len(gone) < _MANY:
@@ -108,7 +108,7 @@ def _gone_together(problems: list[Problem]) -> list[Problem]:
     return [told, *(p for p in problems if p not in gone)]
 
 
-def _unguarded_together(problems: list[Problem]) -> list[Problem]:
+def _unguarded_together(problems: list[ContentProblem]) -> list[ContentProblem]:
     """Many ids that are not in ids.lock lack the same command."""
     unguarded = sorted(p for p in problems if p.code == "W97")
     if len(unguarded) < _MANY:
@@ -120,14 +120,14 @@ def _unguarded_together(problems: list[Problem]) -> list[Problem]:
     return [told, *(p for p in problems if p.code != "W97")]
 
 
-def _names(items: list[Problem]) -> str:
+def _names(items: list[ContentProblem]) -> str:
     """The first few items that problems are about, and how many more there are."""
     names = ", ".join(f"“{p.item}”" for p in items[:_NAMED])
     more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     return f"{names}{more}"
 
 
-def _without_twins(problems: Iterable[Problem]) -> Iterable[Problem]:
+def _without_twins(problems: Iterable[ContentProblem]) -> Iterable[ContentProblem]:
     """A drawing that cannot be shown is told once, whatever items show it."""
     told: set[tuple[str, str]] = set()
     for found in problems:
@@ -140,7 +140,7 @@ def _without_twins(problems: Iterable[Problem]) -> Iterable[Problem]:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Seen:
+class _RootCauses:
     """Where a cause stands that brings others in the same file."""
 
     frontless: frozenset[str]
@@ -148,7 +148,7 @@ class _Seen:
     undated: frozenset[str]
     boxes: frozenset[tuple[str, int]]
     merging: frozenset[str]
-    endless: frozenset[Problem]
+    endless: frozenset[ContentProblem]
     misnamed: frozenset[str]
     unboxed: frozenset[str]
     parted: frozenset[str]
@@ -159,10 +159,10 @@ class _Seen:
     meaningless: frozenset[str]
 
 
-def _seen(problems: Iterable[Problem]) -> _Seen:
+def _seen(problems: Iterable[ContentProblem]) -> _RootCauses:
     every = list(problems)
     keyed = (p.path for p in every if p.code in _KEYS)
-    return _Seen(
+    return _RootCauses(
         frozenset(p.path for p in every if _is_frontless(p)),
         frozenset(path for path in keyed if path.startswith("exams/")),
         frozenset(p.path for p in every if p.message.endswith("is not a date.")),
@@ -189,28 +189,28 @@ def _seen(problems: Iterable[Problem]) -> _Seen:
     )
 
 
-def _slug_of(found: Problem) -> str:
+def _slug_of(found: ContentProblem) -> str:
     """The address of what the message quotes first."""
     return slug(next(iter(_QUOTED.findall(found.message)), ""))
 
 
-def _items_of(problems: list[Problem], ending: str) -> frozenset[str]:
+def _items_of(problems: list[ContentProblem], ending: str) -> frozenset[str]:
     """The items, with their files, of which something is said that ends so."""
     return frozenset(f"{p.path} {p.item}" for p in problems if p.message.endswith(ending))
 
 
-def _is_parted(found: Problem) -> bool:
+def _is_parted(found: ContentProblem) -> bool:
     """Whether an item has its answers or its type where they are not read."""
     return found.message.endswith(_PARTED) or found.message.startswith(_LISTED_TYPE)
 
 
-def _meant(found: Problem) -> str:
+def _meant(found: ContentProblem) -> str:
     """The word that the remedy of a problem proposes."""
     words = _QUOTED.findall(found.hint)
     return words[0] if found.hint.startswith("Did you mean") and words else ""
 
 
-def _is_derived(found: Problem, seen: _Seen) -> bool:
+def _is_derived(found: ContentProblem, seen: _RootCauses) -> bool:
     """Whether a problem only says again what another one in its file says."""
     if found.path in seen.frontless and _is_of_front(found):
         return True
@@ -227,14 +227,14 @@ def _is_derived(found: Problem, seen: _Seen) -> bool:
     )
 
 
-def _is_of_box(found: Problem, seen: _Seen) -> bool:
+def _is_of_box(found: ContentProblem, seen: _RootCauses) -> bool:
     """Whether it stands where a box is told; “[!NOTE](see)” is a link to Markdown."""
     linked = found.message.startswith("There is no page or heading")
     here = (found.path, found.line) in seen.boxes
     return here and (linked or found.message.endswith("is not an alert."))
 
 
-def _is_of_list(found: Problem, seen: _Seen) -> bool:
+def _is_of_list(found: ContentProblem, seen: _RootCauses) -> bool:
     """Whether it follows from steps, or pairs, that do not stand as such."""
     where = f"{found.path} {found.item}"
     if found.code == "W68" and found.message == _TEXTUAL:
@@ -249,7 +249,7 @@ def _is_of_list(found: Problem, seen: _Seen) -> bool:
     return meaningless and _slug_of(found) in seen.meaningless
 
 
-def _is_swallowed(found: Problem, seen: _Seen) -> bool:
+def _is_swallowed(found: ContentProblem, seen: _RootCauses) -> bool:
     """Whether it stands in a block that nothing closes, or misses what does."""
     return any(
         found.path == cause.path
@@ -261,14 +261,14 @@ def _is_swallowed(found: Problem, seen: _Seen) -> bool:
     )
 
 
-def _is_of_merge(found: Problem, seen: _Seen) -> bool:
+def _is_of_merge(found: ContentProblem, seen: _RootCauses) -> bool:
     """Whether the marks of a merge were read as Markdown."""
     boxed = found.message.endswith("inside of the box above it.")
     marks = found.code == "W64" or (found.code == "E74" and boxed)
     return marks and found.path in seen.merging
 
 
-def _is_misnamed(found: Problem, seen: _Seen) -> bool:
+def _is_misnamed(found: ContentProblem, seen: _RootCauses) -> bool:
     """Whether what is not there is there under another name, or cannot be read."""
     if found.code not in {"E10", "W38", "W87"}:
         return False
@@ -283,23 +283,23 @@ def _is_misnamed(found: Problem, seen: _Seen) -> bool:
     return bool(lacking) and told and ", " not in found.message
 
 
-def _is_frontless(found: Problem) -> bool:
+def _is_frontless(found: ContentProblem) -> bool:
     """Whether the front matter of a file could not be read."""
     return found.code == "E10" and not found.item and found.line <= _FRONT
 
 
-def _is_of_front(found: Problem) -> bool:
+def _is_of_front(found: ContentProblem) -> bool:
     """Whether a problem says that something is not in a front matter."""
     return found.code in {"E14", "E16", "W38"} and "not an objective" not in (found.message)
 
 
-def _is_cause(found: Problem) -> bool:
+def _is_cause(found: ContentProblem) -> bool:
     if found.path in _REGISTERS and found.code in {"E03", "E10", "E11"}:
         return True
     return found.code in _UNREAD and not found.item
 
 
-def _follows(found: Problem, codes: frozenset[str], topics: set[str]) -> bool:
+def _follows(found: ContentProblem, codes: frozenset[str], topics: set[str]) -> bool:
     """Whether a problem speaks of what an unread file would have said."""
     if found.code in codes:
         return True

@@ -5,23 +5,23 @@ import re
 from collections.abc import Mapping
 
 from app.content.limits import A_COMBINATION, price_of
-from app.content.model import Computed
+from app.content.model import ComputedParameters
 from app.content.numbers import templates
-from app.content.numbers.expressions import BadExpression, compile_expression
+from app.content.numbers.expressions import ExpressionError, compile_expression
 from app.content.numbers.quantities import show
 from app.content.numbers.templates import each_text
-from app.content.source_file import Manuscript
+from app.content.source_file import SourceFile
 from app.questions import kinds, variants
-from app.questions.kind import Fault
+from app.questions.kind import VariantFault
 from app.questions.model import Question
-from app.questions.written import Comment
+from app.questions.written import ItemComment
 
 _QUOTED = re.compile(r"“(\w+)”")
 _WORDS = re.compile(r"\w+")
 _LINES = 1_000  # in which an item ends
 
 
-def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> None:
+def check_computed(question: Question, comment: ItemComment, sheet: SourceFile) -> None:
     """E46, E47, W48, W49, and the rules of its kind for every combination."""
     computed = question.computed
     if computed is None:
@@ -41,7 +41,7 @@ def check_computed(question: Question, comment: Comment, sheet: Manuscript) -> N
 
 
 def _check_combinations(
-    question: Question, computed: Computed, where: tuple[Comment, Manuscript]
+    question: Question, computed: ComputedParameters, where: tuple[ItemComment, SourceFile]
 ) -> bool:
     """Whether every combination has an answer; three faults are enough to know."""
     comment, sheet = where
@@ -65,8 +65,8 @@ def _check_combinations(
 def _place(
     message: str,
     question: Question,
-    computed: Computed,
-    where: tuple[Comment, Manuscript],
+    computed: ComputedParameters,
+    where: tuple[ItemComment, SourceFile],
 ) -> tuple[int, int]:
     """The expression that a message quotes; else the last computed answer."""
     comment, sheet = where
@@ -85,7 +85,7 @@ def _place(
 
 
 def _rights(
-    question: Question, computed: Computed, chosen: Mapping[str, str | float]
+    question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> tuple[str, ...]:
     """The right answers of one combination, where they are computed."""
     kind = kinds.of(question)
@@ -93,12 +93,12 @@ def _rights(
         return ()
     try:
         answer = kind.filled(question.answer, variants.resolve(computed, chosen))
-    except BadExpression:
+    except ExpressionError:
         return ()
     return tuple(kind.right_words(answer))
 
 
-def _effort(question: Question, computed: Computed) -> float:
+def _effort(question: Question, computed: ComputedParameters) -> float:
     """What it costs to try every combination."""
     each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
     each += kinds.of(question).effort(question.answer)
@@ -117,7 +117,7 @@ def _word(value: str | float) -> str:
 
 
 def _check_names(
-    question: Question, computed: Computed, comment: Comment, sheet: Manuscript
+    question: Question, computed: ComputedParameters, comment: ItemComment, sheet: SourceFile
 ) -> bool:
     """E46: every placeholder is defined, every parameter is used."""
     known = {*computed.params, *(n for n, _ in computed.lets)}
@@ -152,7 +152,7 @@ def _mentions(expressions: str, name: str) -> bool:
     return name in words.split()
 
 
-def _check_broken(text: str, known: set[str], where: tuple[int, int], sheet: Manuscript) -> bool:
+def _check_broken(text: str, known: set[str], where: tuple[int, int], sheet: SourceFile) -> bool:
     """E46: what begins like a placeholder is one."""
     broken = templates.broken(text, known)
     for words in broken:
@@ -177,12 +177,12 @@ def _all_templates(question: Question) -> list[str]:
 
 
 def _faults(
-    question: Question, computed: Computed, chosen: Mapping[str, str | float]
-) -> list[Fault]:
+    question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
+) -> list[VariantFault]:
     """What is wrong with one combination."""
     try:
         values = variants.resolve(computed, chosen)
         return kinds.of(question).faults(question.answer, question.stem, values)
-    except BadExpression as error:
+    except ExpressionError as error:
         code = error.code if error.code in {"E41", "E42", "E44"} else "E47"
-        return [Fault(code, error.message, error.hint)]
+        return [VariantFault(code, error.message, error.hint)]

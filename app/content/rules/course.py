@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from app.content.identity import normal
-from app.content.model import Card, Topic
-from app.content.problems import Problem, problem
-from app.content.rules.bank import Bank
+from app.content.model import Flashcard, Topic
+from app.content.problems import ContentProblem, problem
+from app.content.rules.bank import ParsedCourse
 
 
-def check_order(bank: Bank, pages: Mapping[str, Topic]) -> list[Problem]:
+def check_order(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
     """W36, W37, E39: each topic once in the order, with a title of its own."""
     return [
         *_ordered(bank, pages),
@@ -18,7 +18,7 @@ def check_order(bank: Bank, pages: Mapping[str, Topic]) -> list[Problem]:
     ]
 
 
-def _ordered(bank: Bank, pages: Mapping[str, Topic]) -> Iterator[Problem]:
+def _ordered(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     register = bank.readings.get("syllabus.toml")
     order = bank.syllabus.topics
     if register is None or not order:
@@ -37,7 +37,7 @@ def _ordered(bank: Bank, pages: Mapping[str, Topic]) -> Iterator[Problem]:
             yield problem((pages[slug].place.path, 1, 1), "W36", message, hint)
 
 
-def _titled(pages: Mapping[str, Topic]) -> Iterator[Problem]:
+def _titled(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     first: dict[str, Topic] = {}
     for page in pages.values():
         other = first.setdefault(normal(page.title), page)
@@ -47,7 +47,9 @@ def _titled(pages: Mapping[str, Topic]) -> Iterator[Problem]:
             yield problem((page.place.path, 1, 1), "W37", message, hint)
 
 
-def _circling(slug: str, pages: Mapping[str, Topic], bank: Bank) -> Iterator[Problem]:
+def _circling(
+    slug: str, pages: Mapping[str, Topic], bank: ParsedCourse
+) -> Iterator[ContentProblem]:
     """E39: what a topic asks to be read before does not ask for the topic itself."""
     page = pages[slug]
     mentions = bank.readings[page.place.path].mentions
@@ -77,7 +79,7 @@ def _way(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
     return ()
 
 
-def check_drafts(bank: Bank, pages: Mapping[str, Topic]) -> Iterator[Problem]:
+def check_drafts(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     """E61: what learners read does not lead to what they cannot open."""
     hidden = {slug: p.status for slug, p in pages.items() if p.status != "live"}
     for page in pages.values():
@@ -91,9 +93,9 @@ def check_drafts(bank: Bank, pages: Mapping[str, Topic]) -> Iterator[Problem]:
                 yield problem(place, "E61", message, hint)
 
 
-def check_fronts(cards: Mapping[str, Card]) -> Iterable[Problem]:
+def check_fronts(cards: Mapping[str, Flashcard]) -> Iterable[ContentProblem]:
     """W35: no two cards ask the same; a reverse asks what its card answers."""
-    first: dict[str, Card] = {}
+    first: dict[str, Flashcard] = {}
     for card in cards.values():
         if card.is_reverse:
             continue

@@ -4,17 +4,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from app.content.identity import did_you_mean
-from app.content.model import Card, Topic
-from app.content.problems import Problem, problem
-from app.content.rules.bank import Bank
+from app.content.model import Flashcard, Topic
+from app.content.problems import ContentProblem, problem
+from app.content.rules.bank import ParsedCourse
 from app.questions.model import Question
 
 _NAMED = 3  # drafts that are named, of those that there are
 
 
 def check_coverage(
-    bank: Bank, questions: Iterable[Question], cards: Iterable[Card]
-) -> list[Problem]:
+    bank: ParsedCourse, questions: Iterable[Question], cards: Iterable[Flashcard]
+) -> list[ContentProblem]:
     """Whether the bank can fill its exams and serves every objective.
 
     `questions` and `cards` are those of authors: what is not live does not count, but
@@ -34,15 +34,15 @@ def counting(drafts: Sequence[str]) -> str:
 
 
 def _uncovered(
-    bank: Bank,
+    bank: ParsedCourse,
     pages: Sequence[Topic],
     questions: Sequence[Question],
-    cards: Sequence[Card],
-) -> Iterable[Problem]:
+    cards: Sequence[Flashcard],
+) -> Iterable[ContentProblem]:
     """W73: each objective has a page, questions and cards that learners see."""
     register = bank.readings.get("syllabus.toml")
     lines = dict(register.entries) if register else {}
-    classes: dict[str, Sequence[Topic | Question | Card]] = {
+    classes: dict[str, Sequence[Topic | Question | Flashcard]] = {
         "page": pages,
         "questions": questions,
         "cards": cards,
@@ -70,7 +70,7 @@ def _uncovered(
         yield problem(place, "W73", f"{message}.", hint)
 
 
-def _blueprints(bank: Bank, questions: Iterable[Question]) -> Iterable[Problem]:
+def _blueprints(bank: ParsedCourse, questions: Iterable[Question]) -> Iterable[ContentProblem]:
     """E70, E71: an exam asks of domains that exist no more than they have."""
     domain_of = {o.number: o.domain for d in bank.syllabus.domains for o in d.objectives}
     drawn = [(q.home(domain_of), q) for q in questions if q.drawable]

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 
 from app.content.identity import did_you_mean
-from app.content.model import Drawing, Flaw
+from app.content.model import SvgFigure, SvgProblem
 from app.content.parsed import ParsedFile
-from app.content.problems import Problem, problem
-from app.content.source_file import Mention
+from app.content.problems import ContentProblem, problem
+from app.content.source_file import CrossReference
 from app.content.svg_cleaning import LEAST, narrow
 
 Readings = Mapping[str, ParsedFile]
@@ -18,15 +18,17 @@ _POINTED = (
 _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 
-def drawings_at(readings: Readings, path: str) -> tuple[Drawing, ...]:
+def drawings_at(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
     """The drawing of a page, and the one for phones; none where it is a picture."""
     found = [_of(readings, path), _of(readings, narrow(path))]
-    if not isinstance(found[0], Drawing) or not found[0].meant:
+    if not isinstance(found[0], SvgFigure) or not found[0].meant:
         return ()
-    return tuple(d for d in found if isinstance(d, Drawing))
+    return tuple(d for d in found if isinstance(d, SvgFigure))
 
 
-def check_drawing(path: str, mention: Mention, readings: Readings) -> Iterable[Problem]:
+def check_drawing(
+    path: str, mention: CrossReference, readings: Readings
+) -> Iterable[ContentProblem]:
     """What is wrong with the drawing that `mention` in the file at `path` names."""
     file, _, region = mention.value.partition("#")
     folder = path.rpartition("/")[0]
@@ -36,24 +38,26 @@ def check_drawing(path: str, mention: Mention, readings: Readings) -> Iterable[P
     if not asked and not any(d and d.meant for d in pair.values()):
         return
     for name, found in pair.items():
-        if isinstance(found, Flaw) and not region:
+        if isinstance(found, SvgProblem) and not region:
             at = (f"{folder}/{name}", found.line, 1)
             message = f"This drawing cannot be shown: {found.why}."
             yield problem(at, "E58", message, found.remedy or _HINT, mention.item)
-        elif isinstance(found, Drawing) and region in found.blurred:
+        elif isinstance(found, SvgFigure) and region in found.blurred:
             message = f"{name}, line {found.line}: {found.blurred[region]}."
             yield problem(place, "E58", message, _POINTED, mention.item)
-        elif isinstance(found, Drawing) and region and region not in found.regions:
+        elif isinstance(found, SvgFigure) and region and region not in found.regions:
             message = f"{name} has no region “{region}”."
             hint = did_you_mean(region, sorted(found.regions - set(found.blurred)))
             yield problem(place, "E59", message, hint, mention.item)
     if not region:
-        sound = {n: d for n, d in pair.items() if isinstance(d, Drawing)}
+        sound = {n: d for n, d in pair.items() if isinstance(d, SvgFigure)}
         yield from _legible(sound, place, mention.item)
         yield from _agreeing(sound, place, mention.item)
 
 
-def _legible(pair: dict[str, Drawing], place: tuple[str, int, int], item: str) -> Iterable[Problem]:
+def _legible(
+    pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
+) -> Iterable[ContentProblem]:
     """W90: no text is under 11 px at the least width at which it is shown."""
     for number, (name, drawing) in enumerate(pair.items()):
         wide = number == 0 and len(pair) > 1
@@ -68,8 +72,8 @@ def _legible(pair: dict[str, Drawing], place: tuple[str, int, int], item: str) -
 
 
 def _agreeing(
-    pair: dict[str, Drawing], place: tuple[str, int, int], item: str
-) -> Iterable[Problem]:
+    pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
+) -> Iterable[ContentProblem]:
     """W91: the two drawings of one figure say the same."""
     if len(pair) < 2:
         return
@@ -88,6 +92,6 @@ def _agreeing(
         yield problem(place, "W91", message, hint, item)
 
 
-def _of(readings: Readings, path: str) -> Drawing | Flaw | None:
+def _of(readings: Readings, path: str) -> SvgFigure | SvgProblem | None:
     reading = readings.get(path)
     return reading.drawing if reading else None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from app.content.identity import likeness
-from app.content.parsed import Fact, LockEntry, ParsedFile
+from app.content.parsed import ItemFingerprint, LockEntry, ParsedFile
 
 LOCK = "ids.lock"
 COPIED = 0.6  # from this likeness on an item says the same in other words
@@ -21,7 +21,7 @@ _HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E8
 
 
 class ItemWords(Protocol):
-    """The words of an item as hashes: see `Fact` and `Unidentified`."""
+    """The words of an item as hashes: see `ItemFingerprint` and `Unidentified`."""
 
     @property
     def sketch(self) -> tuple[int, ...]: ...
@@ -38,7 +38,7 @@ class Claim:
     """An item with the id that its comment says."""
 
     path: str
-    fact: Fact
+    fact: ItemFingerprint
 
     @property
     def place(self) -> tuple[str, int, int]:
@@ -51,7 +51,7 @@ class Claim:
         return f"{self.path}:{self.fact.line}"
 
 
-class Evidence:
+class IdEvidence:
     """What a course and its ids.lock tell of who had an id first."""
 
     def __init__(

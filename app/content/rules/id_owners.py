@@ -5,9 +5,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
 from app.content.identity import likeness
-from app.content.parsed import Fact, LockEntry, ParsedFile
-from app.content.problems import Problem, problem
-from app.content.rules.id_evidence import CLEAR, COPIED, LOCK, Claim, Evidence
+from app.content.parsed import ItemFingerprint, LockEntry, ParsedFile
+from app.content.problems import ContentProblem, problem
+from app.content.rules.id_evidence import CLEAR, COPIED, LOCK, Claim, IdEvidence
 from app.content.source_file import Unidentified
 
 _OWN_ID = "write q: alone in its comment, and run the check with --fix"
@@ -22,7 +22,7 @@ class Owners:
     """
 
     items: dict[str, Claim] = dataclasses.field(default_factory=dict)
-    problems: list[Problem] = dataclasses.field(default_factory=list)
+    problems: list[ContentProblem] = dataclasses.field(default_factory=list)
     copies: list[Claim] = dataclasses.field(default_factory=list)
     unidentified: list[tuple[str, Unidentified]] = dataclasses.field(default_factory=list)
     doubtful: set[str] = dataclasses.field(default_factory=set)
@@ -34,7 +34,7 @@ class Owners:
 
 
 def find_owners(
-    facts: Iterable[tuple[str, Fact]],
+    facts: Iterable[tuple[str, ItemFingerprint]],
     readings: Mapping[str, ParsedFile],
     accepted: Collection[str] = (),
 ) -> Owners:
@@ -45,7 +45,7 @@ def find_owners(
     claims: dict[str, list[Claim]] = defaultdict(list)
     for path, fact in facts:
         claims[fact.id].append(Claim(path, fact))
-    evidence = Evidence(claims, readings)
+    evidence = IdEvidence(claims, readings)
     owners = Owners()
     for name, claimed in claims.items():
         if name in evidence.broken:
@@ -61,7 +61,7 @@ def find_owners(
     return owners
 
 
-def _report_broken(claimed: list[Claim], evidence: Evidence, owners: Owners) -> None:
+def _report_broken(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> None:
     """E04: the id stands in a broken comment as well, which may be its owner's."""
     name = claimed[0].fact.id
     owners.doubtful.add(name)
@@ -72,7 +72,7 @@ def _report_broken(claimed: list[Claim], evidence: Evidence, owners: Owners) -> 
         owners.report(claim, "E04", message, hint)
 
 
-def _settle_new(claimed: list[Claim], evidence: Evidence, owners: Owners) -> None:
+def _settle_new(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> None:
     """Ids that ids.lock does not know."""
     owner, name = _owner(None, claimed, evidence), claimed[0].fact.id
     if owner is None:
@@ -111,7 +111,7 @@ def _say_the_same(claimed: list[Claim]) -> bool:
 
 
 def _settle_known(
-    entry: LockEntry, claimed: list[Claim], evidence: Evidence, owners: Owners
+    entry: LockEntry, claimed: list[Claim], evidence: IdEvidence, owners: Owners
 ) -> None:
     """An id of ids.lock: its owner, copies of it, and other items that took it."""
     if entry.retired:
@@ -142,7 +142,7 @@ def _report_taken(
     entry: LockEntry,
     claim: Claim,
     rival: LockEntry,
-    evidence: Evidence,
+    evidence: IdEvidence,
     owners: Owners,
 ) -> None:
     """E07: the words are those of another id."""
@@ -157,7 +157,7 @@ def _report_taken(
     owners.report(claim, "E07", message, hint)
 
 
-def _owner(entry: LockEntry | None, claimed: list[Claim], evidence: Evidence) -> Claim | None:
+def _owner(entry: LockEntry | None, claimed: list[Claim], evidence: IdEvidence) -> Claim | None:
     """The one item that had the id first, where all that is known agrees on it.
 
     It is the one whose words ids.lock has; of several, the one in the file that it
@@ -175,7 +175,7 @@ def _owner(entry: LockEntry | None, claimed: list[Claim], evidence: Evidence) ->
     return best[0] if len(best) == 1 else None
 
 
-def _nearest_to(entry: LockEntry, claimed: list[Claim], evidence: Evidence) -> list[Claim]:
+def _nearest_to(entry: LockEntry, claimed: list[Claim], evidence: IdEvidence) -> list[Claim]:
     """Those of several items that resemble a line of ids.lock clearly the most."""
     known = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
     ranks = [evidence.resemblance(entry, claim.fact) for claim in known]
@@ -183,13 +183,15 @@ def _nearest_to(entry: LockEntry, claimed: list[Claim], evidence: Evidence) -> l
     return [c for c, rank in zip(known, ranks, strict=True) if most - rank < CLEAR]
 
 
-def _report_copies(claimed: list[Claim], owner: Claim, evidence: Evidence, owners: Owners) -> None:
+def _report_copies(
+    claimed: list[Claim], owner: Claim, evidence: IdEvidence, owners: Owners
+) -> None:
     for claim in claimed:
         if claim is not owner:
             _report_copy(claim, owner, evidence, owners)
 
 
-def _report_copy(claim: Claim, owner: Claim, evidence: Evidence, owners: Owners) -> None:
+def _report_copy(claim: Claim, owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
     """E08, or E04 where the item is no copy: an id that belongs to another item."""
     name, lost = claim.fact.id, evidence.lost(claim.fact)
     if likeness(owner.fact.sketch, claim.fact.sketch) < COPIED:
@@ -208,7 +210,7 @@ def _report_copy(claim: Claim, owner: Claim, evidence: Evidence, owners: Owners)
         owners.report(claim, "E08", message, hint)
 
 
-def _compare(entry: LockEntry, owner: Claim, evidence: Evidence, owners: Owners) -> None:
+def _compare(entry: LockEntry, owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
     """W07, W34, W09: how the item of an id differs from what it was."""
     fact = owner.fact
     if evidence.is_replaced(entry, fact):
@@ -223,7 +225,7 @@ def _compare(entry: LockEntry, owner: Claim, evidence: Evidence, owners: Owners)
         owners.report(owner, "W09", message, hint)
 
 
-def _report_replaced(owner: Claim, evidence: Evidence, owners: Owners) -> None:
+def _report_replaced(owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
     """W07; or E07 where another id is gone at the same time, and may be the right one.
 
     As a rule a text that was written anew, or in another language, is the same item.
@@ -240,7 +242,7 @@ def _report_replaced(owner: Claim, evidence: Evidence, owners: Owners) -> None:
     owners.report(owner, "E07" if gone else "W07", f"{message}.", hint)
 
 
-def is_remapped(entry: LockEntry, fact: Fact) -> bool:
+def is_remapped(entry: LockEntry, fact: ItemFingerprint) -> bool:
     """Whether more than one option changed, so that old and new cannot be paired."""
     if not entry.options or not fact.options or entry.type != fact.type:
         return False
@@ -248,7 +250,7 @@ def is_remapped(entry: LockEntry, fact: Fact) -> bool:
     return sum((new - old).values()) > 1 and sum((old - new).values()) > 1
 
 
-def _settle_unidentified(evidence: Evidence, owners: Owners) -> None:
+def _settle_unidentified(evidence: IdEvidence, owners: Owners) -> None:
     """Items without an id, and E06 for those that seem to have had one."""
     for path, reading in evidence.readings.items():
         for item in reading.unidentified:
@@ -263,7 +265,7 @@ def _report_found(
     lost: LockEntry,
     place: tuple[str, int, int],
     how: str,
-    evidence: Evidence,
+    evidence: IdEvidence,
     owners: Owners,
 ) -> None:
     """E06 where the item of an id that is gone seems to stand."""
@@ -274,7 +276,7 @@ def _report_found(
     owners.problems.append(problem(place, "E06", message, hint, lost.id))
 
 
-def _report_gone(evidence: Evidence, owners: Owners) -> None:
+def _report_gone(evidence: IdEvidence, owners: Owners) -> None:
     """E06 for every other id that is gone, unless nobody knows what is."""
     for entry in evidence.gone.values():
         if evidence.whole and entry.id not in evidence.found:

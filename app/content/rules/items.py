@@ -7,13 +7,13 @@ from markdown_it.token import Token
 
 from app.content.identity import normal
 from app.content.markdown.syntax import first_line
-from app.content.model import Card
+from app.content.model import Flashcard
 from app.content.numbers.templates import PLACEHOLDER
 from app.content.rules.computed import check_computed
-from app.content.source_file import Manuscript
+from app.content.source_file import SourceFile
 from app.questions import kinds
 from app.questions.model import Question
-from app.questions.written import Draft, Written
+from app.questions.written import AuthoredItem, ItemDraft
 
 _MOST_WORDS = 120
 _FEWEST, _MOST_ALIKE = 8, 0.6  # single choices of a file, and of one position
@@ -23,11 +23,11 @@ _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
 
 def check_item(
-    question: Question | Card, written: Written, sheet: Manuscript, *, exam: bool
+    question: Question | Flashcard, written: AuthoredItem, sheet: SourceFile, *, exam: bool
 ) -> None:
     """Report what is wrong with one item; `exam`: it can stand in a mock exam."""
     _check_notes(written.draft, sheet)
-    if isinstance(question, Card):
+    if isinstance(question, Flashcard):
         _check_braces(written.draft, sheet, card=True)
         return
     kinds.of(question).check(question.answer, written, exam=exam)
@@ -41,7 +41,7 @@ def check_item(
     _check_wording(question, written.draft.heading, sheet)
 
 
-def _check_wording(question: Question, heading: Token, sheet: Manuscript) -> None:
+def _check_wording(question: Question, heading: Token, sheet: SourceFile) -> None:
     """W29, W65, W67 for one question, and what its kind says of its words."""
     line = first_line(heading)
     _check_negation(heading, line, sheet)
@@ -53,7 +53,7 @@ def _check_wording(question: Question, heading: Token, sheet: Manuscript) -> Non
     _check_hints(question, line, sheet)
 
 
-def _check_notes(draft: Draft, sheet: Manuscript) -> None:
+def _check_notes(draft: ItemDraft, sheet: SourceFile) -> None:
     """W96: what explains a footnote stands on a page, not in an item."""
     for token in draft.body:
         if token.type == "note_open":
@@ -62,7 +62,7 @@ def _check_notes(draft: Draft, sheet: Manuscript) -> None:
             sheet.report("W96", first_line(token), 1, message, hint)
 
 
-def _check_braces(draft: Draft, sheet: Manuscript, *, card: bool = False) -> None:
+def _check_braces(draft: ItemDraft, sheet: SourceFile, *, card: bool = False) -> None:
     """E46: a placeholder in an item that has no numbers would be shown as it stands."""
     for token in (draft.heading, *draft.body):
         first = first_line(token) if token.type == "inline" else 0
@@ -80,7 +80,7 @@ def _check_braces(draft: Draft, sheet: Manuscript, *, card: bool = False) -> Non
             return
 
 
-def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:
+def _check_negation(heading: Token, line: int, sheet: SourceFile) -> None:
     """An unemphasized "not" in a question is easily read over."""
     strong = 0
     plain = ""
@@ -99,7 +99,7 @@ def _check_negation(heading: Token, line: int, sheet: Manuscript) -> None:
         sheet.report("W29", line, 1, message, hint)
 
 
-def _check_hints(question: Question, line: int, sheet: Manuscript) -> None:
+def _check_hints(question: Question, line: int, sheet: SourceFile) -> None:
     hints = [f" {normal(hint.plain)} " for hint in question.hints]
     answers = _right_answers(question)
     sheet.spend(len(answers) * sum(map(len, hints)) * _SEARCHING)
@@ -117,7 +117,7 @@ def _right_answers(question: Question) -> list[str]:
     return [t for t in found if len(t) >= 3]
 
 
-def check_balance(items: Iterable[Question | Card], sheet: Manuscript) -> None:
+def check_balance(items: Iterable[Question | Flashcard], sheet: SourceFile) -> None:
     """W30: in a file of eight or more, no position has most of the right options."""
     found = [
         (place, item.place.line)

@@ -6,8 +6,8 @@ from urllib.parse import unquote
 
 from app.content.identity import did_you_mean, nearest, slug
 from app.content.parsed import ParsedFile
-from app.content.problems import Problem, problem
-from app.content.source_file import Mention
+from app.content.problems import ContentProblem, problem
+from app.content.source_file import CrossReference
 
 _OTHERWISE = "Correct the link, or create what it names."
 _PAGE = "/concepts/"
@@ -17,7 +17,7 @@ _GIVEN = frozenset({"sources", "end"})
 Readings = Mapping[str, ParsedFile]
 
 
-def check_link(path: str, mention: Mention, readings: Readings) -> Iterable[Problem]:
+def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterable[ContentProblem]:
     """E61: a page, a heading of it or a term is there."""
     address, _, anchor = mention.value.partition("#")
     if address.startswith(_TERM):
@@ -44,7 +44,9 @@ def check_link(path: str, mention: Mention, readings: Readings) -> Iterable[Prob
         yield problem(place, "E61", message, hint, mention.item)
 
 
-def check_related(path: str, mention: Mention, readings: Readings) -> Iterable[Problem]:
+def check_related(
+    path: str, mention: CrossReference, readings: Readings
+) -> Iterable[ContentProblem]:
     """E61: what stands behind `See:` is the heading of a term."""
     terms = [t for r in readings.values() for t in r.terms]
     anchor = slug(mention.value)
@@ -75,7 +77,9 @@ def _near(word: str, known: set[str]) -> str:
     return hint if hint.startswith("Did you mean") else _OTHERWISE
 
 
-def check_picture(path: str, mention: Mention, files: Mapping[str, str]) -> Iterable[Problem]:
+def check_picture(
+    path: str, mention: CrossReference, files: Mapping[str, str]
+) -> Iterable[ContentProblem]:
     """E61, E78: a picture is there, and is one; `files` says what is wrong with it."""
     name = f"{path.rpartition('/')[0]}/{mention.value}"
     flaw = files.get(name, f"There is no file “{mention.value}”.")

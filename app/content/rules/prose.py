@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from markdown_it.token import Token
 
 from app.content.markdown.syntax import first_line, last_line
-from app.content.markdown.writer import Scope
+from app.content.markdown.writer import RenderContext
 from app.content.numbers.quantities import kind
 from app.content.numbers.units import TYPED, UNITS
 
@@ -36,7 +36,7 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 
 
-def check_prose(passages: Iterable[Sequence[Token]], scope: Scope) -> None:
+def check_prose(passages: Iterable[Sequence[Token]], scope: RenderContext) -> None:
     """W85: a number with a unit is computed (a link) or its sentence has a source."""
     scope.sheet.item = ""
     for passage in passages:
@@ -47,7 +47,7 @@ def check_prose(passages: Iterable[Sequence[Token]], scope: Scope) -> None:
 _EXEMPT = ("heading", "note", "table")
 
 
-def _check_blocks(tokens: Sequence[Token], scope: Scope) -> None:
+def _check_blocks(tokens: Sequence[Token], scope: RenderContext) -> None:
     inside: set[str] = set()
     for token in tokens:
         name, _, edge = token.type.rpartition("_")
@@ -57,7 +57,7 @@ def _check_blocks(tokens: Sequence[Token], scope: Scope) -> None:
             _check_inline(token, scope)
 
 
-def _check_inline(inline: Token, scope: Scope) -> None:
+def _check_inline(inline: Token, scope: RenderContext) -> None:
     for sentence in _sentences(inline.children or []):
         if "\0" in sentence:
             continue

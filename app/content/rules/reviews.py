@@ -4,8 +4,8 @@ import datetime as dt
 from collections.abc import Iterator, Mapping
 
 from app.content.identity import revision
-from app.content.parsed import Fact, LockEntry, ParsedFile
-from app.content.problems import Problem, problem
+from app.content.parsed import ItemFingerprint, LockEntry, ParsedFile
+from app.content.problems import ContentProblem, problem
 
 # The key of nothing, which was once noted for true-false, match, order and design
 # whatever was right in them. It says nothing of what was reviewed, so the next `--fix`
@@ -14,7 +14,7 @@ from app.content.problems import Problem, problem
 _NO_KEY = revision("")[:6]
 
 
-def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterator[Problem]:
+def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterator[ContentProblem]:
     """W19: the key of an item is another than that which was reviewed."""
     lock = readings.get("ids.lock")
     entries = {e.id: e for e in lock.lock} if lock else {}
@@ -44,7 +44,7 @@ def reviewed_of(path: str, readings: Mapping[str, ParsedFile]) -> dt.date | None
     return page.topic.reviewed if page and page.topic else None
 
 
-def is_unreviewed(entry: LockEntry, fact: Fact, read: dt.date, today: dt.date) -> bool:
+def is_unreviewed(entry: LockEntry, fact: ItemFingerprint, read: dt.date, today: dt.date) -> bool:
     """Whether the key changed since it was reviewed, and nobody read it again.
 
     A review of today counts as one after the change, whenever that was.

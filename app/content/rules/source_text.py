@@ -9,7 +9,7 @@ from app.content.identity import did_you_mean
 from app.content.markdown.alerts import KINDS
 from app.content.markdown.code import is_language
 from app.content.markdown.syntax import MISBEGUN, first_line
-from app.content.source_file import Manuscript
+from app.content.source_file import SourceFile
 
 _BLOCKS = ("calculator", "figure")
 _CONFLICT = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
@@ -40,7 +40,7 @@ _MOST_SHOWN = 60
 _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 
-def check_source(sheet: Manuscript) -> None:
+def check_source(sheet: SourceFile) -> None:
     """E75, E76, W77: marks of a merge, unseen characters, text to begin with."""
     merging = False
     for number, line in enumerate(sheet.lines, 1):
@@ -63,7 +63,7 @@ def check_source(sheet: Manuscript) -> None:
             sheet.report("W77", number, 1, message, "Write what is meant here.")
 
 
-def check_blocks(found: Sequence[Token], sheet: Manuscript) -> None:
+def check_blocks(found: Sequence[Token], sheet: SourceFile) -> None:
     """E10, E24, E61, E74, E86, W68, W69: what a slip made into plain text, or cut."""
     blocks = list(found)
     for at, token in enumerate(blocks):
@@ -85,7 +85,7 @@ def check_blocks(found: Sequence[Token], sheet: Manuscript) -> None:
             _check_unended(token, sheet)
 
 
-def _check_fence(token: Token, sheet: Manuscript) -> None:
+def _check_fence(token: Token, sheet: SourceFile) -> None:
     name = (token.info.split() or [""])[0]
     if not _is_closed(token, sheet):
         message = "The block that begins here is never closed: it takes all that follows."
@@ -100,7 +100,7 @@ def _check_fence(token: Token, sheet: Manuscript) -> None:
     sheet.report("E74", line, 1, message, hint)
 
 
-def _check_code(token: Token, sheet: Manuscript) -> None:
+def _check_code(token: Token, sheet: SourceFile) -> None:
     """E24: options that are indented so far that they are code."""
     for number, line in enumerate(token.content.split("\n")):
         if _CODED_BOX.match(line):
@@ -110,7 +110,7 @@ def _check_code(token: Token, sheet: Manuscript) -> None:
             return
 
 
-def _check_foreign(inline: Token, sheet: Manuscript) -> None:
+def _check_foreign(inline: Token, sheet: SourceFile) -> None:
     """E10, E74: the end of a comment, and a box, that are read as text."""
     for number, line in enumerate(inline.content.split("\n")):
         place = (first_line(inline) + number, 1)
@@ -132,14 +132,14 @@ def _check_foreign(inline: Token, sheet: Manuscript) -> None:
             sheet.report("E74", *place, message, hint)
 
 
-def _is_closed(fence: Token, sheet: Manuscript) -> bool:
+def _is_closed(fence: Token, sheet: SourceFile) -> bool:
     """Whether a line of marks ends a block; else the end of the file, or of a list."""
     first, last = fence.map or (0, 0)
     ending = sheet.lines[min(last, len(sheet.lines)) - 1].rstrip()
     return last - first > 1 and ending.endswith(fence.markup)
 
 
-def _check_alert(token: Token, sheet: Manuscript) -> None:
+def _check_alert(token: Token, sheet: SourceFile) -> None:
     name = token.meta.get("alert", "")
     if not name and (found := _BOXLESS.match(sheet.lines[first_line(token) - 1])):
         message = f"“{found['box']}” is not a kind of box."
@@ -152,7 +152,7 @@ def _check_alert(token: Token, sheet: Manuscript) -> None:
         sheet.report("E74", first_line(token), 1, message, hint)
 
 
-def _check_unread(inline: Token, sheet: Manuscript) -> None:
+def _check_unread(inline: Token, sheet: SourceFile) -> None:
     """E61, E86, W68: what was meant as a link, a footnote or a table, and is text."""
     first = first_line(inline)
     last = first + inline.content.count("\n")
@@ -178,7 +178,7 @@ def _check_unread(inline: Token, sheet: Manuscript) -> None:
         sheet.report("W68", first, 1, message, hint)
 
 
-def _check_boxes(inline: Token, sheet: Manuscript) -> None:
+def _check_boxes(inline: Token, sheet: SourceFile) -> None:
     """E24: a box that begins no option, since something is missing before it."""
     for number, line in enumerate(inline.content.split("\n")):
         lost = _LOST_BOX.match(line) if number or not inline.level > 1 else None
@@ -191,7 +191,7 @@ def _check_boxes(inline: Token, sheet: Manuscript) -> None:
             sheet.report("E24", *place, message, hint)
 
 
-def _check_table(token: Token, sheet: Manuscript) -> None:
+def _check_table(token: Token, sheet: SourceFile) -> None:
     first, last = token.map or (0, 0)
     wanted = 0
     for number in range(first, last):
@@ -214,7 +214,7 @@ def _count(cells: int) -> str:
     return f"{cells} cell{'s' * (cells != 1)}"
 
 
-def _check_dollars(inline: Token, sheet: Manuscript) -> None:
+def _check_dollars(inline: Token, sheet: SourceFile) -> None:
     for child in inline.children or ():
         found = _OPENING.search(child.content) if child.type == "text" else None
         if found:
@@ -229,7 +229,7 @@ def _check_dollars(inline: Token, sheet: Manuscript) -> None:
             sheet.report("W69", line, column, message, hint)
 
 
-def _check_marker(found: list[Token], at: int, sheet: Manuscript) -> None:
+def _check_marker(found: list[Token], at: int, sheet: SourceFile) -> None:
     """E74: a box without words, or whose marker does not stand on its own line."""
     quote, inline = found[at], found[at + 2] if at + 2 < len(found) else None
     if inline is None or inline.type != "inline":
@@ -256,7 +256,7 @@ def _is_empty(found: list[Token], at: int) -> bool:
 
 
 def _report_marker(
-    marker: re.Match[str], place: tuple[int, bool], quote: Token, sheet: Manuscript
+    marker: re.Match[str], place: tuple[int, bool], quote: Token, sheet: SourceFile
 ) -> None:
     name, words = marker[1].upper(), marker[2].strip()
     line, first = place
@@ -269,7 +269,7 @@ def _report_marker(
     sheet.report("E74", line, 1, message, hint)
 
 
-def _check_unended(inline: Token, sheet: Manuscript) -> None:
+def _check_unended(inline: Token, sheet: SourceFile) -> None:
     """E61, W69: a picture or a formula of its own that nothing ends."""
     first = first_line(inline)
     last = first + inline.content.count("\n")

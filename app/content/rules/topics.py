@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from app.content.identity import SLUG, slug
-from app.content.model import Card, Topic
+from app.content.model import Flashcard, Topic
 from app.content.parsed import ParsedFile
-from app.content.problems import Problem, problem
+from app.content.problems import ContentProblem, problem
 from app.content.rules.coverage import counting
 from app.questions.model import Question
 
@@ -17,13 +17,13 @@ def check_topics(
     topics: Mapping[str, Topic],
     readings: Mapping[str, ParsedFile],
     questions: Mapping[str, Question],
-    cards: Mapping[str, Card],
-) -> list[Problem]:
+    cards: Mapping[str, Flashcard],
+) -> list[ContentProblem]:
     """Report topics without exam box, memory hook, cards or five questions.
 
     `questions` and `cards` are those of authors: drafts are named, and not counted.
     """
-    found: list[Problem] = []
+    found: list[ContentProblem] = []
     for topic in topics.values():
         reading = readings[topic.place.path]
         found += _unsaid(topic)
@@ -49,7 +49,7 @@ def check_topics(
     return found
 
 
-def _hooks(topic: Topic, reading: ParsedFile) -> Iterator[Problem]:
+def _hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
     hooks = [line for kind, line in reading.alerts if kind == "TIP"]
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
@@ -59,7 +59,7 @@ def _hooks(topic: Topic, reading: ParsedFile) -> Iterator[Problem]:
 
 def _unasked(
     topic: Topic, readings: Mapping[str, ParsedFile], questions: Iterable[Question]
-) -> Iterator[Problem]:
+) -> Iterator[ContentProblem]:
     count = len(topic.questions)
     if count >= _LEAST_QUESTIONS:
         return
@@ -73,7 +73,7 @@ def _unasked(
     yield _lack(topic, message, drafts)
 
 
-def _drafts(topic: Topic, items: Iterable[Question | Card], what: str) -> list[str]:
+def _drafts(topic: Topic, items: Iterable[Question | Flashcard], what: str) -> list[str]:
     """The items of a topic that would count if they were live, by file in words."""
     own = [i for i in items if i.topic == topic.slug and i.status != "live"]
     return [
@@ -82,7 +82,7 @@ def _drafts(topic: Topic, items: Iterable[Question | Card], what: str) -> list[s
     ]
 
 
-def _unaddressed(topic: Topic) -> Iterator[Problem]:
+def _unaddressed(topic: Topic) -> Iterator[ContentProblem]:
     if not SLUG.match(topic.slug):
         message = f"The folder “{topic.slug}” makes a poor address."
         hint = "Rename it in lower-case letters, digits and hyphens"
@@ -90,7 +90,7 @@ def _unaddressed(topic: Topic) -> Iterator[Problem]:
         yield problem((f"topics/{topic.slug}", 1, 1), "W94", message, hint)
 
 
-def _unsaid(topic: Topic) -> Iterator[Problem]:
+def _unsaid(topic: Topic) -> Iterator[ContentProblem]:
     for name, value in (("summary", topic.summary), ("reviewed", topic.reviewed)):
         if not value:
             message = f"The page has no “{name}” in its front matter."
@@ -98,6 +98,6 @@ def _unsaid(topic: Topic) -> Iterator[Problem]:
             yield problem((topic.place.path, 1, 1), "W38", message, hint)
 
 
-def _lack(topic: Topic, message: str, drafts: Sequence[str] = ()) -> Problem:
+def _lack(topic: Topic, message: str, drafts: Sequence[str] = ()) -> ContentProblem:
     hint = counting(drafts) if drafts else "Add what is missing."
     return problem((topic.place.path, 1, 1), "W87", message, hint)

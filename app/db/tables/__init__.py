@@ -23,7 +23,7 @@ from app.db.tables.authors import AuditEntry, AuthorLink, AuthorSession
 from app.db.tables.cards import (
     AddedCard,
     CardImport,
-    Memory,
+    CardStateRow,
     OwnCard,
     OwnPicture,
     Review,
@@ -31,7 +31,7 @@ from app.db.tables.cards import (
 )
 from app.db.tables.exams import Sitting, SittingAnswer
 from app.db.tables.people import CalendarFeed, DeviceCode, Learner, LearnerSession
-from app.db.tables.study import Note, Prediction, Reading, StudyDay
+from app.db.tables.study import Note, Prediction, SectionRead, StudyDay
 
 TABLES: Mapping[str, Table] = SQLModel.metadata.tables
 """Every table by its name; complete, since all of them are imported above."""

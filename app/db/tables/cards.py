@@ -51,7 +51,7 @@ class Suspension(SQLModel, table=True):
 _OF_A_DAY = ("suspended", "state", "note")
 
 
-class Memory(SQLModel, table=True):
+class CardStateRow(SQLModel, table=True):
     """What the reviews of one card amount to: a cache that replay can rebuild.
 
     `due_day` is a study day; `due_at` the moment while in (re)learning steps. `note`
@@ -62,6 +62,8 @@ class Memory(SQLModel, table=True):
     `set_day` is a study day that was set by hand: until then the card is not asked,
     whatever a plan would gain.
     """
+
+    __tablename__ = "memory"
 
     __table_args__ = (
         UniqueConstraint("learner_id", "card"),

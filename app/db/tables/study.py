@@ -53,8 +53,10 @@ class Prediction(SQLModel, table=True):
     at: int = Field(sa_column=time_column())
 
 
-class Reading(SQLModel, table=True):
+class SectionRead(SQLModel, table=True):
     """How far a learner got on a page, and when last."""
+
+    __tablename__ = "reading"
 
     __table_args__ = (UniqueConstraint("learner_id", "topic", "section"),)
 

@@ -7,7 +7,7 @@ Kind = Literal["accelerator", "system", "link", "adapter", "dpu", "switch"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Field:
+class CatalogField:
     """A value that a kind of part has, declared once.
 
     `name` is the field that an author links as `hw:part#name`. `unit` is the base
@@ -32,26 +32,26 @@ _MEMORY, _COMPUTE, _LINKS = "Memory", "Dense compute", "Links"
 _POWER, _BUILD = "Power and partitions", "Build"
 
 _MADE = (
-    Field("vendor", "Maker", _BUILD),
-    Field("launch_year", "Launched", _BUILD),
+    CatalogField("vendor", "Maker", _BUILD),
+    CatalogField("launch_year", "Launched", _BUILD),
 )
 
 _ACCELERATOR = (
-    Field("memory", "Memory as sold", _MEMORY, "B"),
-    Field("driver_memory", "Memory as the driver reports", _MEMORY, "B"),
-    Field("engine_memory", "Memory as a program is shown", _MEMORY, "B", optional=True),
-    Field("capacity", "Memory that calculators fill", _MEMORY, "B"),
-    Field("memory_type", "Kind of memory", _MEMORY),
-    Field("memory_bandwidth", "Memory bandwidth", _MEMORY, "B/s", "GB/s"),
-    *(Field(name, name.upper(), _COMPUTE, "FLOP/s", "TFLOP/s", "dense") for name in RATES),
-    Field("nvlink", "Link to other chips", _LINKS, "B/s", "GB/s", "one way"),
-    Field("interconnect", "Kind of link", _LINKS),
-    Field("pcie_generation", "PCIe generation", _LINKS),
-    Field("tdp", "Power", _POWER, "W", says="at most"),
-    Field("mig_instances", "MIG instances", _POWER, says="at most"),
-    Field("architecture", "Architecture", _BUILD),
-    Field("form_factor", "Form", _BUILD),
-    Field(
+    CatalogField("memory", "Memory as sold", _MEMORY, "B"),
+    CatalogField("driver_memory", "Memory as the driver reports", _MEMORY, "B"),
+    CatalogField("engine_memory", "Memory as a program is shown", _MEMORY, "B", optional=True),
+    CatalogField("capacity", "Memory that calculators fill", _MEMORY, "B"),
+    CatalogField("memory_type", "Kind of memory", _MEMORY),
+    CatalogField("memory_bandwidth", "Memory bandwidth", _MEMORY, "B/s", "GB/s"),
+    *(CatalogField(name, name.upper(), _COMPUTE, "FLOP/s", "TFLOP/s", "dense") for name in RATES),
+    CatalogField("nvlink", "Link to other chips", _LINKS, "B/s", "GB/s", "one way"),
+    CatalogField("interconnect", "Kind of link", _LINKS),
+    CatalogField("pcie_generation", "PCIe generation", _LINKS),
+    CatalogField("tdp", "Power", _POWER, "W", says="at most"),
+    CatalogField("mig_instances", "MIG instances", _POWER, says="at most"),
+    CatalogField("architecture", "Architecture", _BUILD),
+    CatalogField("form_factor", "Form", _BUILD),
+    CatalogField(
         "host",
         "Time to launch a kernel",
         _BUILD,
@@ -62,33 +62,33 @@ _ACCELERATOR = (
 )
 
 _SYSTEM = (
-    Field("gpus", "Accelerators", "Accelerators"),
-    Field("accelerator", "Kind of accelerator", "Accelerators"),
-    Field("gpu_memory", "Memory of all as sold", _MEMORY, "B"),
-    Field("capacity", "Memory of all that calculators fill", _MEMORY, "B"),
-    Field("system_memory", "Memory of the CPUs", _MEMORY, "B"),
-    Field("nvlink", "Link per accelerator", _LINKS, "B/s", "GB/s", "one way"),
-    Field("nvswitches", "NVLink switches", _LINKS),
-    Field("nics", "Adapters to the compute network", _LINKS),
-    Field("nic", "Rate of one adapter", _LINKS, "B/s", "Gbit/s", "one way"),
-    Field("nic_cages", "Cages for these adapters", _LINKS, optional=True),
-    Field("scale_out_network", "Network", _LINKS),
-    Field("power", "Power", _POWER, "W", says="highest planned"),
-    Field("power_supplies", "Power supplies", _POWER),
-    Field("power_supplies_needed", "Of these needed at full power", _POWER),
-    Field("cooling", "Cooling", _POWER),
-    Field("rack_units", "Rack units", _BUILD),
-    Field("cpu", "CPUs", _BUILD),
+    CatalogField("gpus", "Accelerators", "Accelerators"),
+    CatalogField("accelerator", "Kind of accelerator", "Accelerators"),
+    CatalogField("gpu_memory", "Memory of all as sold", _MEMORY, "B"),
+    CatalogField("capacity", "Memory of all that calculators fill", _MEMORY, "B"),
+    CatalogField("system_memory", "Memory of the CPUs", _MEMORY, "B"),
+    CatalogField("nvlink", "Link per accelerator", _LINKS, "B/s", "GB/s", "one way"),
+    CatalogField("nvswitches", "NVLink switches", _LINKS),
+    CatalogField("nics", "Adapters to the compute network", _LINKS),
+    CatalogField("nic", "Rate of one adapter", _LINKS, "B/s", "Gbit/s", "one way"),
+    CatalogField("nic_cages", "Cages for these adapters", _LINKS, optional=True),
+    CatalogField("scale_out_network", "Network", _LINKS),
+    CatalogField("power", "Power", _POWER, "W", says="highest planned"),
+    CatalogField("power_supplies", "Power supplies", _POWER),
+    CatalogField("power_supplies_needed", "Of these needed at full power", _POWER),
+    CatalogField("cooling", "Cooling", _POWER),
+    CatalogField("rack_units", "Rack units", _BUILD),
+    CatalogField("cpu", "CPUs", _BUILD),
     *_MADE,
 )
 
-_BANDWIDTH = Field("bandwidth", "Bandwidth", _LINKS, "B/s", "GB/s", "one way")
-_PORT_RATE = Field("port_rate", "Rate of a port", _LINKS, "B/s", "Gbit/s", "one way")
-_PCIE = Field("pcie_generation", "PCIe generation", _LINKS)
+_BANDWIDTH = CatalogField("bandwidth", "Bandwidth", _LINKS, "B/s", "GB/s", "one way")
+_PORT_RATE = CatalogField("port_rate", "Rate of a port", _LINKS, "B/s", "Gbit/s", "one way")
+_PCIE = CatalogField("pcie_generation", "PCIe generation", _LINKS)
 _TAIL = (
-    Field("power", "Power", _POWER, "W", says="at most"),
-    Field("form_factor", "Form", _BUILD),
-    Field("vendor", "Maker", _BUILD),
+    CatalogField("power", "Power", _POWER, "W", says="at most"),
+    CatalogField("form_factor", "Form", _BUILD),
+    CatalogField("vendor", "Maker", _BUILD),
 )
 
 _LINK = (
@@ -100,21 +100,21 @@ _LINK = (
 _ADAPTER = (
     _BANDWIDTH,
     dataclasses.replace(_PORT_RATE, optional=True),
-    Field("ports", "Ports", _LINKS, says="at most"),
+    CatalogField("ports", "Ports", _LINKS, says="at most"),
     _PCIE,
     *_TAIL,
 )
 
 _SWITCH = (
-    Field("ports", "Ports", _LINKS),
-    Field("ports_per_cage", "Ports in a cage", _LINKS),
+    CatalogField("ports", "Ports", _LINKS),
+    CatalogField("ports_per_cage", "Ports in a cage", _LINKS),
     _PORT_RATE,
     _BANDWIDTH,
-    Field("switching_capacity", "Switching capacity", _LINKS, "B/s", "Tbit/s"),
+    CatalogField("switching_capacity", "Switching capacity", _LINKS, "B/s", "Tbit/s"),
     *_TAIL,
 )
 
-FIELDS: dict[Kind, tuple[Field, ...]] = {
+FIELDS: dict[Kind, tuple[CatalogField, ...]] = {
     "accelerator": _ACCELERATOR,
     "system": _SYSTEM,
     "link": _LINK,

@@ -24,7 +24,7 @@ _SWITCH_GPUS = 6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Link:
+class LinkModel:
     """What one kind of link achieves; latencies [s], shares of its rate [1]."""
 
     id: str
@@ -38,36 +38,36 @@ class Link:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Fabric:
+class Interconnect:
     """Links that join GPUs: inside a domain, and between domains.
 
     `domain` GPUs [1] reach each other at `rate` [B/s, one way, per GPU] over
     `link`; beyond it each GPU has `nic_rate` [B/s, one way] over `nic`.
     """
 
-    link: Link
+    link: LinkModel
     rate: float
     domain: int = 8
-    nic: Link | None = None
+    nic: LinkModel | None = None
     nic_rate: float = 0.0
 
 
 @functools.cache
-def link(name: str) -> Link:
+def link(name: str) -> LinkModel:
     """The measured behavior of one kind of link by its id; KeyError if unknown.
 
     >>> link("nvlink-4").share
     0.973
     """
     row = catalogue.load("links.toml", "link")[name]
-    known = {f.name for f in dataclasses.fields(Link)}
+    known = {f.name for f in dataclasses.fields(LinkModel)}
     fields = {key: value for key, value in row.items() if key in known}
     for latency in ("base", "step", "ramp"):
         fields[latency] = fields[latency] * 1e-6
-    return Link(**fields)
+    return LinkModel(**fields)
 
 
-def link_inside(gpu: Accelerator) -> Link:
+def link_inside(gpu: Accelerator) -> LinkModel:
     """The kind of link that joins GPUs of this type within a server.
 
     >>> from app.estimator.hardware.accelerators import find_accelerator
@@ -85,7 +85,7 @@ def link_inside(gpu: Accelerator) -> Link:
 
 def fabric_of(
     gpu: Accelerator, nic_rate: float = 50e9, nic: str = "infiniband", domain: int = 0
-) -> Fabric:
+) -> Interconnect:
     """The fabric around a GPU: its links inside and one adapter per GPU.
 
     Where:
@@ -97,11 +97,11 @@ def fabric_of(
     """
     rate = gpu.nvlink or gpu.pcie or 15.75e9
     size = domain or (72 if "72" in gpu.interconnect else 8)
-    return Fabric(link_inside(gpu), rate, size, link(nic), nic_rate)
+    return Interconnect(link_inside(gpu), rate, size, link(nic), nic_rate)
 
 
 def collective_time(
-    operation: Collective, ranks: int, message: float, fabric: Fabric, spread: int = 1
+    operation: Collective, ranks: int, message: float, fabric: Interconnect, spread: int = 1
 ) -> float:
     """Time of one collective [s].
 
@@ -140,7 +140,7 @@ def quick(
     operation: Collective,
     ranks: int,
     message: float,
-    fabric: Fabric,
+    fabric: Interconnect,
     latency: float,
 ) -> float:
     """Time of one collective of an inference engine, which has its own kernels [s].
@@ -156,12 +156,12 @@ def quick(
     return _both(latency + _KERNEL_STEP * _hops(operation, ranks), transfer, OVERLAP)
 
 
-def _inner_time(operation: Collective, ranks: int, message: float, fabric: Fabric) -> float:
+def _inner_time(operation: Collective, ranks: int, message: float, fabric: Interconnect) -> float:
     return _both(*parts_inside(operation, ranks, message, fabric), OVERLAP)
 
 
 def parts_inside(
-    operation: Collective, ranks: int, message: float, fabric: Fabric
+    operation: Collective, ranks: int, message: float, fabric: Interconnect
 ) -> tuple[float, float]:
     """Latency and transfer within one domain [s]."""
     if ranks == 1:
@@ -188,7 +188,7 @@ def _hops(operation: Collective, ranks: int) -> float:
 
 
 def time_between(
-    operation: Collective, inside: int, groups: int, message: float, fabric: Fabric
+    operation: Collective, inside: int, groups: int, message: float, fabric: Interconnect
 ) -> float:
     """The part between domains, where every GPU uses its own adapter."""
     way = fabric.nic
@@ -203,7 +203,7 @@ def time_between(
     return _both(*_timed(way, hops, wire), OVERLAP)
 
 
-def _timed(way: Link, hops: float, wire: float) -> tuple[float, float]:
+def _timed(way: LinkModel, hops: float, wire: float) -> tuple[float, float]:
     """Latency, and transfer with the filling of a pipeline of pieces [s]."""
     return way.base + way.step * hops, wire + 2 * math.sqrt(way.ramp * wire)
 

@@ -9,7 +9,7 @@ _CARDS = ("mig.toml", "card")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Profile:
+class MigProfile:
     """One kind of instance: its slices, its memory [B] and where it can start.
 
     `memory` is the size in its name, `reported` what the driver gives it.
@@ -34,16 +34,16 @@ class Profile:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Card:
+class MigGpu:
     """A card that can be partitioned."""
 
     id: str
     compute_slices: int
     memory_slices: int
-    profiles: tuple[Profile, ...]
+    profiles: tuple[MigProfile, ...]
     source: tuple[str, ...]
 
-    def find(self, name: str) -> Profile | None:
+    def find(self, name: str) -> MigProfile | None:
         """The profile called `name`, as in `1g.10gb`.
 
         `1g` is the one of that size with the least memory, on any card.
@@ -54,17 +54,17 @@ class Card:
 
 
 @functools.cache
-def find_card(accelerator: str) -> Card | None:
+def find_card(accelerator: str) -> MigGpu | None:
     """The partitions of an accelerator by its id; None if it has none."""
     row = catalogue.load(*_CARDS).get(accelerator)
     if row is None:
         return None
-    return Card(
+    return MigGpu(
         id=accelerator,
         compute_slices=row["compute_slices"],
         memory_slices=row["memory_slices"],
         profiles=tuple(
-            Profile(
+            MigProfile(
                 name=p["name"],
                 memory=p["memory_gb"] * 1e9,
                 reported=p["reported_gib"] * 2.0**30 if "reported_gib" in p else None,
@@ -83,7 +83,7 @@ def cards() -> tuple[str, ...]:
     return tuple(catalogue.load(*_CARDS))
 
 
-def place(card: Card, wanted: tuple[Profile, ...]) -> tuple[int, ...] | None:
+def place(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
     """Where each of `wanted` starts so that all fit; None when they cannot.
 
     Largest first, every start is tried; instances never share a slice.
@@ -106,7 +106,7 @@ def place(card: Card, wanted: tuple[Profile, ...]) -> tuple[int, ...] | None:
     return tuple(found)
 
 
-def _place(left: list[Profile], taken: frozenset[int]) -> list[int] | None:
+def _place(left: list[MigProfile], taken: frozenset[int]) -> list[int] | None:
     if not left:
         return []
     profile, *rest = left
@@ -120,7 +120,7 @@ def _place(left: list[Profile], taken: frozenset[int]) -> list[int] | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def most(card: Card, profile: Profile, beside: tuple[Profile, ...] = ()) -> int:
+def most(card: MigGpu, profile: MigProfile, beside: tuple[MigProfile, ...] = ()) -> int:
     """How many more instances of a profile fit beside others.
 
     >>> card = find_card("a100-sxm4-80")

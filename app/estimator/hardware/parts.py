@@ -9,7 +9,7 @@ from typing import Any, Literal
 from app.estimator import catalogue
 from app.estimator.hardware import accelerators as known
 from app.estimator.hardware.accelerators import Accelerator, NetworkPart, System
-from app.estimator.hardware.fields import FIELDS, RATES, Field, Kind, row_of
+from app.estimator.hardware.fields import FIELDS, RATES, CatalogField, Kind, row_of
 from app.estimator.hardware.sparsity import has_no_sparsity, sparse_rate
 from app.estimator.units import NBSP, format_number, format_value
 
@@ -32,7 +32,7 @@ _NOT_STATED = "No source that we trust states it."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Value:
+class PartValue:
     """One value of a part.
 
     `number` is in the base unit of its field; `words` are what is shown, `beside` the
@@ -42,7 +42,7 @@ class Value:
     value in particular. `unverified` says that no primary source was found.
     """
 
-    field: Field
+    field: CatalogField
     number: float | str | None
     words: str
     beside: str = ""
@@ -60,7 +60,7 @@ class Value:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class CatalogPart:
     """A part with all values that a part of its kind has."""
 
     id: str
@@ -69,25 +69,25 @@ class Part:
     vendor: str
     year: int | None
     note: str
-    values: tuple[Value, ...]
+    values: tuple[PartValue, ...]
     entry: Entry
     aliases: tuple[str, ...] = ()
 
-    def __getitem__(self, name: str) -> Value:
+    def __getitem__(self, name: str) -> PartValue:
         """The value called `name`; raises KeyError."""
         for value in self.values:
             if value.name == name:
                 return value
         raise KeyError(name)
 
-    def get(self, name: str) -> Value | None:
+    def get(self, name: str) -> PartValue | None:
         """The value called `name`, or None where this kind has none."""
         return next((value for value in self.values if value.name == name), None)
 
     @property
-    def groups(self) -> dict[str, list[Value]]:
+    def groups(self) -> dict[str, list[PartValue]]:
         """Its values by group, in the order of their declaration."""
-        found: dict[str, list[Value]] = {}
+        found: dict[str, list[PartValue]] = {}
         for value in self.values:
             found.setdefault(value.field.group, []).append(value)
         return found
@@ -98,17 +98,17 @@ class Part:
         return tuple(dict.fromkeys(s for v in self._cited_last for s in v.sources))
 
     @property
-    def _cited_last(self) -> list[Value]:
+    def _cited_last(self) -> list[PartValue]:
         return sorted(self.values, key=lambda value: value.own)
 
     @property
-    def missing(self) -> tuple[Value, ...]:
+    def missing(self) -> tuple[PartValue, ...]:
         """The values that are not known."""
         return tuple(v for v in self.values if v.state == "unknown")
 
 
 @functools.cache
-def parts() -> tuple[Part, ...]:
+def parts() -> tuple[CatalogPart, ...]:
     """All parts in the order of the catalog: accelerators, systems, network.
 
     >>> len({part.id for part in parts()}) == len(parts())
@@ -123,11 +123,11 @@ def parts() -> tuple[Part, ...]:
 
 
 @functools.cache
-def _by_id() -> dict[str, Part]:
+def _by_id() -> dict[str, CatalogPart]:
     return {part.id: part for part in parts()}
 
 
-def find_part(name: str) -> Part | None:
+def find_part(name: str) -> CatalogPart | None:
     r"""The part with this id.
 
     >>> find_part("h100-sxm5-80")["nvlink"].beside
@@ -145,12 +145,12 @@ def address_of(part: str, field: str = "") -> str:
     return f"/hardware/{part}#{row_of(field)}" if field else f"/hardware/{part}"
 
 
-def _part(entry: Entry) -> Part:
+def _part(entry: Entry) -> CatalogPart:
     kind = _kind(entry)
     row = catalogue.load(*_FILES.get(kind, _NETWORKS))[entry.id]
-    made = _Made(entry, row)
+    made = _PartBuilder(entry, row)
     values = [made.value(field) for field in FIELDS[kind]]
-    return Part(
+    return CatalogPart(
         id=entry.id,
         name=entry.name,
         kind=kind,
@@ -169,7 +169,7 @@ def _kind(entry: Entry) -> Kind:
     return "accelerator" if isinstance(entry, Accelerator) else _NETWORK_KINDS[entry.kind]
 
 
-class _Made:
+class _PartBuilder:
     """The values of one entry, made from its fields and what its row says of them."""
 
     def __init__(self, entry: Entry, row: Mapping[str, Any]) -> None:
@@ -178,13 +178,13 @@ class _Made:
         self._unknown: Mapping[str, str] = row.get("unknown", {})
         self._unverified = {known.field_of(key) for key in entry.unverified}
 
-    def value(self, field: Field) -> Value | None:
+    def value(self, field: CatalogField) -> PartValue | None:
         """The value of a field; None where it is optional and not there."""
         number = getattr(self._entry, field.name)
         if number in (None, "") or field.name in self._unknown:
             return None if field.optional else self._without(field)
         sources, read_on, own = self._cited(field.name)
-        return Value(
+        return PartValue(
             field=field,
             number=number,
             words=_words(field, number),
@@ -208,14 +208,14 @@ class _Made:
     def _reads_driver(self, name: str) -> bool:
         return name == "capacity" and "memory_source" in self._row
 
-    def _without(self, field: Field) -> Value:
+    def _without(self, field: CatalogField) -> PartValue:
         absent = self._absent(field)
         if absent[0]:
-            return Value(field, None, absent[0], reason=absent[1], state="absent")
+            return PartValue(field, None, absent[0], reason=absent[1], state="absent")
         reason = self._unknown.get(field.name) or _reason(field)
-        return Value(field, None, "unknown", reason=reason, state="unknown")
+        return PartValue(field, None, "unknown", reason=reason, state="unknown")
 
-    def _absent(self, field: Field) -> tuple[str, str]:
+    def _absent(self, field: CatalogField) -> tuple[str, str]:
         """How to say that the part has none, and why; empty where that is open."""
         entry = self._entry
         if not isinstance(entry, Accelerator):
@@ -229,7 +229,7 @@ class _Made:
             return ("not sold", "It is rented as part of a machine.")
         return ("", "")
 
-    def _beside(self, field: Field, number: Any) -> str:
+    def _beside(self, field: CatalogField, number: Any) -> str:
         """The same value in the other convention."""
         if field.says == "one way":
             return f"{_words(field, 2 * number)} both ways"
@@ -257,7 +257,7 @@ class _Made:
         return "what the driver reports" if read else "the label, without a reading"
 
 
-def _words(field: Field, number: Any) -> str:
+def _words(field: CatalogField, number: Any) -> str:
     if field.name == "mig_instances":
         return format_value(number) if number else "none"
     if field.name == "accelerator":
@@ -270,13 +270,13 @@ def _words(field: Field, number: Any) -> str:
     return written.replace("FLOP", "OP") if field.name == "int8" else written
 
 
-def _of_card(card: Accelerator, field: Field, stated: Mapping[str, float]) -> str:
+def _of_card(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
     if field.name in RATES:
         return _sparse(card, field, stated)
     return _pcie(card) if field.name == "pcie_generation" else ""
 
 
-def _sparse(card: Accelerator, field: Field, stated: Mapping[str, float]) -> str:
+def _sparse(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
     rate = sparse_rate(card, field.name, stated)
     if rate:
         return f"{_words(field, rate)} sparse"
@@ -291,7 +291,7 @@ def _pcie(card: Accelerator) -> str:
     return f"{one} one way over 16 lanes, {both} both ways"
 
 
-def _reason(field: Field) -> str:
+def _reason(field: CatalogField) -> str:
     if field.name in RATES:
         return _NO_RATE
     return _NO_LISTING if field.name == "driver_memory" else _NOT_STATED

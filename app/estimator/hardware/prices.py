@@ -19,7 +19,7 @@ _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 _MOST = 1e12
 
 
-class BadPrices(ValueError):  # noqa: N818 - reads as what it is at the raise
+class PriceFileError(ValueError):
     """A file of prices that cannot be used; says where and why."""
 
 
@@ -62,7 +62,7 @@ def price_list(file: str) -> PriceList:
         return PriceList()
     try:
         return PriceList(read_prices(Path(file)))
-    except BadPrices as bad:
+    except PriceFileError as bad:
         return PriceList(problem=f"The price file is not used: {bad}")
 
 
@@ -71,17 +71,17 @@ def read_prices(path: Path) -> tuple[Price, ...]:
     try:
         text = path.read_text("utf-8-sig")
     except OSError as error:
-        raise BadPrices(f"{path}: {error.strerror}.") from None
+        raise PriceFileError(f"{path}: {error.strerror}.") from None
     except UnicodeDecodeError:
-        raise BadPrices(f"{path}: it is not text in UTF-8.") from None
+        raise PriceFileError(f"{path}: it is not text in UTF-8.") from None
     try:
         return _prices(text)
-    except _Mistake as mistake:
+    except _PriceRowError as mistake:
         line = f", line {mistake.line}" if mistake.line else ""
-        raise BadPrices(f"{path}{line}: {mistake.args[0]}") from None
+        raise PriceFileError(f"{path}{line}: {mistake.args[0]}") from None
 
 
-class _Mistake(Exception):  # noqa: N818 - reads as what it is at the raise
+class _PriceRowError(Exception):
     def __init__(self, message: str, line: int = 0) -> None:
         super().__init__(message)
         self.line = line
@@ -94,16 +94,16 @@ def _prices(text: str) -> tuple[Price, ...]:
         at = _AT_LINE.search(str(error))
         line = int(at[1]) if at and at[1] else len(text.splitlines())
         reason = _AT_LINE.sub("", str(error))
-        raise _Mistake(f"it is not TOML: {reason}.", line) from None
+        raise _PriceRowError(f"it is not TOML: {reason}.", line) from None
     rows = given.get("price")
     if set(given) != {"price"} or not isinstance(rows, list):
-        raise _Mistake("write one [[price]] for each price, and nothing beside it.")
+        raise _PriceRowError("write one [[price]] for each price, and nothing beside it.")
     known: dict[tuple[str, Per], Price] = {}
     for place, row in enumerate(rows):
         price = _price(row, lambda key, at=place: _line(text, at, key))
         if (price.part, price.per) in known:
             what = f"“{price.part}” has two prices for “{price.per}”."
-            raise _Mistake(what, _line(text, place, "part"))
+            raise _PriceRowError(what, _line(text, place, "part"))
         known[price.part, price.per] = price
     return tuple(known.values())
 
@@ -123,7 +123,7 @@ def _line(text: str, place: int, key: str) -> int:
 def _price(row: Any, line: Any) -> Price:
     """One entry; `line` says where a key of it stands."""
     if not isinstance(row, Mapping):
-        raise _Mistake("write each price as a table of its own, under [[price]].")
+        raise _PriceRowError("write each price as a table of its own, under [[price]].")
     _check_keys(row, line)
     try:
         return Price(
@@ -133,22 +133,22 @@ def _price(row: Any, line: Any) -> Price:
             per=_per(row["per"]),
             day=_day(row["read_on"]),
         )
-    except _Wrong as wrong:
+    except _PriceKeyError as wrong:
         key, allowed = wrong.args
         message = f"{key} is “{row[key]}”; {allowed}."
-        raise _Mistake(message, line(key)) from None
+        raise _PriceRowError(message, line(key)) from None
 
 
 def _check_keys(row: Mapping[str, Any], line: Any) -> None:
     for key in row:
         if key not in _KEYS:
-            raise _Mistake(f"“{key}” is none of {', '.join(_KEYS)}.", line(key))
+            raise _PriceRowError(f"“{key}” is none of {', '.join(_KEYS)}.", line(key))
     for key in _KEYS:
         if key not in row:
-            raise _Mistake(f"the price has no {key}.", line("part"))
+            raise _PriceRowError(f"the price has no {key}.", line("part"))
 
 
-class _Wrong(Exception):  # noqa: N818 - reads as what it is at the raise
+class _PriceKeyError(Exception):
     """The key whose value cannot be used, and what is allowed."""
 
 
@@ -159,30 +159,30 @@ def _part(name: Any) -> str:
         return accelerator_id(str(name))
     except LookupError as error:
         nearest = str(error.args[0]).rpartition("; ")[2].rstrip(".")
-        raise _Wrong("part", f"write the id of a part, {nearest}") from None
+        raise _PriceKeyError("part", f"write the id of a part, {nearest}") from None
 
 
 def _amount(amount: Any) -> float:
     number = isinstance(amount, int | float) and not isinstance(amount, bool)
     if not number or not 0 < amount < _MOST:
-        raise _Wrong("price", "write a number above 0, such as 4.2")
+        raise _PriceKeyError("price", "write a number above 0, such as 4.2")
     return float(amount)
 
 
 def _currency(code: Any) -> str:
     if not isinstance(code, str) or not re.fullmatch("[A-Z]{3}", code):
-        raise _Wrong("currency", "write three capital letters, such as USD")
+        raise _PriceKeyError("currency", "write three capital letters, such as USD")
     return code
 
 
 def _per(per: Any) -> Per:
     if per not in get_args(Per):
-        raise _Wrong("per", "write hour for rent or buy for a purchase")
+        raise _PriceKeyError("per", "write hour for rent or buy for a purchase")
     found: Per = per
     return found
 
 
 def _day(day: Any) -> dt.date:
     if not isinstance(day, dt.date) or isinstance(day, dt.datetime):
-        raise _Wrong("read_on", "write a day without quotes, such as 2026-11-01")
+        raise _PriceKeyError("read_on", "write a day without quotes, such as 2026-11-01")
     return day

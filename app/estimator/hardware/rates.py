@@ -19,7 +19,7 @@ _POWER = 0.43
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Generation:
+class GpuGeneration:
     """What accelerators of one architecture sustain, as shares of their peaks."""
 
     id: str
@@ -33,7 +33,7 @@ class Generation:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Engine:
+class SustainedRates:
     """What one accelerator sustains over a long run.
 
     `matmul` is the rate in the chosen format, `matmul16` and `attention` those in
@@ -50,7 +50,7 @@ class Engine:
 
 
 @functools.cache
-def generation(architecture: str) -> Generation:
+def generation(architecture: str) -> GpuGeneration:
     """The shares that accelerators of an architecture sustain.
 
     >>> generation("Hopper").matmul_bf16
@@ -59,13 +59,13 @@ def generation(architecture: str) -> Generation:
     rows = catalogue.load("training_rates.toml", "generation")
     row = next((r for r in rows.values() if architecture in r["architectures"]), None)
     row = row or rows["other"]
-    known = {f.name for f in dataclasses.fields(Generation)}
-    return Generation(**{k: v for k, v in row.items() if k in known})
+    known = {f.name for f in dataclasses.fields(GpuGeneration)}
+    return GpuGeneration(**{k: v for k, v in row.items() if k in known})
 
 
 def engine_of(
     gpu: Accelerator, number_format: str = "bf16", *, older_kernels: bool = False
-) -> Engine:
+) -> SustainedRates:
     """What `gpu` sustains in products of a format [FLOP/s], and from memory [B/s].
 
     Share of the dense peak, scaled by (power limit / usual limit)^0.43.
@@ -92,7 +92,7 @@ def engine_of(
     if sustained.watts and gpu.tdp:
         held = (gpu.tdp / _usual_watts(gpu, sustained)) ** _POWER
     share = _attention_share(sustained, older_kernels)
-    return Engine(
+    return SustainedRates(
         matmul=peak * held * _share(sustained, number_format),
         matmul16=peak16 * held * sustained.matmul_bf16,
         attention=peak16 * held * share,
@@ -102,7 +102,7 @@ def engine_of(
     )
 
 
-def _usual_watts(gpu: Accelerator, sustained: Generation) -> float:
+def _usual_watts(gpu: Accelerator, sustained: GpuGeneration) -> float:
     """The limit at which the share was measured, for a chip of this size."""
     multiprocessors = (gpu.peak("bf16") or 0.0) / sustained.flops_per_multiprocessor
     whole = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
@@ -110,7 +110,7 @@ def _usual_watts(gpu: Accelerator, sustained: Generation) -> float:
     return sustained.watts * min(1.0, size)
 
 
-def _share(sustained: Generation, number_format: str) -> float:
+def _share(sustained: GpuGeneration, number_format: str) -> float:
     if number_format in ("nvfp4", "mxfp4", "fp4"):
         return sustained.matmul_fp4 or 0.4
     if number_format in ("fp8", "mxfp8", "int8"):
@@ -118,11 +118,13 @@ def _share(sustained: Generation, number_format: str) -> float:
     return sustained.matmul_bf16
 
 
-def _attention_share(sustained: Generation, older_kernels: bool) -> float:
+def _attention_share(sustained: GpuGeneration, older_kernels: bool) -> float:
     return sustained.attention_older if older_kernels else sustained.attention
 
 
-def matmul_time(rows: float, inputs: float, outputs: float, rate: float, engine: Engine) -> float:
+def matmul_time(
+    rows: float, inputs: float, outputs: float, rate: float, engine: SustainedRates
+) -> float:
     """Time of a product of `rows` × `inputs` with `inputs` × `outputs` [s].
 
     The roofline with a rounded corner, (c³ + m³)^⅓: c = 2·m·n·k / rate, longer

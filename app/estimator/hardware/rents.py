@@ -15,7 +15,7 @@ UNKNOWN = "No list price of this GPU is kept here; write what you pay."
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rent:
+class RentalPrice:
     """The price of an hour of one accelerator on demand [USD/h], and who asks it.
 
     `source` is the provider's list, `read_on` the day on which the price stood there.
@@ -32,7 +32,7 @@ class Rent:
         return f"{self.provider}'s list price of {self.read_on:%B %Y}"
 
 
-def listed(name: str) -> Rent | None:
+def listed(name: str) -> RentalPrice | None:
     """The list price of an accelerator by its id; None where none is kept.
 
     >>> listed("h100-sxm5-80").provider, listed("groq-lpu-v1")
@@ -42,10 +42,10 @@ def listed(name: str) -> Rent | None:
     if row is None:
         return None
     source = row["source"][0]
-    return Rent(row["usd_per_hour"], row["provider"], source, row["read_on"])
+    return RentalPrice(row["usd_per_hour"], row["provider"], source, row["read_on"])
 
 
-def example() -> Rent:
+def example() -> RentalPrice:
     """The price that stands in a form which asks for no accelerator: of an H100."""
     rent = listed(_EXAMPLE)
     if rent is None:

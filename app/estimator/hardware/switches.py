@@ -6,7 +6,7 @@ import math
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tree:
+class FatTree:
     """One plane of a fat tree; links are counted once each.
 
     `down` ports of a leaf lead to nodes, `up` ports to spines; ports that would not
@@ -93,7 +93,7 @@ def ways_up(ports: int, oversubscription: float) -> range:
     return range(most, min(fewest, most) - 1, -1)
 
 
-def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree | None:
+def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
     """Leaves joined by spines, every leaf to every spine; None if too many.
 
     Where:
@@ -108,14 +108,14 @@ def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree | 
     """
     down, _ = split_ports(ports, oversubscription)
     trees = [
-        Tree(2, ports, leaves, spines, 0, down, up)
+        FatTree(2, ports, leaves, spines, 0, down, up)
         for up in ways_up(ports, oversubscription)
         if (spines := even_spines(leaves, up, ports)) is not None
     ]
     return min(trees, key=lambda tree: tree.switches, default=None)
 
 
-def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree | None:
+def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
     """Pods of leaves and spines joined by cores; None if too many.
 
     A pod has at most p/2 leaves, as a spine gives half of its ports to leaves and
@@ -136,24 +136,26 @@ def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> Tree 
         return None
     # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
     trees = [
-        Tree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
+        FatTree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
         for up in ways_up(ports, oversubscription)
         if (spines := even_spines(-(-leaves // pods), up, half)) is not None
     ]
     return min(trees, key=lambda tree: tree.switches, default=None)
 
 
-def one_switch(endpoints: int, ports: int) -> Tree | None:
+def one_switch(endpoints: int, ports: int) -> FatTree | None:
     """A single switch when everything fits on it, else None.
 
     >>> one_switch(64, 64).switches
     1
     """
-    return Tree(1, ports, 1, 0, 0, ports, 0) if endpoints <= ports else None
+    return FatTree(1, ports, 1, 0, 0, ports, 0) if endpoints <= ports else None
 
 
 @functools.lru_cache(maxsize=4096)
-def fat_tree(leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0) -> Tree | None:
+def fat_tree(
+    leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0
+) -> FatTree | None:
     """The tree with the fewest tiers for `leaves`, or with `tiers` of them.
 
     None when the leaves are too many for it.

@@ -3,8 +3,8 @@
 import dataclasses
 import functools
 
-from app.estimator.memory.layouts import Layout
-from app.estimator.models.layers import Layer, Mixer, Mlp
+from app.estimator.memory.layouts import ParallelLayout
+from app.estimator.models.layers import Layer, Mlp, TokenMixer
 
 
 def gpt_layer_bytes(
@@ -35,7 +35,7 @@ def gpt_layer_bytes(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kept:
+class SavedActivations:
     """Bytes kept per token by one layer.
 
     `whole` is divided only by sequence parallelism, `divided` by tensor
@@ -53,7 +53,7 @@ class Kept:
     products: float = 0.0
     working: float = 0.0
 
-    def per_token(self, layout: Layout, sequence: int, recompute: str) -> float:
+    def per_token(self, layout: ParallelLayout, sequence: int, recompute: str) -> float:
         """Bytes per token of this GPU's share of the sequence."""
         split = layout.tensor if layout.sequence_parallel else 1
         if recompute == "full":
@@ -67,7 +67,7 @@ class Kept:
 
 
 @functools.lru_cache(maxsize=8192)
-def kept_by(layer: Layer, hidden: int, *, flash: bool) -> Kept:
+def kept_by(layer: Layer, hidden: int, *, flash: bool) -> SavedActivations:
     """What a layer keeps per token in 16 bit, without dropout.
 
     Inputs of both norms and of both first products (8h), queries, keys, values and
@@ -78,7 +78,7 @@ def kept_by(layer: Layer, hidden: int, *, flash: bool) -> Kept:
     mixed, scores, statistics = _mixer(layer.mixer, flash=flash)
     whole, divided = _mlp(layer.mlp, hidden)
     halves = (layer.mixer.kind != "none") + bool(layer.mlp.width)
-    return Kept(
+    return SavedActivations(
         whole=4.0 * hidden * halves + whole,
         divided=mixed + divided,
         scores=scores,
@@ -89,7 +89,7 @@ def kept_by(layer: Layer, hidden: int, *, flash: bool) -> Kept:
     )
 
 
-def _products(mixer: Mixer, mlp: Mlp) -> float:
+def _products(mixer: TokenMixer, mlp: Mlp) -> float:
     """Queries, values, the output of attention and the MLP's first product."""
     values = mixer.heads * mixer.value_dim
     queries = mixer.heads * mixer.head_dim
@@ -104,7 +104,7 @@ def _width(mlp: Mlp) -> float:
     return mlp.experts_per_token * mlp.width + mlp.shared_width
 
 
-def _mixer(mixer: Mixer, *, flash: bool) -> tuple[float, float, float]:
+def _mixer(mixer: TokenMixer, *, flash: bool) -> tuple[float, float, float]:
     """Divided bytes, scores per key and statistics of the mixing half."""
     if mixer.kind == "none":
         return 0.0, 0.0, 0.0
@@ -122,7 +122,7 @@ def _mixer(mixer: Mixer, *, flash: bool) -> tuple[float, float, float]:
     return kept, scores, 4.0 * mixer.heads if flash else 0.0
 
 
-def _recurrent(mixer: Mixer) -> float:
+def _recurrent(mixer: TokenMixer) -> float:
     """Projections before and after the convolution and the gated output."""
     into = sum(m.outputs for m in mixer.matrices if m.name in {"in", "qkv", "gate"})
     out = sum(m.inputs for m in mixer.matrices if m.name == "out")

@@ -8,7 +8,7 @@ GIB = 2.0**30
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Engine:
+class EngineMemory:
     """Memory that an engine takes beside weights and cache.
 
     `outside` and `outside_each` are bytes outside of the framework, on the first
@@ -34,19 +34,19 @@ class Engine:
 
 # Constants from start-up logs: vLLM pull request 10511 (0.6.5), 2031 (0.2.x), issue
 # 13061 (0.7) and 21348 (0.9 and SGLang).
-ENGINES: dict[str, Engine] = {
+ENGINES: dict[str, EngineMemory] = {
     engine.id: engine
     for engine in (
-        Engine("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
-        Engine("vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192),
-        Engine("vllm-0.7", "vLLM 0.7", 0.25 * GIB, 0.0, 26.5, 256, 2048),
-        Engine("vllm-0.9", "vLLM 0.9", 0.6 * GIB, 0.83 * GIB, 35.0, 1024, 8192),
-        Engine("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
+        EngineMemory("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
+        EngineMemory("vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192),
+        EngineMemory("vllm-0.7", "vLLM 0.7", 0.25 * GIB, 0.0, 26.5, 256, 2048),
+        EngineMemory("vllm-0.9", "vLLM 0.9", 0.6 * GIB, 0.83 * GIB, 35.0, 1024, 8192),
+        EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
     )
 }
 
 
-def usable_bytes(engine: Engine, shown: float, fraction: float, gpus: int) -> float:
+def usable_bytes(engine: EngineMemory, shown: float, fraction: float, gpus: int) -> float:
     """What an engine may fill of a card that shows `shown` bytes [B].
 
     fraction · shown; SGLang takes its fraction of what is free before the weights.
@@ -68,7 +68,7 @@ def measured_width(model: Architecture) -> int:
 
 
 def peak_bytes(
-    model: Architecture, engine: Engine, gpus: int, step_tokens: int | None = None
+    model: Architecture, engine: EngineMemory, gpus: int, step_tokens: int | None = None
 ) -> float:
     """The highest temporary memory of the engine's own measurement on one GPU [B].
 

@@ -6,7 +6,7 @@ from app.estimator import catalogue
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Framework:
+class TrainingFramework:
     """Habits of one training framework.
 
     `loss` is bytes per logit at the peak of an unfused loss, `split_loss` the same
@@ -27,8 +27,9 @@ class Framework:
     eager: float = 0.0
 
 
-FRAMEWORKS: dict[str, Framework] = {
-    row["id"]: Framework(**row) for row in catalogue.words("training_software.toml")["framework"]
+FRAMEWORKS: dict[str, TrainingFramework] = {
+    row["id"]: TrainingFramework(**row)
+    for row in catalogue.words("training_software.toml")["framework"]
 }
 USUAL = "usual"
 FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
@@ -37,7 +38,7 @@ FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
 )
 
 
-def framework_of(choice: str, method: str) -> Framework:
+def framework_of(choice: str, method: str) -> TrainingFramework:
     """The framework that was chosen, or the usual one for a method of tuning."""
     if choice == USUAL:
         choice = "torch" if method == "full" else "torchtune"

@@ -8,7 +8,7 @@ import functools
 import math
 
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.layers import Mixer
+from app.estimator.models.layers import TokenMixer
 
 
 def textbook_bytes_per_token(
@@ -40,7 +40,7 @@ def whole_blocks(tokens: float, block: int) -> int:
 _INDEX_BYTES = 1 + 4 / 128
 
 
-def cached_elements(mixer: Mixer, width: float) -> float:
+def cached_elements(mixer: TokenMixer, width: float) -> float:
     """Elements of `width` bytes that a token takes in one layer, indexer included."""
     return mixer.cache + mixer.index * _INDEX_BYTES / width
 

@@ -8,7 +8,7 @@ from app.estimator.models.layers import Layer
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Layout:
+class ParallelLayout:
     """Degrees of parallelism on `gpus` GPUs.
 
     `zero` is the ZeRO stage (3 is what FSDP does), `virtual` the chunks of layers
@@ -50,7 +50,7 @@ class Layout:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class Stage:
+class PipelineStage:
     """The layers of one pipeline stage as (layer, number) pairs."""
 
     index: int
@@ -61,14 +61,14 @@ class Stage:
 
 
 @functools.lru_cache(maxsize=4096)
-def stages(model: Architecture, pipeline: int, virtual: int = 1) -> tuple[Stage, ...]:
+def stages(model: Architecture, pipeline: int, virtual: int = 1) -> tuple[PipelineStage, ...]:
     """The pipeline stages of `model`, one for each different make-up.
 
     Equal stages are given once, at their lowest index, because earlier stages keep
     more micro-batches. Uneven layers go to the middle stages.
     """
     bounds = _bounds(model.layers, pipeline * virtual)
-    found: dict[tuple[object, ...], Stage] = {}
+    found: dict[tuple[object, ...], PipelineStage] = {}
     for index in range(pipeline):
         counts: dict[Layer, int] = {}
         for chunk in range(index, pipeline * virtual, pipeline):
@@ -76,7 +76,7 @@ def stages(model: Architecture, pipeline: int, virtual: int = 1) -> tuple[Stage,
                 counts[layer] = counts.get(layer, 0) + 1
         first, last = index == 0, index == pipeline - 1
         runs = tuple(counts.items())
-        stage = Stage(index, runs, sum(counts.values()), first, last)
+        stage = PipelineStage(index, runs, sum(counts.values()), first, last)
         found.setdefault((runs, first, last), stage)
     return tuple(found.values())
 
@@ -92,13 +92,13 @@ def _bounds(layers: int, chunks: int) -> list[int]:
     return bounds
 
 
-def in_flight(stage: int, layout: Layout, micro_batches: int) -> float:
+def in_flight(stage: int, layout: ParallelLayout, micro_batches: int) -> float:
     """Micro-batches whose activations a stage keeps at once.
 
     min(m, p − i) for one forward, one backward; interleaving adds
     (p − 1 − 2i)/(p·v), at least nothing. Source: Narayanan (2021), Korthikanti (2022).
 
-    >>> in_flight(0, Layout(pipeline=8, virtual=3), 64)
+    >>> in_flight(0, ParallelLayout(pipeline=8, virtual=3), 64)
     10.333333333333334
     """
     p, v = layout.pipeline, layout.virtual
@@ -112,12 +112,12 @@ def in_flight(stage: int, layout: Layout, micro_batches: int) -> float:
 _USUAL_TOKENS = 4e6
 
 
-def usual_micro_batches(layout: Layout, sequence: int, micro_batch: int) -> int:
+def usual_micro_batches(layout: ParallelLayout, sequence: int, micro_batch: int) -> int:
     """Micro-batches per step where nobody says how many.
 
     About four million tokens together, and at least one for every pipeline stage.
 
-    >>> usual_micro_batches(Layout(gpus=16384, tensor=8, pipeline=16), 8192, 1)
+    >>> usual_micro_batches(ParallelLayout(gpus=16384, tensor=8, pipeline=16), 8192, 1)
     16
     """
     each = sequence * micro_batch * layout.data
@@ -125,7 +125,7 @@ def usual_micro_batches(layout: Layout, sequence: int, micro_batch: int) -> int:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Share:
+class ParameterShare:
     """Parameters of one layer on one GPU: dense ones and routed experts."""
 
     dense: float
@@ -133,7 +133,7 @@ class Share:
 
 
 @functools.lru_cache(maxsize=8192)
-def layer_share(layer: Layer, tensor: int, expert_split: int) -> Share:
+def layer_share(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
     """What one GPU holds of a layer under tensor and expert parallelism."""
     dense, experts = float(layer.vectors - layer.mlp.routed_vectors), 0.0
     for matrix in layer.matrices:
@@ -145,10 +145,12 @@ def layer_share(layer: Layer, tensor: int, expert_split: int) -> Share:
             dense += matrix.parameters / min(tensor, max(1, layer.mixer.kv_heads))
         else:
             dense += matrix.parameters / tensor
-    return Share(dense, experts + layer.mlp.routed_vectors / expert_split)
+    return ParameterShare(dense, experts + layer.mlp.routed_vectors / expert_split)
 
 
-def stage_share(model: Architecture, stage: Stage, layout: Layout) -> Share:
+def stage_share(
+    model: Architecture, stage: PipelineStage, layout: ParallelLayout
+) -> ParameterShare:
     """Parameters of a whole stage on one GPU, with its tables.
 
     A tied output head on another stage than the input table is kept a second time.
@@ -164,4 +166,4 @@ def stage_share(model: Architecture, stage: Stage, layout: Layout) -> Share:
     if stage.last:
         twice = stage.first and model.tied
         dense += (0 if twice else table) + model.other
-    return Share(dense, experts)
+    return ParameterShare(dense, experts)

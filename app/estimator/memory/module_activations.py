@@ -6,7 +6,7 @@ PyTorch 2.13, 16-bit weights) and are exact for the families named below.
 """
 
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.layers import Layer, Mixer, Mlp
+from app.estimator.models.layers import Layer, Mlp, TokenMixer
 
 # Families whose norm keeps a second FP32 copy and adds norms after each half.
 _GEMMA = frozenset({"gemma", "gemma2", "gemma3", "gemma3_text"})
@@ -49,7 +49,7 @@ def _norms(model: Architecture) -> float:
 
 
 def _attention(
-    model: Architecture, mixer: Mixer, sequence: float, eager: bool, dropout: bool
+    model: Architecture, mixer: TokenMixer, sequence: float, eager: bool, dropout: bool
 ) -> float:
     queries = mixer.heads * mixer.head_dim
     out = 2.0 * mixer.heads * mixer.value_dim
@@ -67,7 +67,7 @@ def _attention(
     return kept + 6 * queries + out + _query_norm(model, mixer)
 
 
-def _query_norm(model: Architecture, mixer: Mixer) -> float:
+def _query_norm(model: Architecture, mixer: TokenMixer) -> float:
     """Norms of queries and keys: an FP32 copy and the normalized value."""
     if model.family not in {"qwen3", "qwen3_moe", "gemma3", "gemma3_text"}:
         return 0.0

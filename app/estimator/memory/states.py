@@ -2,11 +2,11 @@
 
 import dataclasses
 
-from app.estimator.memory.layouts import Layout, Share
+from app.estimator.memory.layouts import ParallelLayout, ParameterShare
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Recipe:
+class BytesPerParameter:
     """Bytes per parameter of a training recipe."""
 
     weights: float
@@ -59,7 +59,7 @@ PRECISIONS: tuple[tuple[str, str], ...] = (
 )
 
 
-def recipe(optimizer: str = "adamw", precision: str = "bf16-mixed") -> Recipe:
+def recipe(optimizer: str = "adamw", precision: str = "bf16-mixed") -> BytesPerParameter:
     """Bytes per parameter for an optimizer and a precision.
 
     Adafactor's factored moments (a row and a column per matrix) round to nothing.
@@ -72,11 +72,11 @@ def recipe(optimizer: str = "adamw", precision: str = "bf16-mixed") -> Recipe:
     """
     weights, gradients, master, width = _PRECISION[precision]
     width = 1 if optimizer == "adamw-8bit" else width
-    return Recipe(weights, gradients, master, _MOMENTS[optimizer] * width)
+    return BytesPerParameter(weights, gradients, master, _MOMENTS[optimizer] * width)
 
 
 def zero_bytes(
-    parameters: float, bytes_each: Recipe, shards: int, stage: int
+    parameters: float, bytes_each: BytesPerParameter, shards: int, stage: int
 ) -> tuple[float, float, float]:
     """Weights, gradients and optimizer of one GPU under a ZeRO stage.
 
@@ -92,7 +92,9 @@ def zero_bytes(
     return weights, gradients, optimizer
 
 
-def state_bytes(share: Share, bytes_each: Recipe, layout: Layout) -> tuple[float, float, float]:
+def state_bytes(
+    share: ParameterShare, bytes_each: BytesPerParameter, layout: ParallelLayout
+) -> tuple[float, float, float]:
     """Weights, gradients and optimizer of a share; experts have their own shards."""
     dense = zero_bytes(share.dense, bytes_each, layout.shards, layout.zero)
     if not share.experts:

@@ -3,22 +3,22 @@
 import dataclasses
 
 from app.estimator.memory.activations import kept_by, logits_bytes
-from app.estimator.memory.frameworks import FRAMEWORKS, Framework
+from app.estimator.memory.frameworks import FRAMEWORKS, TrainingFramework
 from app.estimator.memory.layouts import (
-    Layout,
-    Stage,
+    ParallelLayout,
+    PipelineStage,
     in_flight,
     layer_share,
     stage_share,
     stages,
 )
 from app.estimator.memory.module_activations import layer_bytes
-from app.estimator.memory.states import Recipe, state_bytes, zero_bytes
-from app.estimator.memory.tuning import Tuning
+from app.estimator.memory.states import BytesPerParameter, state_bytes, zero_bytes
+from app.estimator.memory.tuning import FineTuning
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.layers import Layer
 
-_ALL = Tuning()
+_ALL = FineTuning()
 
 
 def usual_overhead(gpus: int) -> float:
@@ -30,7 +30,7 @@ def usual_overhead(gpus: int) -> float:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class TrainingStep:
     """One training step as the memory sees it.
 
     `sequence` [token] and `micro_batch` [sequence] of one forward pass;
@@ -43,13 +43,13 @@ class Step:
     micro_batches: int = 1
     recompute: str = "none"
     flash: bool = True
-    framework: Framework = FRAMEWORKS["torch"]
+    framework: TrainingFramework = FRAMEWORKS["torch"]
     fused_loss: bool = False
     overlapped: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Load:
+class StageMemory:
     """Bytes on one GPU of one pipeline stage at its fullest instant.
 
     `host` is what its server keeps for it instead.
@@ -74,7 +74,7 @@ class Load:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Standing:
+class ResidentMemory:
     """Bytes on one GPU of one stage that are there whatever its micro-batches are."""
 
     stage: int
@@ -90,7 +90,7 @@ class Standing:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Moving:
+class TransientMemory:
     """What comes and goes on a stage at its fullest instant, in bytes per token.
 
     `kept` by all layers, of as many micro-batches as are in flight; `beside` them what
@@ -109,13 +109,13 @@ class Moving:
 
 def stage_loads(
     model: Architecture,
-    layout: Layout,
-    step: Step,
-    recipe: Recipe,
+    layout: ParallelLayout,
+    step: TrainingStep,
+    recipe: BytesPerParameter,
     overhead: float,
     *,
-    tuning: Tuning = _ALL,
-) -> tuple[Load, ...]:
+    tuning: FineTuning = _ALL,
+) -> tuple[StageMemory, ...]:
     """The load of a GPU on each different stage of the pipeline."""
     standings = standing(model, layout, step.framework, recipe, tuning)
     movings = moving(model, layout, step, tuning)
@@ -125,18 +125,18 @@ def stage_loads(
     )
 
 
-def worst(loads: tuple[Load, ...]) -> Load:
+def worst(loads: tuple[StageMemory, ...]) -> StageMemory:
     """The fullest stage, which decides whether the plan fits."""
     return max(loads, key=lambda load: load.total)
 
 
 def standing(
     model: Architecture,
-    layout: Layout,
-    framework: Framework,
-    recipe: Recipe,
-    tuning: Tuning = _ALL,
-) -> tuple[Standing, ...]:
+    layout: ParallelLayout,
+    framework: TrainingFramework,
+    recipe: BytesPerParameter,
+    tuning: FineTuning = _ALL,
+) -> tuple[ResidentMemory, ...]:
     """States and buffers on each different stage.
 
     The same for layouts that differ only in how sequences are divided.
@@ -148,12 +148,12 @@ def standing(
             buffers = _stand_ins(model, stage, layout)
         else:
             buffers = _gathered(model, stage, layout, recipe, tuning)
-        found.append(Standing(stage.index, *states, buffers))
+        found.append(ResidentMemory(stage.index, *states, buffers))
     return tuple(found)
 
 
 def moving(
-    model: Architecture, layout: Layout, step: Step, tuning: Tuning = _ALL
+    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
 ) -> tuple[tuple[float, float], ...]:
     """Activations and logits on each different stage.
 
@@ -167,8 +167,8 @@ def moving(
 
 
 def moving_by_stage(
-    model: Architecture, layout: Layout, step: Step, tuning: Tuning = _ALL
-) -> tuple[Moving, ...]:
+    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
+) -> tuple[TransientMemory, ...]:
     """What comes and goes on each different stage per token.
 
     The same for steps that differ only in their micro-batches.
@@ -179,17 +179,19 @@ def moving_by_stage(
     )
 
 
-def tokens_of(layout: Layout, step: Step) -> float:
+def tokens_of(layout: ParallelLayout, step: TrainingStep) -> float:
     """Tokens of one micro-batch on a GPU."""
     return step.sequence * step.micro_batch / layout.context
 
 
-def _load(stays: Standing, moves: tuple[float, float], overhead: float, tuning: Tuning) -> Load:
+def _load(
+    stays: ResidentMemory, moves: tuple[float, float], overhead: float, tuning: FineTuning
+) -> StageMemory:
     """Everything on one stage, without what waits on the host."""
     kept = tuning.host == "none"
     streamed = tuning.host == "all"
     host = 0.0 if kept else stays.optimizer + (stays.weights if streamed else 0.0)
-    return Load(
+    return StageMemory(
         stage=stays.stage,
         weights=0.0 if streamed else stays.weights,
         gradients=stays.gradients,
@@ -203,7 +205,11 @@ def _load(stays: Standing, moves: tuple[float, float], overhead: float, tuning: 
 
 
 def _states(
-    model: Architecture, stage: Stage, layout: Layout, recipe: Recipe, tuning: Tuning
+    model: Architecture,
+    stage: PipelineStage,
+    layout: ParallelLayout,
+    recipe: BytesPerParameter,
+    tuning: FineTuning,
 ) -> tuple[float, float, float]:
     """Weights, gradients and optimizer; with adapters the model itself is frozen."""
     share = stage_share(model, stage, layout)
@@ -217,8 +223,12 @@ def _states(
 
 
 def moving_on(
-    model: Architecture, stage: Stage, layout: Layout, step: Step, tuning: Tuning
-) -> Moving:
+    model: Architecture,
+    stage: PipelineStage,
+    layout: ParallelLayout,
+    step: TrainingStep,
+    tuning: FineTuning,
+) -> TransientMemory:
     """Activations and logits per token at the fuller of two instants.
 
     While the loss runs the logits are there; while the first layers go backward one
@@ -234,7 +244,7 @@ def moving_on(
         around = _around_loss(model, layout, step)
         if each + around >= working:
             beside, logits = around, each
-    return Moving(
+    return TransientMemory(
         stage=stage.index,
         kept=kept,
         beside=beside + _eager(model, stage, layout, step),
@@ -242,7 +252,13 @@ def moving_on(
     )
 
 
-def _kept(model: Architecture, layer: Layer, layout: Layout, step: Step, tuning: Tuning) -> float:
+def _kept(
+    model: Architecture,
+    layer: Layer,
+    layout: ParallelLayout,
+    step: TrainingStep,
+    tuning: FineTuning,
+) -> float:
     """Bytes per token that one layer keeps."""
     if step.framework.unfused and step.recompute == "none":
         kept = layer_bytes(model, layer, step.sequence, eager=not step.flash)
@@ -259,7 +275,9 @@ def _kept(model: Architecture, layer: Layer, layout: Layout, step: Step, tuning:
     return kept
 
 
-def _at_work(model: Architecture, layer: Layer, layout: Layout, step: Step) -> float:
+def _at_work(
+    model: Architecture, layer: Layer, layout: ParallelLayout, step: TrainingStep
+) -> float:
     """Bytes per token at work in the backward pass of one layer.
 
     A recomputed layer is open as a whole; otherwise the MLP's gradients are. Whole
@@ -279,7 +297,9 @@ def _at_work(model: Architecture, layer: Layer, layout: Layout, step: Step) -> f
     return opened
 
 
-def _eager(model: Architecture, stage: Stage, layout: Layout, step: Step) -> float:
+def _eager(
+    model: Architecture, stage: PipelineStage, layout: ParallelLayout, step: TrainingStep
+) -> float:
     """Bytes per token of unfused operations that the allocator cannot reuse."""
     if not step.framework.eager or not stage.runs:
         return 0.0
@@ -288,7 +308,7 @@ def _eager(model: Architecture, stage: Stage, layout: Layout, step: Step) -> flo
     return step.framework.eager * each / layout.tensor
 
 
-def _loss_width(layout: Layout, step: Step) -> float:
+def _loss_width(layout: ParallelLayout, step: TrainingStep) -> float:
     """Bytes per logit while the loss runs."""
     framework = step.framework
     if step.fused_loss:
@@ -296,7 +316,7 @@ def _loss_width(layout: Layout, step: Step) -> float:
     return framework.loss if layout.tensor == 1 else framework.split_loss
 
 
-def _around_loss(model: Architecture, layout: Layout, step: Step) -> float:
+def _around_loss(model: Architecture, layout: ParallelLayout, step: TrainingStep) -> float:
     """Bytes per token around the loss: final norm, input and gradient of the head."""
     hidden = 2.0 * model.hidden
     split = layout.tensor if layout.sequence_parallel else 1
@@ -308,7 +328,7 @@ def _around_loss(model: Architecture, layout: Layout, step: Step) -> float:
 _WORKSPACE = 7e7
 
 
-def _stand_ins(model: Architecture, stage: Stage, layout: Layout) -> float:
+def _stand_ins(model: Architecture, stage: PipelineStage, layout: ParallelLayout) -> float:
     """One 16-bit gradient of each weight shape of the stage, kept ready.
 
     Equal layers share theirs; of grouped experts there is one.
@@ -325,7 +345,11 @@ def _stand_ins(model: Architecture, stage: Stage, layout: Layout) -> float:
 
 
 def _gathered(
-    model: Architecture, stage: Stage, layout: Layout, recipe: Recipe, tuning: Tuning
+    model: Architecture,
+    stage: PipelineStage,
+    layout: ParallelLayout,
+    recipe: BytesPerParameter,
+    tuning: FineTuning,
 ) -> float:
     """Weights that ZeRO-3 gathers while they are used.
 

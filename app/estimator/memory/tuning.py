@@ -9,7 +9,7 @@ from app.estimator.models.formats import weight_table
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tuning:
+class FineTuning:
     """What is trained. With adapters the model is frozen at `base` bytes each.
 
     `adapters` counts trainable parameters (0: all weights are trained); `targets`
@@ -50,13 +50,13 @@ _TARGETS: dict[str, tuple[str, ...]] = {
 
 
 @functools.lru_cache(maxsize=8)
-def full_training(host: str) -> Tuning:
+def full_training(host: str) -> FineTuning:
     """All weights are trained."""
-    return Tuning(host=host)
+    return FineTuning(host=host)
 
 
 @functools.lru_cache(maxsize=1024)
-def tuning_of(model: Architecture, method: str, rank: int, targets: str, host: str) -> Tuning:
+def tuning_of(model: Architecture, method: str, rank: int, targets: str, host: str) -> FineTuning:
     """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
 
     Sources: Hu (2021); Dettmers (2023).
@@ -66,7 +66,7 @@ def tuning_of(model: Architecture, method: str, rank: int, targets: str, host: s
     if method == "qlora":
         table = weight_table(model, "nf4-double")
         base = (table.total - table.tower) / model.parameters
-    return Tuning(
+    return FineTuning(
         adapters=adapter_parameters(model, rank, names),
         base=base,
         targets=frozenset(names),

@@ -3,9 +3,9 @@
 import collections
 import dataclasses
 
-from app.estimator.models.layers import Layer, Mixer, Mlp
+from app.estimator.models.layers import Layer, Mlp, TokenMixer
 from app.estimator.models.quantized.methods import Quantization
-from app.estimator.models.towers.tower import Tower
+from app.estimator.models.towers.tower import VisionTower
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +37,7 @@ class Architecture:
     predicting: tuple[Layer, ...] = ()
     predictors: int = 0
     # What it sees with: beside the model and its counts, but in memory with it.
-    tower: Tower | None = None
+    tower: VisionTower | None = None
     # How its published checkpoint is quantized; None where it is not.
     quantization: Quantization | None = None
     # Fields of its configuration that nobody understood, and those that it left out.
@@ -148,7 +148,7 @@ def assemble(model: Architecture) -> Architecture:
     """Count once what every estimate asks for."""
     runs = tuple(collections.Counter(model.stack).items())
     every = (*runs, *collections.Counter(model.encoder).items())
-    mixer = next((a.mixer for a, _ in runs if a.mixer.heads), Mixer(kind="none"))
+    mixer = next((a.mixer for a, _ in runs if a.mixer.heads), TokenMixer(kind="none"))
     dense = next((a.mlp for a, _ in runs if a.mlp.width and not a.mlp.is_routed), None)
     routed = next((a.mlp for a, _ in runs if a.mlp.is_routed), Mlp())
     tables = model.embedding_parameters + model.head_parameters

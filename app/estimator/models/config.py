@@ -10,7 +10,7 @@ from app.estimator import catalogue
 Config = Mapping[str, Any]
 
 
-class UnreadableConfig(ValueError):  # noqa: N818 - reads as what it is at the raise
+class UnreadableConfigError(ValueError):
     """A configuration that names no size or that contradicts itself."""
 
 
@@ -27,7 +27,7 @@ def whole(config: Config, meaning: str, default: int | None = None) -> int:
         if value is not None and not isinstance(value, bool):
             return _positive(key, value)
     if default is None:
-        raise UnreadableConfig(f"The configuration has no {_KEYS[meaning][0]}.")
+        raise UnreadableConfigError(f"The configuration has no {_KEYS[meaning][0]}.")
     return default
 
 
@@ -35,9 +35,9 @@ def _positive(key: str, value: Any) -> int:
     try:
         number = int(value)
     except (TypeError, ValueError):
-        raise UnreadableConfig(f"{key} is “{value}”, not a whole number.") from None
+        raise UnreadableConfigError(f"{key} is “{value}”, not a whole number.") from None
     if number < 0 or number > 10**9:
-        raise UnreadableConfig(f"{key} is {value}; 0 to 1,000,000,000 can be read.")
+        raise UnreadableConfigError(f"{key} is {value}; 0 to 1,000,000,000 can be read.")
     return number
 
 
@@ -63,10 +63,10 @@ def check_family(config: Config) -> None:
     """Refuse families that would be counted wrongly."""
     family = str(config.get("model_type", "llama"))
     if family in _FAMILIES["unread"]:
-        raise UnreadableConfig(f"Models of the family “{family}” cannot be read yet.")
+        raise UnreadableConfigError(f"Models of the family “{family}” cannot be read yet.")
     if family in _FAMILIES["encoders"]:
         message = f"“{family}” is an encoder without a decoder, which cannot be read."
-        raise UnreadableConfig(message)
+        raise UnreadableConfigError(message)
 
 
 _INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
@@ -123,7 +123,7 @@ def _kinds_in_words(pattern: str, layers: int) -> list[str]:
     elif "alternate" in pattern:
         unit = ["sliding", "full"]
     else:
-        raise UnreadableConfig(f"layer_pattern “{pattern}” cannot be read.")
+        raise UnreadableConfigError(f"layer_pattern “{pattern}” cannot be read.")
     return [unit[i % len(unit)] for i in range(layers)]
 
 
@@ -143,7 +143,7 @@ def window_of(config: Config) -> int | None:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Routing:
+class MoeRouting:
     """Which layers have experts, and their number and width."""
 
     layers: frozenset[int]
@@ -159,7 +159,7 @@ def _is_shortcut(config: Config) -> bool:
     return config.get("model_type") == "longcat_flash"
 
 
-def routing_of(config: Config, layers: int) -> Routing | None:
+def routing_of(config: Config, layers: int) -> MoeRouting | None:
     """How tokens are routed to experts; None for a dense model."""
     experts = whole(config, "experts", 0)
     if experts < 2:
@@ -168,7 +168,7 @@ def routing_of(config: Config, layers: int) -> Routing | None:
     chosen = float(min(whole(config, "experts_per_token", 1), experts))
     # Experts that do nothing are chosen as often as any other.
     idle = int(config.get("zero_expert_num") or 0)
-    return Routing(
+    return MoeRouting(
         layers=frozenset(_routed_layers(config, layers)),
         experts=experts,
         per_token=chosen * experts / (experts + idle),

@@ -6,24 +6,24 @@ from app.estimator.models import layers as parts
 from app.estimator.models import mixers
 from app.estimator.models.config import (
     Config,
-    Routing,
-    UnreadableConfig,
+    MoeRouting,
+    UnreadableConfigError,
     routing_of,
     whole,
 )
-from app.estimator.models.families import Traits
+from app.estimator.models.families import FamilyTraits
 from app.estimator.models.layer_kinds import layer_count, layer_words
-from app.estimator.models.layers import Layer, Matrix, Mixer, Mlp
+from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
 
 _NO_MLP = Mlp()
-_NO_MIXER = Mixer(kind="none")
+_NO_MIXER = TokenMixer(kind="none")
 
 
-def decoder_layers(config: Config, traits: Traits) -> tuple[Layer, ...]:
+def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
     """The layers of the decoder in order; equal layers are one shared object."""
     routing = routing_of(config, layer_count(config))
     words = layer_words(config, traits, routing)
-    made: dict[tuple[Mixer, Mixer | None, Mlp], Layer] = {}
+    made: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
     stack = []
     for index, (mixer_word, mlp_word) in enumerate(words):
         mixer, beside = _mixers(config, traits, index, mixer_word)
@@ -35,7 +35,7 @@ def decoder_layers(config: Config, traits: Traits) -> tuple[Layer, ...]:
     return tuple(stack)
 
 
-def _norms(config: Config, traits: Traits, mixer: Mixer, mlp: Mlp) -> int:
+def _norms(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) -> int:
     """Weights of the norms around the two halves of a layer."""
     halves = (mixer != _NO_MIXER) + (mlp != _NO_MLP)
     norms = traits.norms if halves == 2 else halves * max(1, traits.norms // 2)
@@ -47,12 +47,14 @@ def _norms(config: Config, traits: Traits, mixer: Mixer, mlp: Mlp) -> int:
     return norms * traits.norm_terms * whole(config, "hidden") + traits.layer_scalars
 
 
-def _mixers(config: Config, traits: Traits, index: int, word: str) -> tuple[Mixer, Mixer | None]:
+def _mixers(
+    config: Config, traits: FamilyTraits, index: int, word: str
+) -> tuple[TokenMixer, TokenMixer | None]:
     """The mixer of a layer, and a second one that runs beside it."""
     if word == "both":
         attention = mixers.softmax_mixer(config, traits, index, sliding=False)
         return attention, mixers.recurrent_mixer(config)
-    makers: dict[str, Callable[[], Mixer]] = {
+    makers: dict[str, Callable[[], TokenMixer]] = {
         "full": lambda: mixers.softmax_mixer(config, traits, index, sliding=False),
         "sliding": lambda: mixers.softmax_mixer(config, traits, index, sliding=True),
         "linear": lambda: mixers.recurrent_mixer(config),
@@ -65,17 +67,19 @@ def _mixers(config: Config, traits: Traits, index: int, word: str) -> tuple[Mixe
     return makers[word](), None
 
 
-def _mlp(config: Config, traits: Traits, routing: Routing | None, index: int, word: str) -> Mlp:
+def _mlp(
+    config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int, word: str
+) -> Mlp:
     if word == "none":
         return _NO_MLP
     if word == "routed":
         if routing is None:
-            raise UnreadableConfig("A layer has experts, but their number is missing.")
+            raise UnreadableConfigError("A layer has experts, but their number is missing.")
         return _with_side_inputs(config, routed_mlp(config, traits, routing))
     return _with_side_inputs(config, _dense(config, traits, routing, index))
 
 
-def _dense(config: Config, traits: Traits, routing: Routing | None, index: int) -> Mlp:
+def _dense(config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int) -> Mlp:
     hidden = whole(config, "hidden")
     listed = config.get("intermediate_size")
     width = listed[index] if isinstance(listed, list) and index < len(listed) else 0
@@ -90,7 +94,7 @@ def _dense(config: Config, traits: Traits, routing: Routing | None, index: int) 
     if config.get("use_double_wide_mlp") and mixers.shares_cache(config, index):
         width *= 2
     if not isinstance(width, int) or width > 10**9:
-        raise UnreadableConfig(f"An MLP width of {width} cannot be read.")
+        raise UnreadableConfigError(f"An MLP width of {width} cannot be read.")
     return parts.dense_mlp(hidden, width, gated=traits.gated, bias=traits.mlp_bias)
 
 
@@ -108,15 +112,15 @@ def _with_side_inputs(config: Config, mlp: Mlp) -> Mlp:
         return mlp
     hidden = whole(config, "hidden")
     rank, streams = config.get("laurel_rank"), config.get("altup_num_inputs")
-    extra: tuple[Matrix, ...] = (
-        Matrix("side_in", hidden, side, "mlp", "whole"),
-        Matrix("side_out", side, hidden, "mlp", "whole"),
+    extra: tuple[WeightMatrix, ...] = (
+        WeightMatrix("side_in", hidden, side, "mlp", "whole"),
+        WeightMatrix("side_out", side, hidden, "mlp", "whole"),
     )
     vectors = 0
     if rank:
         extra += (
-            Matrix("laurel_in", hidden, rank, "mlp", "whole"),
-            Matrix("laurel_out", rank, hidden, "mlp", "whole"),
+            WeightMatrix("laurel_in", hidden, rank, "mlp", "whole"),
+            WeightMatrix("laurel_out", rank, hidden, "mlp", "whole"),
         )
         vectors += hidden
     if streams:
@@ -133,7 +137,7 @@ def _with_side_inputs(config: Config, mlp: Mlp) -> Mlp:
     )
 
 
-def routed_mlp(config: Config, traits: Traits, routing: Routing) -> Mlp:
+def routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp:
     """The experts of one layer."""
     scales = 0
     shared = routing.shared_width
@@ -141,7 +145,7 @@ def routed_mlp(config: Config, traits: Traits, routing: Routing) -> Mlp:
         shared = whole(config, "width")
         scales = whole(config, "hidden") + routing.experts
     return parts.routed_mlp(
-        parts.Experts(
+        parts.MoeShape(
             hidden=whole(config, "hidden"),
             experts=routing.experts,
             per_token=routing.per_token,

@@ -10,7 +10,7 @@ Config = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Traits:
+class FamilyTraits:
     """The habits of a family; the defaults are those of Llama.
 
     `norm_terms` is 1 for a norm with a weight, 2 with a weight and a bias, 0 for
@@ -45,7 +45,7 @@ class Traits:
 
 
 _WORDS = catalogue.words("families.toml")
-_FAMILIES = {name: Traits(**row) for name, row in _WORDS["traits"].items()}
+_FAMILIES = {name: FamilyTraits(**row) for name, row in _WORDS["traits"].items()}
 
 
 def is_known(family: str) -> bool:
@@ -63,7 +63,7 @@ def is_encoder_decoder(family: str) -> bool:
     return family in _WORDS["encoder_decoder"]
 
 
-def traits_of(config: Config) -> Traits:
+def traits_of(config: Config) -> FamilyTraits:
     """The habits of the family that `config` belongs to, with its own switches."""
     family = str(config.get("model_type", "llama"))
     traits = _FAMILIES.get(family, _FAMILIES["llama"])

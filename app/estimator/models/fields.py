@@ -13,10 +13,10 @@ _EVERYWHERE = frozenset(_WORDS["everywhere"])
 _OF_FAMILIES = frozenset(_WORDS["of_families"])
 
 
-class Fields(Mapping[str, Any]):
+class TrackedConfig(Mapping[str, Any]):
     """The fields of a `config.json`, and which of them anybody read.
 
-    >>> fields = Fields({"hidden_size": 64, "odd_blocks": 3})
+    >>> fields = TrackedConfig({"hidden_size": 64, "odd_blocks": 3})
     >>> fields["hidden_size"], fields.unread()
     (64, ('odd_blocks',))
     """

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from app.estimator import catalogue
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.layers import Matrix
+from app.estimator.models.layers import WeightMatrix
 from app.estimator.models.quantized.published import Widths, published_widths
 
 
@@ -33,7 +33,7 @@ def grouped_bits(bits: float, group: int, scale_bits: float, zero_bits: float) -
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Format:
+class WeightFormat:
     """A format of weights.
 
     `bits` per weight that is covered, with scales; `covers` says which matrices
@@ -52,15 +52,15 @@ class Format:
     widths: Widths | None = None
 
 
-def _format(row: dict[str, Any]) -> Format:
+def _format(row: dict[str, Any]) -> WeightFormat:
     """A format of the file; its groups add their scales to the bits of a weight."""
     scales = [row.pop(key, 0) for key in ("group", "scale_bits", "zero_bits")]
     bits = grouped_bits(row.pop("bits"), *scales) if scales[0] else row.pop("bits")
-    return Format(bits=bits, **row)
+    return WeightFormat(bits=bits, **row)
 
 
 _WORDS = catalogue.words("formats.toml")
-FORMATS: dict[str, Format] = {row["id"]: _format({**row}) for row in _WORDS["format"]}
+FORMATS: dict[str, WeightFormat] = {row["id"]: _format({**row}) for row in _WORDS["format"]}
 WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
 PUBLISHED = "published"
 """The choice of weights as the model is published: BF16 where it is not quantized."""
@@ -99,7 +99,7 @@ class WeightTable:
         return self.divided / tensor_parallel + heads + self.copied
 
 
-def format_of(model: Architecture, name: str) -> Format:
+def format_of(model: Architecture, name: str) -> WeightFormat:
     """The format called `name`; for `published` that of the model's checkpoint.
 
     BF16 where the checkpoint is not quantized, or in a way that cannot be read;
@@ -124,14 +124,14 @@ def published_hint(model: Architecture, name: str) -> str:
 
 
 @functools.lru_cache(maxsize=256)
-def _published(model: Architecture) -> Format:
+def _published(model: Architecture) -> WeightFormat:
     """The format of a checkpoint: one of the catalog where it is exactly that."""
     widths = published_widths(model)
     if widths is None:
         return FORMATS["bf16"]
     most = widths.scheme
     same = next((f for f in FORMATS.values() if _is_same(f, widths, model)), None)
-    return same or Format(
+    return same or WeightFormat(
         id=most.id,
         label=widths.label,
         bits=widths.bits,
@@ -141,7 +141,7 @@ def _published(model: Architecture) -> Format:
     )
 
 
-def _is_same(form: Format, widths: Widths, model: Architecture) -> bool:
+def _is_same(form: WeightFormat, widths: Widths, model: Architecture) -> bool:
     """Whether a format of the catalog has just these widths."""
     if form.math != widths.scheme.math or widths.embedding or widths.head:
         return False
@@ -191,7 +191,7 @@ def weight_table(model: Architecture, name: str) -> WeightTable:
     )
 
 
-def _tables(model: Architecture, form: Format) -> tuple[float, float]:
+def _tables(model: Architecture, form: WeightFormat) -> tuple[float, float]:
     """Bytes of embeddings, head and tower, and the weights of them in the format."""
     rows = model.embedding_parameters + model.head_parameters
     wide = model.side_tables + model.tower_parameters
@@ -217,7 +217,7 @@ def gpu_weights(model: Architecture, name: str, gpus: int, over: int | None = No
     return table.per_gpu(gpus) - table.experts / gpus + table.experts / (over or gpus)
 
 
-def share_of(form: Format, matrix: Matrix) -> float:
+def share_of(form: WeightFormat, matrix: WeightMatrix) -> float:
     """The share of the weights of a matrix, over all layers, in the format [1].
 
     Routers keep their precision.
@@ -231,13 +231,13 @@ def share_of(form: Format, matrix: Matrix) -> float:
     return float(form.covers == "linear" or matrix.part == "experts")
 
 
-def matrix_bits(form: Format, matrix: Matrix) -> float:
+def matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
     """Bits of a weight of a matrix, on average over the layers that have it."""
     share = share_of(form, matrix)
     bits = form.bits if form.widths is None else form.widths.bits_of(matrix)
     return share * bits + (1 - share) * form.rest
 
 
-def covers(form: Format, matrix: Matrix) -> bool:
+def covers(form: WeightFormat, matrix: WeightMatrix) -> bool:
     """Whether the format applies to most of a matrix."""
     return share_of(form, matrix) > 0.5

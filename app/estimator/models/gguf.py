@@ -5,7 +5,7 @@ import functools
 from app.estimator import catalogue
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import bytes_of
-from app.estimator.models.layers import Layer, Matrix
+from app.estimator.models.layers import Layer, WeightMatrix
 
 _WORDS = catalogue.words("gguf.toml")
 # Bits per weight of each block format, scales included.
@@ -69,7 +69,9 @@ def _bits(form: str, row: int) -> float:
     return BLOCK_BITS[form]
 
 
-def _format(model: Architecture, layer: Layer, matrix: Matrix, index: int, mixture: str) -> str:
+def _format(
+    model: Architecture, layer: Layer, matrix: WeightMatrix, index: int, mixture: str
+) -> str:
     usual, rules = _MIXTURES[mixture]
     form = usual
     for condition, chosen in rules.get(matrix.name, ()):
@@ -81,7 +83,7 @@ def _format(model: Architecture, layer: Layer, matrix: Matrix, index: int, mixtu
     return _widened(model, matrix, form)
 
 
-def _widened(model: Architecture, matrix: Matrix, form: str) -> str:
+def _widened(model: Architecture, matrix: WeightMatrix, form: str) -> str:
     """The exceptions for 70B shapes and for 8 experts."""
     seventy = model.layers == 80 and model.kv_heads < model.heads
     if matrix.name == "v" and seventy and form in {"Q3_K", "Q4_K"}:

@@ -2,11 +2,11 @@
 
 import dataclasses
 
-from app.estimator.models.layers import Matrix, Mixer
+from app.estimator.models.layers import TokenMixer, WeightMatrix
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Latent:
+class LatentAttentionShape:
     """The shape of multi-head latent attention (DeepSeek-V2 and later)."""
 
     hidden: int
@@ -24,7 +24,7 @@ class Latent:
     head_gate: bool = False
 
 
-def latent_attention(shape: Latent, window: int | None) -> Mixer:
+def latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMixer:
     """Latent attention: keys and values are unpacked from one small vector.
 
     Cache: r_kv + d_r elements per token, whatever the number of heads; it is not
@@ -36,18 +36,18 @@ def latent_attention(shape: Latent, window: int | None) -> Mixer:
     up = shape.heads * (shape.nope_dim + shape.value_dim)
     matrices = (
         *query,
-        Matrix("kv_a", shape.hidden, down, "attention", "whole"),
-        Matrix("kv_b", shape.kv_rank, up, "attention"),
-        Matrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
+        WeightMatrix("kv_a", shape.hidden, down, "attention", "whole"),
+        WeightMatrix("kv_b", shape.kv_rank, up, "attention"),
+        WeightMatrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
         *_indexer(shape),
     )
     if shape.head_gate:
-        gate = Matrix("gate", shape.hidden, shape.heads, "attention")
+        gate = WeightMatrix("gate", shape.hidden, shape.heads, "attention")
         matrices = (*matrices, gate)
     biases = (shape.query_rank + down + shape.hidden) if shape.bias else 0
     owns = bool(shape.index_heads) and not shape.index_shared
     index_norm = 2 * shape.index_dim if owns else 0
-    return Mixer(
+    return TokenMixer(
         kind="latent",
         matrices=matrices,
         vectors=shape.query_rank + shape.kv_rank + biases + index_norm,
@@ -67,30 +67,30 @@ def latent_attention(shape: Latent, window: int | None) -> Mixer:
     )
 
 
-def _latent_query(shape: Latent, wide: int) -> tuple[Matrix, ...]:
+def _latent_query(shape: LatentAttentionShape, wide: int) -> tuple[WeightMatrix, ...]:
     if not shape.query_rank:
-        return (Matrix("q", shape.hidden, shape.heads * wide, "attention"),)
+        return (WeightMatrix("q", shape.hidden, shape.heads * wide, "attention"),)
     return (
-        Matrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
-        Matrix("q_b", shape.query_rank, shape.heads * wide, "attention"),
+        WeightMatrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
+        WeightMatrix("q_b", shape.query_rank, shape.heads * wide, "attention"),
     )
 
 
-def _indexer(shape: Latent) -> tuple[Matrix, ...]:
+def _indexer(shape: LatentAttentionShape) -> tuple[WeightMatrix, ...]:
     """The small heads that choose which tokens sparse attention reads."""
     if not shape.index_heads or shape.index_shared:
         return ()
     source = shape.query_rank or shape.hidden
     width = shape.index_heads * shape.index_dim
     return (
-        Matrix("index_q", source, width, "attention", "whole"),
-        Matrix("index_k", shape.hidden, shape.index_dim, "attention", "whole"),
-        Matrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
+        WeightMatrix("index_q", source, width, "attention", "whole"),
+        WeightMatrix("index_k", shape.hidden, shape.index_dim, "attention", "whole"),
+        WeightMatrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
     )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Compressed:
+class CompressedAttentionShape:
     """The shape of attention over compressed keys (DeepSeek-V4).
 
     `rate` tokens become one entry (0: only the window is seen); `streams` residual
@@ -111,7 +111,7 @@ class Compressed:
     top: int | None = None
 
 
-def compressed_attention(shape: Compressed) -> Mixer:
+def compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
     """One shared key-value head per token, its past compressed by `rate`.
 
     The cache holds a window of whole entries and one entry of d per `rate` tokens,
@@ -119,7 +119,7 @@ def compressed_attention(shape: Compressed) -> Mixer:
     """
     twice = 2 if shape.index_heads else 1
     packed = twice * shape.head_dim if shape.rate else 0
-    return Mixer(
+    return TokenMixer(
         kind="compressed",
         matrices=tuple(_compressed_matrices(shape, packed)),
         vectors=_compressed_vectors(shape, packed),
@@ -139,20 +139,20 @@ def compressed_attention(shape: Compressed) -> Mixer:
     )
 
 
-def _compressed_matrices(shape: Compressed, packed: int) -> list[Matrix]:
+def _compressed_matrices(shape: CompressedAttentionShape, packed: int) -> list[WeightMatrix]:
     """Queries, one key-value head, a grouped output, and the compressor."""
     wide = shape.heads * shape.head_dim
     out = shape.out_groups * shape.out_rank
     matrices = [
-        Matrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
-        Matrix("q_b", shape.query_rank, wide, "attention"),
-        Matrix("kv", shape.hidden, shape.head_dim, "attention", "whole"),
-        Matrix("o_a", wide // shape.out_groups, out, "attention"),
-        Matrix("o_b", out, shape.hidden, "attention", "rows"),
+        WeightMatrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
+        WeightMatrix("q_b", shape.query_rank, wide, "attention"),
+        WeightMatrix("kv", shape.hidden, shape.head_dim, "attention", "whole"),
+        WeightMatrix("o_a", wide // shape.out_groups, out, "attention"),
+        WeightMatrix("o_b", out, shape.hidden, "attention", "rows"),
     ]
     if packed:
         matrices += [
-            Matrix(name, shape.hidden, packed, "attention", "whole")
+            WeightMatrix(name, shape.hidden, packed, "attention", "whole")
             for name in ("compress_kv", "compress_gate")
         ]
     if shape.index_heads:
@@ -160,7 +160,7 @@ def _compressed_matrices(shape: Compressed, packed: int) -> list[Matrix]:
     return matrices
 
 
-def _compressed_vectors(shape: Compressed, packed: int) -> int:
+def _compressed_vectors(shape: CompressedAttentionShape, packed: int) -> int:
     """Sinks, norms, position biases and the mixing of residual streams."""
     vectors = shape.heads + shape.query_rank + shape.head_dim
     if packed:
@@ -171,11 +171,11 @@ def _compressed_vectors(shape: Compressed, packed: int) -> int:
     return vectors + 2 * (mixes * shape.streams * shape.hidden + mixes + 3)
 
 
-def _compressed_indexer(shape: Compressed) -> list[Matrix]:
+def _compressed_indexer(shape: CompressedAttentionShape) -> list[WeightMatrix]:
     width = shape.index_heads * shape.index_dim
     return [
-        Matrix("index_kv", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
-        Matrix("index_gate", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
-        Matrix("index_q", shape.query_rank, width, "attention", "whole"),
-        Matrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
+        WeightMatrix("index_kv", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
+        WeightMatrix("index_gate", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
+        WeightMatrix("index_q", shape.query_rank, width, "attention", "whole"),
+        WeightMatrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
     ]

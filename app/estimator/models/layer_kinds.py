@@ -2,13 +2,13 @@
 
 from app.estimator.models.config import (
     Config,
-    Routing,
-    UnreadableConfig,
+    MoeRouting,
+    UnreadableConfigError,
     layer_kinds,
     whole,
     window_of,
 )
-from app.estimator.models.families import Traits
+from app.estimator.models.families import FamilyTraits
 
 ATTENTION_FREE = frozenset({"mamba", "mamba2", "falcon_mamba"})
 Words = list[tuple[str, str]]
@@ -40,11 +40,11 @@ def layer_count(config: Config) -> int:
     if config.get("model_type") == _DOUBLE:
         count *= 2
     if not 1 <= count <= 2000:
-        raise UnreadableConfig(f"{count} layers; 1 to 2,000 can be read.")
+        raise UnreadableConfigError(f"{count} layers; 1 to 2,000 can be read.")
     return count
 
 
-def layer_words(config: Config, traits: Traits, routing: Routing | None) -> Words:
+def layer_words(config: Config, traits: FamilyTraits, routing: MoeRouting | None) -> Words:
     """For each layer its mixer and its MLP in one word each."""
     blocks = _blocks(config)
     if blocks is not None:
@@ -58,7 +58,7 @@ def layer_words(config: Config, traits: Traits, routing: Routing | None) -> Word
 
 def _block(word: str) -> tuple[str, str]:
     if word not in _BLOCKS:
-        raise UnreadableConfig(f"The block “{word}” cannot be read.")
+        raise UnreadableConfigError(f"The block “{word}” cannot be read.")
     return _BLOCKS[word]
 
 
@@ -73,7 +73,7 @@ def _blocks(config: Config) -> list[str] | None:
     return None
 
 
-def _mixer_words(config: Config, traits: Traits, count: int) -> list[str]:
+def _mixer_words(config: Config, traits: FamilyTraits, count: int) -> list[str]:
     family = str(config.get("model_type"))
     if family in _UNIFORM:
         return [_UNIFORM[family]] * count

@@ -8,7 +8,7 @@ Split = Literal["columns", "rows", "heads", "whole"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Matrix:
+class WeightMatrix:
     """A weight matrix of a layer; `copies` of it, `active` used by each token.
 
     `split` says what tensor parallelism does: `columns` and `rows` are divided,
@@ -35,7 +35,7 @@ class Matrix:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mixer:
+class TokenMixer:
     """What lets tokens see each other: attention or a recurrent state.
 
     `cache` counts elements kept per token and `window` the tokens it keeps (None:
@@ -47,7 +47,7 @@ class Mixer:
     """
 
     kind: str
-    matrices: tuple[Matrix, ...] = ()
+    matrices: tuple[WeightMatrix, ...] = ()
     vectors: int = 0
     heads: int = 0
     kv_heads: int = 0
@@ -74,7 +74,7 @@ class Mixer:
 class Mlp:
     """The feed-forward part: dense, or routed experts with an optional shared one."""
 
-    matrices: tuple[Matrix, ...] = ()
+    matrices: tuple[WeightMatrix, ...] = ()
     vectors: int = 0
     routed_vectors: int = 0
     width: int = 0
@@ -97,13 +97,13 @@ class Layer:
     encoder. Layers are told apart by identity: equal ones are one object.
     """
 
-    mixer: Mixer
+    mixer: TokenMixer
     mlp: Mlp
     norms: int
-    beside: Mixer | None = None
+    beside: TokenMixer | None = None
 
     @property
-    def matrices(self) -> tuple[Matrix, ...]:
+    def matrices(self) -> tuple[WeightMatrix, ...]:
         """All matrices of the layer."""
         beside = self.beside.matrices if self.beside else ()
         return self.mixer.matrices + beside + self.mlp.matrices
@@ -148,7 +148,7 @@ class Layer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Heads:
+class AttentionShape:
     """The shape of attention: query heads, KV heads, and their widths."""
 
     hidden: int
@@ -166,7 +166,9 @@ class Heads:
     keys_are_values: bool = False
 
 
-def attention(shape: Heads, window: int | None = None, *, shares_cache: bool = False) -> Mixer:
+def attention(
+    shape: AttentionShape, window: int | None = None, *, shares_cache: bool = False
+) -> TokenMixer:
     """Multi-head attention with any number of KV heads.
 
     Parameters: h·a·d + h·g·d_k + h·g·d_v + a·d_v·h and, where the family has them,
@@ -177,16 +179,16 @@ def attention(shape: Heads, window: int | None = None, *, shares_cache: bool = F
     query, keys = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
     kv_out = shape.kv_heads * values
     out = shape.heads * values
-    matrices = [Matrix("q", shape.hidden, query, "attention")]
+    matrices = [WeightMatrix("q", shape.hidden, query, "attention")]
     if not shares_cache:
-        matrices.append(Matrix("k", shape.hidden, keys, "attention", "heads"))
+        matrices.append(WeightMatrix("k", shape.hidden, keys, "attention", "heads"))
         if not shape.keys_are_values:
-            matrices.append(Matrix("v", shape.hidden, kv_out, "attention", "heads"))
-    matrices.append(Matrix("o", out, shape.hidden, "attention", "rows"))
+            matrices.append(WeightMatrix("v", shape.hidden, kv_out, "attention", "heads"))
+    matrices.append(WeightMatrix("o", out, shape.hidden, "attention", "rows"))
     if shape.gate or shape.head_gate:
         gates = out if shape.gate else shape.heads
-        matrices.append(Matrix("gate", shape.hidden, gates, "attention"))
-    return Mixer(
+        matrices.append(WeightMatrix("gate", shape.hidden, gates, "attention"))
+    return TokenMixer(
         kind="attention",
         matrices=tuple(matrices),
         vectors=_attention_vectors(shape, query, keys, kv_out, shares_cache),
@@ -199,7 +201,9 @@ def attention(shape: Heads, window: int | None = None, *, shares_cache: bool = F
     )
 
 
-def _attention_vectors(shape: Heads, query: int, keys: int, values: int, shares_cache: bool) -> int:
+def _attention_vectors(
+    shape: AttentionShape, query: int, keys: int, values: int, shares_cache: bool
+) -> int:
     biases = (query + keys + values) if shape.qkv_bias else 0
     if shape.out_bias:
         biases += shape.hidden
@@ -215,15 +219,15 @@ def _attention_vectors(shape: Heads, query: int, keys: int, values: int, shares_
 
 def dense_mlp(hidden: int, width: int, *, gated: bool, bias: bool) -> Mlp:
     """A dense feed-forward part: 2·h·f, or 3·h·f with a gate."""
-    up = (Matrix("up", hidden, width, "mlp"),)
-    gate = (Matrix("gate", hidden, width, "mlp"),) if gated else ()
-    down = (Matrix("down", width, hidden, "mlp", "rows"),)
+    up = (WeightMatrix("up", hidden, width, "mlp"),)
+    gate = (WeightMatrix("gate", hidden, width, "mlp"),) if gated else ()
+    down = (WeightMatrix("down", width, hidden, "mlp", "rows"),)
     biases = (len(gate) + 1) * width + hidden if bias else 0
     return Mlp(matrices=gate + up + down, vectors=biases, width=width, gated=gated)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Experts:
+class MoeShape:
     """The shape of routed experts beside an optional shared one."""
 
     hidden: int
@@ -241,7 +245,7 @@ class Experts:
     idle: int = 0
 
 
-def routed_mlp(shape: Experts) -> Mlp:
+def routed_mlp(shape: MoeShape) -> Mlp:
     """Routed experts: h·E for the router, E·3·h·f_e for gated experts.
 
     A shared expert of width f_s adds 3·h·f_s. With `latent` the experts work on a
@@ -267,23 +271,25 @@ def routed_mlp(shape: Experts) -> Mlp:
     )
 
 
-def _routed(shape: Experts, ups: tuple[str, ...], inner: int) -> list[Matrix]:
+def _routed(shape: MoeShape, ups: tuple[str, ...], inner: int) -> list[WeightMatrix]:
     """The router and the matrices of all experts."""
     count, active = shape.experts, shape.per_token
-    router = Matrix("router", shape.hidden, count + shape.idle, "router", "whole")
-    wide = [Matrix(name, inner, shape.width, "experts", "columns", count, active) for name in ups]
-    down = Matrix("down", shape.width, inner, "experts", "rows", count, active)
+    router = WeightMatrix("router", shape.hidden, count + shape.idle, "router", "whole")
+    wide = [
+        WeightMatrix(name, inner, shape.width, "experts", "columns", count, active) for name in ups
+    ]
+    down = WeightMatrix("down", shape.width, inner, "experts", "rows", count, active)
     return [router, *wide, down]
 
 
-def _beside_routed(shape: Experts, ups: tuple[str, ...], inner: int) -> list[Matrix]:
+def _beside_routed(shape: MoeShape, ups: tuple[str, ...], inner: int) -> list[WeightMatrix]:
     """The projections into and out of a latent width, and the shared expert."""
     matrices = []
     if shape.latent:
-        matrices.append(Matrix("latent_in", shape.hidden, inner, "shared", "whole"))
-        matrices.append(Matrix("latent_out", inner, shape.hidden, "shared", "whole"))
+        matrices.append(WeightMatrix("latent_in", shape.hidden, inner, "shared", "whole"))
+        matrices.append(WeightMatrix("latent_out", inner, shape.hidden, "shared", "whole"))
     if shape.shared_width:
         wide = shape.shared_width
-        matrices += [Matrix(name, shape.hidden, wide, "shared") for name in ups]
-        matrices.append(Matrix("down", wide, shape.hidden, "shared", "rows"))
+        matrices += [WeightMatrix(name, shape.hidden, wide, "shared") for name in ups]
+        matrices.append(WeightMatrix("down", wide, shape.hidden, "shared", "rows"))
     return matrices

@@ -4,25 +4,25 @@ import dataclasses
 
 from app.estimator.models import latent, recurrent
 from app.estimator.models import layers as parts
-from app.estimator.models.config import Config, UnreadableConfig, whole, window_of
-from app.estimator.models.families import Traits
-from app.estimator.models.layers import Mixer
+from app.estimator.models.config import Config, UnreadableConfigError, whole, window_of
+from app.estimator.models.families import FamilyTraits
+from app.estimator.models.layers import TokenMixer
 
 
-def softmax_mixer(config: Config, traits: Traits, index: int, *, sliding: bool) -> Mixer:
+def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: bool) -> TokenMixer:
     """Attention of one layer, latent where the configuration has latent ranks."""
     window = window_of(config) if sliding else None
     if config.get("kv_lora_rank"):
         return latent.latent_attention(_latent(config, traits, index), window)
     hidden, heads = whole(config, "hidden"), whole(config, "heads")
     if not heads:
-        raise UnreadableConfig("The configuration has no attention heads.")
+        raise UnreadableConfigError("The configuration has no attention heads.")
     own = _layer_overrides(config, index, sliding=sliding)
     each = config.get("num_attention_heads_per_layer")
     if isinstance(each, list) and index < len(each):
         heads = each[index]
     heads = own.get("heads") or heads
-    shape = parts.Heads(
+    shape = parts.AttentionShape(
         hidden=hidden,
         heads=heads,
         kv_heads=own.get("kv_heads") or _kv_heads(config, heads),
@@ -41,7 +41,7 @@ def softmax_mixer(config: Config, traits: Traits, index: int, *, sliding: bool) 
     return _indexed(config, index, mixer)
 
 
-def _indexed(config: Config, index: int, mixer: Mixer) -> Mixer:
+def _indexed(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
     """Add the indexer that picks blocks of tokens in a layer (MiniMax-M3)."""
     listed = config.get("layer_types")
     if not isinstance(listed, list) or listed[index] != "minimax_m3_sparse":
@@ -49,8 +49,8 @@ def _indexed(config: Config, index: int, mixer: Mixer) -> Mixer:
     heads, dim = config.get("index_n_heads", 4), config.get("index_head_dim", 128)
     hidden, block = whole(config, "hidden"), config.get("index_block_size", 128)
     blocks = config.get("index_topk_blocks", 16) + config.get("index_local_blocks", 1)
-    queries = parts.Matrix("index_q", hidden, heads * dim, "attention", "whole")
-    keys = parts.Matrix("index_k", hidden, dim, "attention", "whole")
+    queries = parts.WeightMatrix("index_q", hidden, heads * dim, "attention", "whole")
+    keys = parts.WeightMatrix("index_k", hidden, dim, "attention", "whole")
     return dataclasses.replace(
         mixer,
         matrices=(*mixer.matrices, queries, keys),
@@ -121,8 +121,8 @@ def _shares_index(config: Config, index: int) -> bool:
     return max(index - offset + 1, 0) % every != 0
 
 
-def _latent(config: Config, traits: Traits, index: int) -> latent.Latent:
-    return latent.Latent(
+def _latent(config: Config, traits: FamilyTraits, index: int) -> latent.LatentAttentionShape:
+    return latent.LatentAttentionShape(
         hidden=whole(config, "hidden"),
         heads=whole(config, "heads"),
         query_rank=config.get("q_lora_rank") or 0,
@@ -139,13 +139,13 @@ def _latent(config: Config, traits: Traits, index: int) -> latent.Latent:
     )
 
 
-def compressed_mixer(config: Config, word: str) -> Mixer:
+def compressed_mixer(config: Config, word: str) -> TokenMixer:
     """Attention over compressed keys (DeepSeek-V4), sparse, heavy or only local."""
     rates = config.get("compress_rates") or {}
     sparse = rates.get("compressed_sparse_attention", 4)
     heavy = rates.get("heavily_compressed_attention", 128)
     return latent.compressed_attention(
-        latent.Compressed(
+        latent.CompressedAttentionShape(
             hidden=whole(config, "hidden"),
             heads=whole(config, "heads"),
             head_dim=whole(config, "head_dim"),
@@ -162,7 +162,7 @@ def compressed_mixer(config: Config, word: str) -> Mixer:
     )
 
 
-def recurrent_mixer(config: Config) -> Mixer:
+def recurrent_mixer(config: Config) -> TokenMixer:
     """The mixer with a state of fixed size that the configuration describes."""
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
@@ -180,7 +180,7 @@ def recurrent_mixer(config: Config) -> Mixer:
     return _state_space(config)
 
 
-def _state_space(config: Config) -> Mixer:
+def _state_space(config: Config) -> TokenMixer:
     if "mamba_num_heads" in config or "mamba_n_heads" in config:
         return _mamba2(config)
     if config.get("model_type") == "mamba2":
@@ -188,13 +188,13 @@ def _state_space(config: Config) -> Mixer:
     return _mamba(config)
 
 
-def _kimi(config: Config) -> Mixer:
+def _kimi(config: Config) -> TokenMixer:
     inner = config.get("linear_attn_config") or {}
     heads = inner.get("num_heads") or config.get("linear_num_heads") or 32
     dim = inner.get("head_dim") or config.get("linear_head_dim") or 128
     kernel = inner.get("short_conv_kernel_size") or config.get("linear_conv_kernel_dim")
     return recurrent.kimi_delta(
-        recurrent.KimiDelta(
+        recurrent.KimiDeltaShape(
             hidden=whole(config, "hidden"),
             heads=heads,
             dim=dim,
@@ -204,9 +204,9 @@ def _kimi(config: Config) -> Mixer:
     )
 
 
-def _delta(config: Config) -> Mixer:
+def _delta(config: Config) -> TokenMixer:
     return recurrent.gated_delta(
-        recurrent.Delta(
+        recurrent.GatedDeltaShape(
             hidden=whole(config, "hidden"),
             key_heads=config["linear_num_key_heads"],
             key_dim=config["linear_key_head_dim"],
@@ -217,14 +217,14 @@ def _delta(config: Config) -> Mixer:
     )
 
 
-def _mamba(config: Config) -> Mixer:
+def _mamba(config: Config) -> TokenMixer:
     hidden = whole(config, "hidden")
     expand = config.get("mamba_expand") or config.get("expand") or 2
     jamba = config.get("model_type") == "jamba"
     inner = expand * hidden if jamba else config.get("intermediate_size")
     rank = config.get("mamba_dt_rank") or config.get("time_step_rank")
     return recurrent.mamba(
-        recurrent.Mamba(
+        recurrent.MambaShape(
             hidden=hidden,
             inner=inner or expand * hidden,
             state=config.get("mamba_d_state") or config.get("state_size") or 16,
@@ -237,7 +237,7 @@ def _mamba(config: Config) -> Mixer:
     )
 
 
-def _mamba2(config: Config, heads: int | None = None) -> Mixer:
+def _mamba2(config: Config, heads: int | None = None) -> TokenMixer:
     heads = heads or config.get("mamba_num_heads") or config.get("mamba_n_heads")
     dim = config.get("mamba_head_dim") or config.get("mamba_d_head")
     state = config.get("ssm_state_size") or config.get("mamba_d_state")
@@ -250,7 +250,7 @@ def _mamba2(config: Config, heads: int | None = None) -> Mixer:
         dim = expand * hidden // heads
     norm = config.get("model_type") != "falcon_h1" or config.get("mamba_rms_norm")
     return recurrent.mamba2(
-        recurrent.Mamba2(
+        recurrent.Mamba2Shape(
             hidden=hidden,
             heads=heads,
             head_dim=dim,

@@ -4,7 +4,7 @@ import functools
 import json
 
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.config import UnreadableConfig
+from app.estimator.models.config import UnreadableConfigError
 from app.estimator.models.reading import from_config
 
 # What arithmetic on sizes of the wrong kind can raise.
@@ -32,17 +32,17 @@ def _read(text: str) -> Architecture:
         config = json.loads(text)
     except (ValueError, RecursionError):
         message = "The text of config.json is not JSON; paste the whole file."
-        raise UnreadableConfig(message) from None
+        raise UnreadableConfigError(message) from None
     if not isinstance(config, dict):
         message = "config.json holds a list or a word; paste the whole file."
-        raise UnreadableConfig(message)
+        raise UnreadableConfigError(message)
     try:
         return from_config(config)
-    except UnreadableConfig:
+    except UnreadableConfigError:
         raise
     except _CONTRADICTIONS as error:
         message = f"This config.json contradicts itself: {error}."
-        raise UnreadableConfig(message) from error
+        raise UnreadableConfigError(message) from error
 
 
 # A text of 200,000 characters makes a model of 3 MB.
@@ -71,6 +71,6 @@ def tidy(text: str) -> str:
     """
     try:
         read_short(text)
-    except UnreadableConfig as error:
+    except UnreadableConfigError as error:
         raise LookupError(str(error)) from error
     return json.dumps(json.loads(text), separators=(",", ":"))

@@ -6,14 +6,14 @@ from typing import Any
 
 from app.estimator.models.architecture import Architecture, assemble
 from app.estimator.models.config import (
-    UnreadableConfig,
+    UnreadableConfigError,
     check_family,
     text_part,
     whole,
 )
 from app.estimator.models.decoders import decoder_layers
-from app.estimator.models.families import Traits, traits_of
-from app.estimator.models.fields import Fields, with_defaults
+from app.estimator.models.families import FamilyTraits, traits_of
+from app.estimator.models.fields import TrackedConfig, with_defaults
 from app.estimator.models.layers import Layer
 from app.estimator.models.quantized.reading import read_quantization
 from app.estimator.models.seq2seq import is_seq2seq, read_shape
@@ -32,7 +32,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     """
     alone = {k: v for k, v in text_part(config).items() if k not in BESIDE}
     given, assumed = with_defaults(alone)
-    text = Fields(given)
+    text = TrackedConfig(given)
     check_family(text)
     read = _from_seq2seq if is_seq2seq(text) else _from_decoder
     model = sound(read(text, name))
@@ -53,12 +53,12 @@ def sound(model: Architecture) -> Architecture:
         for matrix in layer.matrices:
             if not all(map(_is_size, (matrix.inputs, matrix.outputs, matrix.copies))):
                 message = f"A matrix of {matrix.inputs} × {matrix.outputs} cannot be."
-                raise UnreadableConfig(message)
+                raise UnreadableConfigError(message)
         counts = (layer.vectors, layer.mixer.cache, layer.state, layer.convolution)
         if not all(count == 0 or _is_size(count) for count in counts):
-            raise UnreadableConfig("A size of a layer is negative or not whole.")
+            raise UnreadableConfigError("A size of a layer is negative or not whole.")
     if not _is_size(model.parameters) or min(model.parts().values()) < 0:
-        raise UnreadableConfig("A size of the model is negative or not whole.")
+        raise UnreadableConfigError("A size of the model is negative or not whole.")
     return model
 
 
@@ -103,7 +103,7 @@ def _predictors(text: Mapping[str, Any]) -> int:
     most = max(given)
     if not isinstance(most, int) or not 0 <= most <= _MOST_PREDICTORS:
         message = f"{most} modules of multi-token prediction cannot be."
-        raise UnreadableConfig(message)
+        raise UnreadableConfigError(message)
     return most
 
 
@@ -139,7 +139,7 @@ def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
     )
 
 
-def _outside(config: Mapping[str, Any], traits: Traits, hidden: int, vocabulary: int) -> int:
+def _outside(config: Mapping[str, Any], traits: FamilyTraits, hidden: int, vocabulary: int) -> int:
     """Parameters that belong to no layer and to no table."""
     norms = int(traits.final_norm) + int(traits.embedding_norm)
     streams = config.get("hc_mult") or 0

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.models.layers import Matrix, Mixer
+from app.estimator.models.layers import TokenMixer, WeightMatrix
 
 # Operations per token for each element of the state, forward. Megatron counts seven
 # for a selective scan, and four products of two for the delta rule: what the key
@@ -13,7 +13,7 @@ SCAN, DELTA, OUTER = 7.0, 8.0, 4.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mamba:
+class MambaShape:
     """The shape of a Mamba-1 mixer (Gu and Dao, 2023)."""
 
     hidden: int
@@ -26,7 +26,7 @@ class Mamba:
     inner_norms: bool = False
 
 
-def mamba(shape: Mamba) -> Mixer:
+def mamba(shape: MambaShape) -> TokenMixer:
     """Selective state space: state d_i·S and d_i·k of the convolution.
 
     Parameters: 2h·d_i + d_i·k + d_i(r+2S) + r·d_i + d_i (dt bias) + d_i·S + d_i +
@@ -35,10 +35,10 @@ def mamba(shape: Mamba) -> Mixer:
     inner, state = shape.inner, shape.state
     rank = shape.rank or -(-shape.hidden // 16)
     matrices = (
-        Matrix("in", shape.hidden, 2 * inner, "attention"),
-        Matrix("x", inner, rank + 2 * state, "attention", "rows"),
-        Matrix("dt", rank, inner, "attention"),
-        Matrix("out", inner, shape.hidden, "attention", "rows"),
+        WeightMatrix("in", shape.hidden, 2 * inner, "attention"),
+        WeightMatrix("x", inner, rank + 2 * state, "attention", "rows"),
+        WeightMatrix("dt", rank, inner, "attention"),
+        WeightMatrix("out", inner, shape.hidden, "attention", "rows"),
     )
     vectors = inner * shape.convolution + (inner if shape.conv_bias else 0)
     vectors += inner + inner * state + inner
@@ -46,7 +46,7 @@ def mamba(shape: Mamba) -> Mixer:
         vectors += 2 * inner + shape.hidden
     if shape.inner_norms:
         vectors += rank + 2 * state
-    return Mixer(
+    return TokenMixer(
         kind="mamba",
         matrices=matrices,
         vectors=vectors,
@@ -57,7 +57,7 @@ def mamba(shape: Mamba) -> Mixer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mamba2:
+class Mamba2Shape:
     """The shape of a Mamba-2 mixer (Dao and Gu, 2024)."""
 
     hidden: int
@@ -71,7 +71,7 @@ class Mamba2:
     norm: bool = True
 
 
-def mamba2(shape: Mamba2) -> Mixer:
+def mamba2(shape: Mamba2Shape) -> TokenMixer:
     """State space with scalar decay per head: state H·d_h·S per sequence.
 
     Parameters: h(2d_i+2GS+H) + (d_i+2GS)(k+1) + 3H + d_i + d_i·h.
@@ -79,14 +79,14 @@ def mamba2(shape: Mamba2) -> Mixer:
     inner = shape.heads * shape.head_dim
     mixed = inner + 2 * shape.groups * shape.state
     matrices = (
-        Matrix("in", shape.hidden, inner + mixed + shape.heads, "attention"),
-        Matrix("out", inner, shape.hidden, "attention", "rows"),
+        WeightMatrix("in", shape.hidden, inner + mixed + shape.heads, "attention"),
+        WeightMatrix("out", inner, shape.hidden, "attention", "rows"),
     )
     vectors = mixed * shape.convolution + (mixed if shape.conv_bias else 0)
     vectors += 3 * shape.heads + (inner if shape.norm else 0)
     if shape.projection_bias:
         vectors += inner + mixed + shape.heads + shape.hidden
-    return Mixer(
+    return TokenMixer(
         kind="mamba2",
         matrices=matrices,
         vectors=vectors,
@@ -97,7 +97,7 @@ def mamba2(shape: Mamba2) -> Mixer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Delta:
+class GatedDeltaShape:
     """The shape of a gated DeltaNet mixer (Yang et al., 2024)."""
 
     hidden: int
@@ -108,7 +108,7 @@ class Delta:
     convolution: int = 4
 
 
-def gated_delta(shape: Delta) -> Mixer:
+def gated_delta(shape: GatedDeltaShape) -> TokenMixer:
     """Gated delta rule: one d_k × d_v matrix of state per value head.
 
     Parameters: h(2H_k·d_k + 2H_v·d_v) + 2h·H_v + k(2H_k·d_k + H_v·d_v) + 2H_v +
@@ -117,13 +117,13 @@ def gated_delta(shape: Delta) -> Mixer:
     keys = shape.key_heads * shape.key_dim
     values = shape.value_heads * shape.value_dim
     matrices = (
-        Matrix("qkv", shape.hidden, 2 * keys + values, "attention"),
-        Matrix("gate", shape.hidden, values, "attention"),
-        Matrix("decay", shape.hidden, 2 * shape.value_heads, "attention"),
-        Matrix("out", values, shape.hidden, "attention", "rows"),
+        WeightMatrix("qkv", shape.hidden, 2 * keys + values, "attention"),
+        WeightMatrix("gate", shape.hidden, values, "attention"),
+        WeightMatrix("decay", shape.hidden, 2 * shape.value_heads, "attention"),
+        WeightMatrix("out", values, shape.hidden, "attention", "rows"),
     )
     mixed = 2 * keys + values
-    return Mixer(
+    return TokenMixer(
         kind="delta",
         matrices=matrices,
         vectors=shape.convolution * mixed + 2 * shape.value_heads + shape.value_dim,
@@ -134,7 +134,7 @@ def gated_delta(shape: Delta) -> Mixer:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class KimiDelta:
+class KimiDeltaShape:
     """The shape of delta attention with a decay for each channel (Kimi Linear).
 
     `low_rank` gates are products of two matrices of rank d, others are whole.
@@ -147,19 +147,19 @@ class KimiDelta:
     low_rank: bool = True
 
 
-def _gates(shape: KimiDelta, inner: int) -> tuple[Matrix, ...]:
+def _gates(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
     """What says how much is forgotten and how much is let out."""
-    made: list[Matrix] = []
+    made: list[WeightMatrix] = []
     for name in ("forget", "gate"):
         if not shape.low_rank:
-            made.append(Matrix(name, shape.hidden, inner, "attention"))
+            made.append(WeightMatrix(name, shape.hidden, inner, "attention"))
             continue
-        down = Matrix(f"{name}_a", shape.hidden, shape.dim, "attention", "whole")
-        made += (down, Matrix(f"{name}_b", shape.dim, inner, "attention"))
+        down = WeightMatrix(f"{name}_a", shape.hidden, shape.dim, "attention", "whole")
+        made += (down, WeightMatrix(f"{name}_b", shape.dim, inner, "attention"))
     return tuple(made)
 
 
-def kimi_delta(shape: KimiDelta) -> Mixer:
+def kimi_delta(shape: KimiDeltaShape) -> TokenMixer:
     """Delta attention with a decay for each channel (Kimi Linear, 2025).
 
     Queries, keys and values of a·d each, two gates, one strength per head; the
@@ -168,12 +168,12 @@ def kimi_delta(shape: KimiDelta) -> Mixer:
     hidden, heads, dim = shape.hidden, shape.heads, shape.dim
     convolution, inner = shape.convolution, heads * dim
     matrices = (
-        *(Matrix(name, hidden, inner, "attention") for name in ("q", "k", "v")),
+        *(WeightMatrix(name, hidden, inner, "attention") for name in ("q", "k", "v")),
         *_gates(shape, inner),
-        Matrix("strength", hidden, heads, "attention"),
-        Matrix("out", inner, hidden, "attention", "rows"),
+        WeightMatrix("strength", hidden, heads, "attention"),
+        WeightMatrix("out", inner, hidden, "attention", "rows"),
     )
-    return Mixer(
+    return TokenMixer(
         kind="delta",
         matrices=matrices,
         vectors=3 * inner * convolution + inner + heads + dim,
@@ -183,15 +183,15 @@ def kimi_delta(shape: KimiDelta) -> Mixer:
     )
 
 
-def lightning(hidden: int, heads: int, dim: int) -> Mixer:
+def lightning(hidden: int, heads: int, dim: int) -> TokenMixer:
     """Lightning attention (MiniMax-01, 2025): a d × d state per head, gated output."""
     inner = heads * dim
     matrices = (
-        Matrix("qkv", hidden, 3 * inner, "attention"),
-        Matrix("gate", hidden, inner, "attention"),
-        Matrix("out", inner, hidden, "attention", "rows"),
+        WeightMatrix("qkv", hidden, 3 * inner, "attention"),
+        WeightMatrix("gate", hidden, inner, "attention"),
+        WeightMatrix("out", inner, hidden, "attention", "rows"),
     )
-    return Mixer(
+    return TokenMixer(
         kind="lightning",
         matrices=matrices,
         vectors=inner,
@@ -200,13 +200,13 @@ def lightning(hidden: int, heads: int, dim: int) -> Mixer:
     )
 
 
-def short_convolution(hidden: int, length: int) -> Mixer:
+def short_convolution(hidden: int, length: int) -> TokenMixer:
     """A gated convolution over the last few tokens (LFM2, 2025)."""
     matrices = (
-        Matrix("in", hidden, 3 * hidden, "attention"),
-        Matrix("out", hidden, hidden, "attention", "rows"),
+        WeightMatrix("in", hidden, 3 * hidden, "attention"),
+        WeightMatrix("out", hidden, hidden, "attention", "rows"),
     )
-    return Mixer(
+    return TokenMixer(
         kind="convolution",
         matrices=matrices,
         vectors=hidden * length,

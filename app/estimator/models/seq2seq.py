@@ -3,12 +3,12 @@
 import dataclasses
 
 from app.estimator.models import layers as parts
-from app.estimator.models.config import Config, UnreadableConfig, whole
-from app.estimator.models.layers import Layer, Mixer
+from app.estimator.models.config import Config, UnreadableConfigError, whole
+from app.estimator.models.layers import Layer, TokenMixer
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Habits:
+class Seq2SeqTraits:
     """What a family of encoder-decoders has beside its layers."""
 
     norm_terms: int = 2
@@ -22,17 +22,17 @@ class Habits:
     relative_each: bool = False
 
 
-_T5 = Habits(norm_terms=1, bias=False, final_norm=True, relative=True)
-_HABITS: dict[str, Habits] = {
+_T5 = Seq2SeqTraits(norm_terms=1, bias=False, final_norm=True, relative=True)
+_HABITS: dict[str, Seq2SeqTraits] = {
     "t5": _T5,
     "mt5": _T5,
     "umt5": dataclasses.replace(_T5, relative_each=True),
-    "bart": Habits(embedding_norm=True, positions=2),
-    "mbart": Habits(embedding_norm=True, final_norm=True, positions=2),
-    "pegasus": Habits(final_norm=True),
-    "marian": Habits(),
-    "m2m_100": Habits(final_norm=True, learned_positions=False),
-    "whisper": Habits(key_bias=False, final_norm=True),
+    "bart": Seq2SeqTraits(embedding_norm=True, positions=2),
+    "mbart": Seq2SeqTraits(embedding_norm=True, final_norm=True, positions=2),
+    "pegasus": Seq2SeqTraits(final_norm=True),
+    "marian": Seq2SeqTraits(),
+    "m2m_100": Seq2SeqTraits(final_norm=True, learned_positions=False),
+    "whisper": Seq2SeqTraits(key_bias=False, final_norm=True),
 }
 
 
@@ -42,7 +42,7 @@ def is_seq2seq(config: Config) -> bool:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Shape:
+class EncoderDecoderShape:
     """The layers of both halves and all parameters outside of them."""
 
     encoder: tuple[Layer, ...]
@@ -51,7 +51,7 @@ class Shape:
     norm_terms: int
 
 
-def read_shape(config: Config) -> Shape:
+def read_shape(config: Config) -> EncoderDecoderShape:
     """Read both halves of an encoder-decoder model."""
     habits = _HABITS[str(config["model_type"])]
     hidden = whole(config, "hidden")
@@ -60,10 +60,10 @@ def read_shape(config: Config) -> Shape:
     decoders = decoders or encoders
     if not 1 <= max(encoders, decoders) <= 2000:
         message = f"{max(encoders, decoders)} layers; 1 to 2,000 can be read."
-        raise UnreadableConfig(message)
+        raise UnreadableConfigError(message)
     encoder = _layer(config, habits, "encoder", cross=False)
     decoder = _layer(config, habits, "decoder", cross=True)
-    return Shape(
+    return EncoderDecoderShape(
         encoder=(encoder,) * encoders,
         decoder=(decoder,) * decoders,
         outside=_outside(config, habits, hidden, encoders + decoders),
@@ -71,7 +71,7 @@ def read_shape(config: Config) -> Shape:
     )
 
 
-def _layer(config: Config, habits: Habits, half: str, *, cross: bool) -> Layer:
+def _layer(config: Config, habits: Seq2SeqTraits, half: str, *, cross: bool) -> Layer:
     hidden = whole(config, "hidden")
     heads = config.get(f"{half}_attention_heads") or whole(config, "heads")
     width = config.get(f"{half}_ffn_dim") or whole(config, "width")
@@ -86,9 +86,9 @@ def _layer(config: Config, habits: Habits, half: str, *, cross: bool) -> Layer:
     )
 
 
-def _attention(config: Config, habits: Habits, hidden: int, heads: int) -> Mixer:
+def _attention(config: Config, habits: Seq2SeqTraits, hidden: int, heads: int) -> TokenMixer:
     head_dim = config.get("d_kv") or hidden // heads
-    shape = parts.Heads(
+    shape = parts.AttentionShape(
         hidden=hidden,
         heads=heads,
         kv_heads=heads,
@@ -102,7 +102,7 @@ def _attention(config: Config, habits: Habits, hidden: int, heads: int) -> Mixer
     return made
 
 
-def _outside(config: Config, habits: Habits, hidden: int, layers: int) -> int:
+def _outside(config: Config, habits: Seq2SeqTraits, hidden: int, layers: int) -> int:
     """Norms of both halves, positions, relative biases and the audio front end."""
     count = 2 * (int(habits.embedding_norm) + int(habits.final_norm))
     total = count * habits.norm_terms * hidden
@@ -118,7 +118,7 @@ def _outside(config: Config, habits: Habits, hidden: int, layers: int) -> int:
     return total
 
 
-def _positions(config: Config, habits: Habits) -> int:
+def _positions(config: Config, habits: Seq2SeqTraits) -> int:
     source = config.get("max_source_positions") or whole(config, "positions", 1024)
     target = config.get("max_target_positions") or whole(config, "positions", 1024)
     return int(source + target) + 2 * habits.positions

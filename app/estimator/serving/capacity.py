@@ -2,12 +2,12 @@
 
 import dataclasses
 
-from app.estimator.serving.profile import Settled
-from app.estimator.serving.simulation import Outcome
+from app.estimator.serving.profile import OperatingPoint
+from app.estimator.serving.simulation import SimulationResult
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Capacity:
+class CapacityResult:
     """What was found: replicas, how one of them settles, and how far it could go.
 
     `memory`: the weights and one request fit; `met`: the promise is kept; `alone`:
@@ -15,12 +15,12 @@ class Capacity:
     """
 
     replicas: int | None
-    settled: Settled | None
-    top: Settled | None
+    settled: OperatingPoint | None
+    top: OperatingPoint | None
     met: bool
     memory: bool
-    simulated: Outcome | None
-    alone: Settled | None = None
+    simulated: SimulationResult | None
+    alone: OperatingPoint | None = None
     enough: int | None = None
 
     @property

@@ -8,15 +8,15 @@ from typing import Any
 
 from app.estimator import catalogue
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.models.formats import CACHE_BITS, Format, matrix_bits
-from app.estimator.models.layers import Layer, Matrix
+from app.estimator.models.formats import CACHE_BITS, WeightFormat, matrix_bits
+from app.estimator.models.layers import Layer, WeightMatrix
 
 # What unpacking 4-bit weights reaches of what 8-bit ones do.
 _NIBBLE = 0.88
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Software:
+class InferenceEngine:
     """What an engine adds to the kernels.
 
     `host`: per step, what scheduling and sampling add [s]; `kernel`: per kernel,
@@ -55,7 +55,7 @@ class Software:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Steps:
+class EngineConstants:
     """What all engines have in common in a step and before the first token.
 
     `attention`: of a decoding kernel beside its bytes [s]; `routed`: of a layer with
@@ -78,7 +78,7 @@ class Steps:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Serving:
+class ServingSetup:
     """A model on its GPUs: formats and splits.
 
     `weights` is a format of `formats`, `cache` that of keys and values. `tensor`
@@ -103,7 +103,7 @@ class Serving:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rates:
+class KernelRates:
     """What a GPU reaches in the kernels of an engine.
 
     `matmul` in the format of the weights, `matmul16` and `attention` [FLOP/s];
@@ -121,14 +121,14 @@ class Rates:
 
 
 @functools.cache
-def software(name: str) -> Software:
+def software(name: str) -> InferenceEngine:
     """The overheads of an engine by its id; KeyError if there is none.
 
     >>> software("vllm").label
     'vLLM'
     """
     row = catalogue.load("engines.toml", "engine")[name]
-    return Software(
+    return InferenceEngine(
         id=name,
         label=row["name"],
         host=row["host_ms"] * 1e-3,
@@ -145,14 +145,14 @@ def software(name: str) -> Software:
 
 
 @functools.cache
-def steps() -> Steps:
+def steps() -> EngineConstants:
     """What engines have in common, as fitted.
 
     >>> 0 < steps().skew <= 1
     True
     """
     row = catalogue.load("engines.toml", "steps")["all"]
-    return Steps(
+    return EngineConstants(
         attention=row["attention_us"] * 1e-6,
         routed=row["routed_us"] * 1e-6,
         padding=row["padding"],
@@ -176,7 +176,7 @@ def _kernels(architecture: str) -> dict[str, Any]:
     return next(found, rows["other"])
 
 
-def rates_of(gpu: Accelerator, form: Format) -> Rates:
+def rates_of(gpu: Accelerator, form: WeightFormat) -> KernelRates:
     """What `gpu` reaches with weights in a format.
 
     Raises ValueError naming what the data sheet lacks.
@@ -197,7 +197,7 @@ def rates_of(gpu: Accelerator, form: Format) -> Rates:
     if kind != "16":
         share = row[f"product_{kind}"]
         peak = gpu.peak(_peak_of(kind, form)) or peak16
-    return Rates(
+    return KernelRates(
         matmul=peak * share,
         matmul16=peak16 * row["product_16"],
         attention=peak16 * row["attention"],
@@ -208,14 +208,14 @@ def rates_of(gpu: Accelerator, form: Format) -> Rates:
     )
 
 
-def _peak_of(kind: str, form: Format) -> str:
+def _peak_of(kind: str, form: WeightFormat) -> str:
     """Whose rate bounds products of a width: integers have one of their own."""
     if kind == "8" and form.math == "int8":
         return "int8"
     return {"8": "fp8", "4": "fp4"}[kind]
 
 
-def math_of(gpu: Accelerator, form: Format) -> str:
+def math_of(gpu: Accelerator, form: WeightFormat) -> str:
     """The width in bits that products with weights of a format are computed in.
 
     Weights that the card cannot multiply are unpacked to 16 bit first.
@@ -229,12 +229,12 @@ def math_of(gpu: Accelerator, form: Format) -> str:
     return "16"
 
 
-def unpacked(gpu: Accelerator, form: Format) -> bool:
+def unpacked(gpu: Accelerator, form: WeightFormat) -> bool:
     """Whether weights are widened on the way to the tensor cores."""
     return form.bits < 16 and math_of(gpu, form) == "16"
 
 
-def matrix_bytes(matrix: Matrix, form: Format) -> float:
+def matrix_bytes(matrix: WeightMatrix, form: WeightFormat) -> float:
     """Bytes of one copy of a matrix in a format [B]."""
     return matrix.inputs * matrix.outputs * matrix_bits(form, matrix) / 8
 

@@ -11,7 +11,7 @@ from app.estimator.memory.kv_cache import (
 )
 from app.estimator.models.formats import weight_table
 from app.estimator.models.quantized.repacking import padding_bytes
-from app.estimator.serving.step import Batch, Placed, step_time
+from app.estimator.serving.step import PlacedModel, StepBatch, step_time
 
 # Memory that the engine may take; what it keeps beside weights and cache is read
 # from the start-up logs of this one.
@@ -20,7 +20,7 @@ _LOGGED = ENGINES["vllm-0.9"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Requests:
+class RequestShape:
     """What is asked for: tokens of a prompt and of its answer, on average."""
 
     prompt: float
@@ -32,15 +32,15 @@ class Requests:
         return self.prompt + self.answer / 2
 
 
-def prompt_cost(placed: Placed, requests: Requests, batch: float, alone: float) -> float:
+def prompt_cost(placed: PlacedModel, requests: RequestShape, batch: float, alone: float) -> float:
     """What a prompt adds to a step of `alone` seconds for `batch` answers [s]."""
     mean = requests.mean_context
-    both = Batch(requests.prompt, requests.prompt, batch, mean, batch + 1)
+    both = StepBatch(requests.prompt, requests.prompt, batch, mean, batch + 1)
     added = step_time(placed, both).total - alone
     return max(0.0, added) * placed.engine.prefill
 
 
-def weights_per_gpu(placed: Placed) -> float:
+def weights_per_gpu(placed: PlacedModel) -> float:
     """Bytes of weights on one GPU [B]; experts are split their own way."""
     serving = placed.serving
     table = weight_table(placed.model, serving.weights)
@@ -53,7 +53,7 @@ def weights_per_gpu(placed: Placed) -> float:
     return dense + experts / (serving.expert * parts)
 
 
-def sequence_bytes(placed: Placed, context: float) -> float:
+def sequence_bytes(placed: PlacedModel, context: float) -> float:
     """Bytes of cache and state of one sequence on one GPU [B]."""
     tensor, model = placed.serving.tensor, placed.model
     if placed.engine.whole_windows:
@@ -63,14 +63,14 @@ def sequence_bytes(placed: Placed, context: float) -> float:
     return elements * placed.element + recurrent_bytes(model) / tensor
 
 
-def room(placed: Placed, usable: float = _USABLE) -> float:
+def room(placed: PlacedModel, usable: float = _USABLE) -> float:
     """Bytes for the cache on one GPU [B]; negative when weights do not fit."""
     tensor = placed.serving.tensor
     kept = _LOGGED.outside_of(tensor) + peak_bytes(placed.model, _LOGGED, tensor)
     return placed.gpu.shown * usable - weights_per_gpu(placed) - kept
 
 
-def most_sequences(placed: Placed, context: float, usable: float = _USABLE) -> float:
+def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE) -> float:
     """Sequences of a mean context whose cache fits in one copy [1]."""
     each = sequence_bytes(placed, context)
     if each <= 0:

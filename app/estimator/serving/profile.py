@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from app.estimator.serving.load import Requests, most_sequences, prompt_cost
+from app.estimator.serving.load import RequestShape, most_sequences, prompt_cost
 from app.estimator.serving.queueing import waits
-from app.estimator.serving.step import Placed, decode_time
+from app.estimator.serving.step import PlacedModel, decode_time
 
 # Requests that an engine takes at once, where memory holds as many: what NVIDIA's
 # benchmark allows at most (tensorrt_llm/bench/build/tuning.py).
@@ -24,13 +24,13 @@ _SEARCH = 24
 class Traffic:
     """Requests with their variation: squared coefficients of variation of lengths."""
 
-    requests: Requests
+    requests: RequestShape
     prompt_variation: float = 0.0
     answer_variation: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Settled:
+class OperatingPoint:
     """A replica at one load: batch, rate [1/s], latencies by share of requests [s]."""
 
     batch: float
@@ -39,7 +39,7 @@ class Settled:
     tpot: dict[float, float]
 
 
-class Timed(NamedTuple):
+class BatchTiming(NamedTuple):
     """A group of GPUs at one batch.
 
     `step` continues `batch` answers [s], and `cost` is what a prompt adds to it [s].
@@ -55,7 +55,7 @@ class Timed(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Profile:
+class ReplicaProfile:
     """Time of a decoding step and of a prompt over the batch of one replica.
 
     A replica whose attention runs in several groups beside each other divides its
@@ -65,7 +65,7 @@ class Profile:
     its whole answer from the start; at 0 the weights do not fit.
     """
 
-    placed: Placed
+    placed: PlacedModel
     traffic: Traffic
     decode: tuple[float, ...]
     prompt: tuple[float, ...]
@@ -78,7 +78,7 @@ class Profile:
         """Groups of GPUs that run attention on different requests [1]."""
         return self.placed.serving.replicas
 
-    def timed(self, batch: float) -> Timed:
+    def timed(self, batch: float) -> BatchTiming:
         """A group with `batch` requests in the replica."""
         there = max(1.0, batch / self.groups)
         above, part = at = _position(there)
@@ -89,7 +89,7 @@ class Profile:
             full = _position(self.placed.engine.filled(there))
             empty = _between(self.own, full) - _between(self.own, at)
             recorded = _between(self.decode, full) - empty
-        return Timed(step, cost, there, recorded, self.placed.launching)
+        return BatchTiming(step, cost, there, recorded, self.placed.launching)
 
     def tpot_at(self, batch: float) -> float:
         """Time per token with `batch` requests in the replica [s]."""
@@ -104,7 +104,7 @@ class Profile:
         """Requests per second with `batch` in the replica, by Little's law [1/s]."""
         return self.timed_rate(batch)[0]
 
-    def timed_rate(self, batch: float) -> tuple[float, float, Timed]:
+    def timed_rate(self, batch: float) -> tuple[float, float, BatchTiming]:
         """The rate, the median time to the first token, and the step behind both."""
         timed = self.timed(batch)
         answer = self.traffic.requests.answer
@@ -112,7 +112,7 @@ class Profile:
         return batch / (first + answer * pace(timed, answer)), first, timed
 
 
-def pace(timed: Timed, answer: float) -> float:
+def pace(timed: BatchTiming, answer: float) -> float:
     """Time per token of an answer [s].
 
     s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is made, a prompt of
@@ -122,7 +122,7 @@ def pace(timed: Timed, answer: float) -> float:
         timed: a group of GPUs at b requests.
         answer: tokens of an answer n [1].
 
-    >>> round(pace(Timed(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
+    >>> round(pace(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
     0.02
     """
     step, cost, batch, recorded, launching = timed
@@ -132,14 +132,14 @@ def pace(timed: Timed, answer: float) -> float:
     return recorded + share * (mixed - recorded)
 
 
-def mixture(timed: Timed, answer: float) -> tuple[float, float]:
+def mixture(timed: BatchTiming, answer: float) -> tuple[float, float]:
     """The share of steps that read prompts [1], and how long each of them takes [s].
 
     s = 1 − e^(−x) of x = (b − 1) / n prompts per step that come at random, and
     t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
     kernel, which can take longer than its work.
 
-    >>> [round(value, 3) for value in mixture(Timed(0.01, 0.1, 11, 0.01, 0.2), 5)]
+    >>> [round(value, 3) for value in mixture(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 5)]
     [0.865, 0.241]
     """
     prompts = max(1e-9, (timed.batch - 1) / max(1.0, answer))
@@ -147,7 +147,7 @@ def mixture(timed: Timed, answer: float) -> tuple[float, float]:
     return share, max(timed.step + prompts / share * timed.cost, timed.launching)
 
 
-def first_token(placed: Placed, step: float, cost: float, batch: float) -> float:
+def first_token(placed: PlacedModel, step: float, cost: float, batch: float) -> float:
     """Median time to the first token [s].
 
     front + (waits + (p − 1)/2)·t_step + own·t_prompt + others·b·t_prompt: the way to
@@ -168,14 +168,14 @@ def first_token(placed: Placed, step: float, cost: float, batch: float) -> float
     return placed.front + steps * step + prompts
 
 
-def profile_of(placed: Placed, traffic: Traffic, usable: float = 0.9) -> Profile:
+def profile_of(placed: PlacedModel, traffic: Traffic, usable: float = 0.9) -> ReplicaProfile:
     """Time a replica at a dozen batches."""
     requests = traffic.requests
     mean = requests.mean_context
     steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
     decode = tuple(step.total for step in steps)
     both = zip(_BATCHES, decode, strict=True)
-    return Profile(
+    return ReplicaProfile(
         placed=placed,
         traffic=traffic,
         decode=decode,
@@ -186,7 +186,7 @@ def profile_of(placed: Placed, traffic: Traffic, usable: float = 0.9) -> Profile
     )
 
 
-def _within(placed: Placed, context: float, usable: float) -> float:
+def _within(placed: PlacedModel, context: float, usable: float) -> float:
     """Sequences that memory holds and an engine accepts [1]."""
     accepted = _ACCEPTED * placed.serving.replicas
     return min(accepted, most_sequences(placed, context, usable))
@@ -210,7 +210,9 @@ def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, floa
     return values[above - 1], values[above], part
 
 
-def settle(profile: Profile, batch: float, shares: Iterable[float] = tuple(_SPREAD)) -> Settled:
+def settle(
+    profile: ReplicaProfile, batch: float, shares: Iterable[float] = tuple(_SPREAD)
+) -> OperatingPoint:
     """A replica with `batch` requests in it on average, for shares of the requests.
 
     Time per token at the quantile q is that of b + z_q·√b requests. Time to the
@@ -222,7 +224,7 @@ def settle(profile: Profile, batch: float, shares: Iterable[float] = tuple(_SPRE
     busy = min(0.98, rate / profile.groups * timed.cost)
     waiting = _for_prompts(profile.traffic, timed.cost, busy)
     room = _for_room(profile, batch, rate)
-    return Settled(
+    return OperatingPoint(
         batch=batch,
         rate=rate,
         ttft={q: first + waiting(q) + room(q) for q in shares},
@@ -241,7 +243,7 @@ def _for_prompts(traffic: Traffic, cost: float, busy: float) -> Callable[[float]
     return lambda share: _SPREAD[share] * spread + tail * (_tail(busy, share) - _tail(busy, 0.5))
 
 
-def _for_room(profile: Profile, batch: float, rate: float) -> Callable[[float], float]:
+def _for_room(profile: ReplicaProfile, batch: float, rate: float) -> Callable[[float], float]:
     """The same for room in memory [s]; nothing where there is always some."""
     life, slots = batch / rate, max(1, int(profile.most))
     if batch + 4 * math.sqrt(batch) <= slots:
@@ -255,7 +257,7 @@ def _tail(busy: float, share: float) -> float:
     return max(0.0, math.log(max(busy, 1e-9) / (1 - share)))
 
 
-def settle_rate(profile: Profile, rate: float) -> Settled | None:
+def settle_rate(profile: ReplicaProfile, rate: float) -> OperatingPoint | None:
     """A replica that gets `rate` requests per second; None when it cannot keep up."""
     top = best_batch(profile)
     if rate > profile.rate_at(top):
@@ -271,7 +273,7 @@ def settle_rate(profile: Profile, rate: float) -> Settled | None:
     return dataclasses.replace(settled, batch=high, rate=rate)
 
 
-def saturated_rate(profile: Profile, run: float | None = None) -> float:
+def saturated_rate(profile: ReplicaProfile, run: float | None = None) -> float:
     """Requests per second when requests are never missing, or of a run [1/s].
 
     Engines that never evict start as many as have room for their whole answers.
@@ -292,7 +294,7 @@ def rounds(run: float, full: float) -> list[tuple[float, float]]:
     return [(n, b) for n, b in ((count, full), (1, rest)) if n * b > 0]
 
 
-def best_batch(profile: Profile) -> float:
+def best_batch(profile: ReplicaProfile) -> float:
     """The batch with the highest rate, within memory."""
     most = max(1.0, profile.most)
     timed = [float(b) for b in _BATCHES if b < most] + [most]
@@ -300,25 +302,25 @@ def best_batch(profile: Profile) -> float:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Targets:
+class LatencyTargets:
     """What must hold for a share of the requests: latencies [s]; None: no limit."""
 
     share: float
     ttft: float | None
     tpot: float | None
 
-    def kept(self, profile: Profile, batch: float) -> bool:
+    def kept(self, profile: ReplicaProfile, batch: float) -> bool:
         """Whether a replica keeps both with so many requests in it."""
         return self.met(settle(profile, batch, (self.share,)))
 
-    def met(self, settled: Settled) -> bool:
+    def met(self, settled: OperatingPoint) -> bool:
         """Whether a load keeps both."""
         slow = self.tpot is not None and settled.tpot[self.share] > self.tpot
         late = self.ttft is not None and settled.ttft[self.share] > self.ttft
         return not (slow or late)
 
 
-def highest(profile: Profile, targets: Targets) -> Settled | None:
+def highest(profile: ReplicaProfile, targets: LatencyTargets) -> OperatingPoint | None:
     """The highest load that keeps the targets; None when even one request does not."""
     if profile.most < 1 or not targets.kept(profile, 1.0):
         return None

@@ -6,14 +6,14 @@ import heapq
 import math
 import random
 
-from app.estimator.serving.profile import Profile
+from app.estimator.serving.profile import ReplicaProfile
 
 # Requests that are left out at the start, until the replica has filled up.
 _WARM_UP = 0.2
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationResult:
     """What requests of a simulated replica saw: sorted latencies [s].
 
     `served` requests per second; `batch` answered at once on average.
@@ -26,7 +26,7 @@ class Outcome:
 
 
 @dataclasses.dataclass(slots=True)
-class _Request:
+class _SimulatedRequest:
     number: int
     arrival: float
     prompt: float
@@ -35,7 +35,9 @@ class _Request:
     last: float = 0.0
 
 
-def simulate(profile: Profile, rate: float, requests: int = 1500, seed: int = 1) -> Outcome:
+def simulate(
+    profile: ReplicaProfile, rate: float, requests: int = 1500, seed: int = 1
+) -> SimulationResult:
     """Serve random requests one engine step after another.
 
     Requests arrive at random (Poisson) with lengths of the given variation; a step
@@ -50,9 +52,9 @@ def simulate(profile: Profile, rate: float, requests: int = 1500, seed: int = 1)
         seed: of the random numbers, so that the same question has the same answer.
     """
     line = _arrivals(profile, rate, requests, random.Random(seed))  # noqa: S311 - not secret
-    waiting: collections.deque[_Request] = collections.deque()
-    running: list[tuple[int, int, _Request]] = []
-    done: list[_Request] = []
+    waiting: collections.deque[_SimulatedRequest] = collections.deque()
+    running: list[tuple[int, int, _SimulatedRequest]] = []
+    done: list[_SimulatedRequest] = []
     now, step, held, weight = 0.0, 0, 0.0, 0.0
     most = max(1, int(profile.most))
     while len(done) < requests:
@@ -78,9 +80,9 @@ def simulate(profile: Profile, rate: float, requests: int = 1500, seed: int = 1)
 
 
 def _alike(
-    running: list[tuple[int, int, _Request]],
+    running: list[tuple[int, int, _SimulatedRequest]],
     step: int,
-    line: list[_Request],
+    line: list[_SimulatedRequest],
     now: float,
     length: float,
 ) -> int:
@@ -91,14 +93,16 @@ def _alike(
     return max(1, min(ends, math.ceil((line[-1].arrival - now) / length)))
 
 
-def _arrivals(profile: Profile, rate: float, requests: int, dice: random.Random) -> list[_Request]:
+def _arrivals(
+    profile: ReplicaProfile, rate: float, requests: int, dice: random.Random
+) -> list[_SimulatedRequest]:
     """All requests, the first to arrive at the end."""
     traffic, now, found = profile.traffic, 0.0, []
     for number in range(requests):
         now += dice.expovariate(rate)
         prompt = _length(traffic.requests.prompt, traffic.prompt_variation, dice)
         answer = _length(traffic.requests.answer, traffic.answer_variation, dice)
-        found.append(_Request(number, now, prompt, max(1, round(answer))))
+        found.append(_SimulatedRequest(number, now, prompt, max(1, round(answer))))
     found.reverse()
     return found
 
@@ -115,9 +119,9 @@ def _length(mean: float, variation: float, dice: random.Random) -> float:
 _STEP_TOKENS = 8192.0
 
 
-def _taken(waiting: collections.deque[_Request], room: int) -> list[_Request]:
+def _taken(waiting: collections.deque[_SimulatedRequest], room: int) -> list[_SimulatedRequest]:
     """Prompts that the next step reads, in order of arrival."""
-    taken: list[_Request] = []
+    taken: list[_SimulatedRequest] = []
     tokens = 0.0
     while waiting and len(taken) < room:
         if taken and tokens + waiting[0].prompt > _STEP_TOKENS:
@@ -127,7 +131,7 @@ def _taken(waiting: collections.deque[_Request], room: int) -> list[_Request]:
     return taken
 
 
-def _step_time(profile: Profile, running: int, taken: list[_Request]) -> float:
+def _step_time(profile: ReplicaProfile, running: int, taken: list[_SimulatedRequest]) -> float:
     """One step: every answer goes on, and the prompts that were taken are read."""
     timed = profile.timed(max(1, running))
     if not taken:
@@ -137,11 +141,11 @@ def _step_time(profile: Profile, running: int, taken: list[_Request]) -> float:
     return max(timed.step + added, timed.launching)
 
 
-def _outcome(done: list[_Request], batch: float) -> Outcome:
+def _outcome(done: list[_SimulatedRequest], batch: float) -> SimulationResult:
     counted = done[int(len(done) * _WARM_UP) :] or done
     first = sorted(r.first - r.arrival for r in counted)
     pace = sorted((r.last - r.first) / (r.answer - 1) for r in counted if r.answer > 1)
-    return Outcome(
+    return SimulationResult(
         ttft=tuple(first),
         tpot=tuple(pace),
         served=_served(counted),
@@ -149,7 +153,7 @@ def _outcome(done: list[_Request], batch: float) -> Outcome:
     )
 
 
-def _served(counted: list[_Request]) -> float:
+def _served(counted: list[_SimulatedRequest]) -> float:
     """Requests per second between the first and the last of those counted [1/s]."""
     span = counted[-1].last - counted[0].last if len(counted) > 1 else 0.0
     return (len(counted) - 1) / span if span > 0 else 0.0

@@ -4,16 +4,16 @@ import dataclasses
 import math
 
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.hardware.networks import Fabric, collective_time, quick
+from app.estimator.hardware.networks import Interconnect, collective_time, quick
 from app.estimator.memory.kv_cache import cached_elements
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import Format, covers, format_of
+from app.estimator.models.formats import WeightFormat, covers, format_of
 from app.estimator.models.layers import Layer
 from app.estimator.serving.engine import (
-    Rates,
-    Serving,
-    Software,
-    Steps,
+    EngineConstants,
+    InferenceEngine,
+    KernelRates,
+    ServingSetup,
     busiest,
     cache_bytes,
     fused,
@@ -34,7 +34,7 @@ _SMALL, _CHOOSING, _ROUTING = 6, 10, 6
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Batch:
+class StepBatch:
     """What one step works on, per copy of the attention.
 
     `prompt` tokens of prompts, the last of them at position `prompt_end`;
@@ -98,7 +98,7 @@ class LayerWork:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedModel:
     """A model on its GPUs with everything that does not change between steps.
 
     `launching`: launches of a step with prompts, which no recorded graph holds [s].
@@ -106,12 +106,12 @@ class Placed:
 
     model: Architecture
     gpu: Accelerator
-    fabric: Fabric
-    serving: Serving
-    form: Format
-    rates: Rates
-    engine: Software
-    steps: Steps
+    fabric: Interconnect
+    serving: ServingSetup
+    form: WeightFormat
+    rates: KernelRates
+    engine: InferenceEngine
+    steps: EngineConstants
     narrow: bool
     element: float
     work: tuple[LayerWork, ...]
@@ -126,10 +126,10 @@ class Placed:
 def place(
     model: Architecture,
     gpu: Accelerator,
-    fabric: Fabric,
-    serving: Serving,
-    fitted: tuple[Software, Steps] | None = None,
-) -> Placed:
+    fabric: Interconnect,
+    serving: ServingSetup,
+    fitted: tuple[InferenceEngine, EngineConstants] | None = None,
+) -> PlacedModel:
     """Put a model on GPUs; ValueError when the card lacks what it needs.
 
     `fitted` stands in for the overheads of the catalog.
@@ -143,7 +143,7 @@ def place(
         _reduced(layer, number, model, (serving, form, rates, engine, bandwidth))
         for layer, number in model.runs
     )
-    return Placed(
+    return PlacedModel(
         model=model,
         gpu=gpu,
         fabric=fabric,
@@ -163,7 +163,7 @@ def _reduced(
     layer: Layer,
     number: int,
     model: Architecture,
-    on: tuple[Serving, Format, Rates, Software, float],
+    on: tuple[ServingSetup, WeightFormat, KernelRates, InferenceEngine, float],
 ) -> LayerWork:
     serving, form, rates, engine, bandwidth = on
     products, expert, expert_size = [], 0.0, 0.0
@@ -193,7 +193,7 @@ def _reduced(
 
 
 @dataclasses.dataclass(slots=True)
-class _Sums:
+class _StepSums:
     reading: float = 0.0
     computing: float = 0.0
     both: float = 0.0
@@ -202,7 +202,7 @@ class _Sums:
     launch: float = 0.0
 
 
-def step_time(placed: Placed, batch: Batch) -> InferenceStep:
+def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
     """Time of one engine step [s], part by part.
 
     Per layer: products at (c³ + m³)^⅓ of computing and reading weights; attention
@@ -220,12 +220,12 @@ def step_time(placed: Placed, batch: Batch) -> InferenceStep:
     >>> from app.estimator.hardware.networks import fabric_of
     >>> a100 = find_accelerator("a100-sxm4-80")
     >>> placed = place(find_model("llama-2-7b"), a100, fabric_of(a100),
-    ...     Serving(software="compiled"))
-    >>> step = step_time(placed, Batch(sequences=1, context=200, answers=1))
+    ...     ServingSetup(software="compiled"))
+    >>> step = step_time(placed, StepBatch(sequences=1, context=200, answers=1))
     >>> 0.008 < step.total < 0.011
     True
     """
-    sums = _Sums()
+    sums = _StepSums()
     padded = math.ceil(batch.rows / TILE) * TILE
     for work in placed.work:
         number = work.number
@@ -252,7 +252,7 @@ def step_time(placed: Placed, batch: Batch) -> InferenceStep:
     )
 
 
-def _add_experts(sums: _Sums, placed: Placed, work: LayerWork, batch: Batch) -> None:
+def _add_experts(sums: _StepSums, placed: PlacedModel, work: LayerWork, batch: StepBatch) -> None:
     """Routed experts: those that tokens are sent to are read once."""
     serving, mlp = placed.serving, work.layer.mlp
     tokens = batch.rows * serving.replicas
@@ -274,7 +274,7 @@ def _add_experts(sums: _Sums, placed: Placed, work: LayerWork, batch: Batch) -> 
     sums.launch += work.number * common.routed
 
 
-def _attention_time(placed: Placed, layer: Layer, batch: Batch) -> float:
+def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
     """Attention of one layer over the cache and over the prompt [s]."""
     mixer, tensor, rates = layer.mixer, placed.serving.tensor, placed.rates
     total = 0.0
@@ -298,7 +298,7 @@ def _attention_time(placed: Placed, layer: Layer, batch: Batch) -> float:
     return total
 
 
-def _latent_time(placed: Placed, layer: Layer, seen: float) -> float:
+def _latent_time(placed: PlacedModel, layer: Layer, seen: float) -> float:
     """Latent attention multiplies with the latent vector for every head [s]."""
     mixer = layer.mixer
     if mixer.kind != "latent":
@@ -308,7 +308,7 @@ def _latent_time(placed: Placed, layer: Layer, seen: float) -> float:
     return 2 * heads * width * seen / (placed.rates.attention)
 
 
-def _traffic_time(placed: Placed, layer: Layer, batch: Batch) -> float:
+def _traffic_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
     """Collectives of one layer [s]."""
     serving = placed.serving
     message = 2 * batch.rows * placed.model.hidden
@@ -331,7 +331,7 @@ def _traffic_time(placed: Placed, layer: Layer, batch: Batch) -> float:
     return total
 
 
-def _add_head(sums: _Sums, placed: Placed, batch: Batch) -> None:
+def _add_head(sums: _StepSums, placed: PlacedModel, batch: StepBatch) -> None:
     weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
     rows = math.ceil(max(1.0, batch.answers) / TILE) * TILE
     computing = 2 * rows * weights / placed.rates.matmul16
@@ -341,13 +341,13 @@ def _add_head(sums: _Sums, placed: Placed, batch: Batch) -> None:
     sums.both += (computing**3 + reading**3) ** _THIRD
 
 
-def decode_time(placed: Placed, sequences: float, context: float) -> InferenceStep:
+def decode_time(placed: PlacedModel, sequences: float, context: float) -> InferenceStep:
     """Time for one token of each of `sequences` at a mean context [s]."""
-    return step_time(placed, Batch(0.0, 0.0, sequences, context, sequences))
+    return step_time(placed, StepBatch(0.0, 0.0, sequences, context, sequences))
 
 
-def prefill_time(placed: Placed, prompt: float) -> InferenceStep:
+def prefill_time(placed: PlacedModel, prompt: float) -> InferenceStep:
     """Time to read a prompt of so many tokens in one step [s]."""
-    step = step_time(placed, Batch(prompt, prompt, 0.0, 0.0, 1.0))
+    step = step_time(placed, StepBatch(prompt, prompt, 0.0, 0.0, 1.0))
     slower = placed.engine.prefill
     return dataclasses.replace(step, compute=step.compute * slower)

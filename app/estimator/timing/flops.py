@@ -1,7 +1,7 @@
 """Floating-point operations of training, by convention, and what share is reached."""
 
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.layers import Layer, Mixer
+from app.estimator.models.layers import Layer, TokenMixer
 
 
 def training_flops(parameters: float, tokens: float) -> float:
@@ -42,7 +42,7 @@ def visible(context: float, window: int | None) -> float:
     return window * (1 - window / (2 * context))
 
 
-def score_flops(mixer: Mixer, context: float, *, causal: bool = True) -> float:
+def score_flops(mixer: TokenMixer, context: float, *, causal: bool = True) -> float:
     """Operations of a mixer outside of its matrices, one token, forward [FLOP].
 
     Attention: 2·a·(d_k + d_v) for each token that is seen on average in a sequence

@@ -3,25 +3,35 @@
 import functools
 
 from app.estimator.memory.frameworks import FRAMEWORKS
-from app.estimator.memory.layouts import Layout
-from app.estimator.memory.states import Recipe, recipe
-from app.estimator.memory.training import Load, Step, stage_loads, usual_overhead, worst
+from app.estimator.memory.layouts import ParallelLayout
+from app.estimator.memory.states import BytesPerParameter, recipe
+from app.estimator.memory.training import (
+    StageMemory,
+    TrainingStep,
+    stage_loads,
+    usual_overhead,
+    worst,
+)
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.training_plan import TrainingPlan
 
 
 @functools.cache
-def usual_states() -> Recipe:
+def usual_states() -> BytesPerParameter:
     """Mixed precision with Adam."""
     return recipe("adamw", "bf16-mixed")
 
 
-def memory_per_gpu(model: Architecture, plan: TrainingPlan, states: Recipe | None = None) -> float:
+def memory_per_gpu(
+    model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
+) -> float:
     """Bytes on a GPU of the fullest pipeline stage [B]; see `load_of`."""
     return load_of(model, plan, states).total
 
 
-def load_of(model: Architecture, plan: TrainingPlan, states: Recipe | None = None) -> Load:
+def load_of(
+    model: Architecture, plan: TrainingPlan, states: BytesPerParameter | None = None
+) -> StageMemory:
     """What fills a GPU of the fullest pipeline stage.
 
     Weights, gradients and optimizer as ZeRO divides them, activations in flight,
@@ -42,9 +52,9 @@ def load_of(model: Architecture, plan: TrainingPlan, states: Recipe | None = Non
     return worst(loads)
 
 
-def layout_of(plan: TrainingPlan) -> Layout:
+def layout_of(plan: TrainingPlan) -> ParallelLayout:
     """The degrees of a plan as the memory sees them."""
-    return Layout(
+    return ParallelLayout(
         gpus=plan.gpus,
         tensor=plan.tensor,
         pipeline=plan.pipeline,
@@ -56,9 +66,9 @@ def layout_of(plan: TrainingPlan) -> Layout:
     )
 
 
-def step_of(plan: TrainingPlan) -> Step:
+def step_of(plan: TrainingPlan) -> TrainingStep:
     """The step of a plan as the memory sees it."""
-    return Step(
+    return TrainingStep(
         sequence=plan.sequence,
         micro_batch=plan.micro_batch,
         micro_batches=plan.micro_batches,

@@ -3,10 +3,10 @@
 import dataclasses
 
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.hardware.networks import Fabric, collective_time
-from app.estimator.hardware.rates import Engine, engine_of, matmul_time
+from app.estimator.hardware.networks import Interconnect, collective_time
+from app.estimator.hardware.rates import SustainedRates, engine_of, matmul_time
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.layers import Layer, Matrix, Mixer
+from app.estimator.models.layers import Layer, TokenMixer, WeightMatrix
 from app.estimator.timing.flops import score_flops
 from app.estimator.timing.training_plan import (
     TrainingPlan,
@@ -104,7 +104,7 @@ class LayerTimes:
 
 
 def step_time(
-    model: Architecture, gpu: Accelerator, fabric: Fabric, plan: TrainingPlan
+    model: Architecture, gpu: Accelerator, fabric: Interconnect, plan: TrainingPlan
 ) -> StepTime:
     """Time of one optimizer step [s], part by part.
 
@@ -139,8 +139,8 @@ def step_time(
 
 def step_of(
     model: Architecture,
-    engine: Engine,
-    fabric: Fabric,
+    engine: SustainedRates,
+    fabric: Interconnect,
     plan: TrainingPlan,
     sums: LayerTimes,
 ) -> StepTime:
@@ -153,8 +153,8 @@ def step_of(
 
 def _assembled(
     model: Architecture,
-    engine: Engine,
-    fabric: Fabric,
+    engine: SustainedRates,
+    fabric: Interconnect,
     plan: TrainingPlan,
     parts: tuple[LayerTimes, float, float, float],
 ) -> StepTime:
@@ -182,7 +182,7 @@ def _assembled(
 
 
 def layer_times(
-    model: Architecture, engine: Engine, fabric: Fabric, plan: TrainingPlan
+    model: Architecture, engine: SustainedRates, fabric: Interconnect, plan: TrainingPlan
 ) -> LayerTimes:
     """What the layers take on one micro-batch, all of them on one stage.
 
@@ -212,7 +212,7 @@ def _passes(plan: TrainingPlan) -> float:
 
 
 def _product_time(
-    matrix: Matrix, layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan
+    matrix: WeightMatrix, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Forward product with one matrix of a layer [s]."""
     if matrix.part == "experts":
@@ -226,7 +226,7 @@ def _product_time(
 
 
 def _grouped_time(
-    matrix: Matrix, layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan
+    matrix: WeightMatrix, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Products of the experts that live on this GPU [s]."""
     experts = layer.mlp.experts
@@ -238,7 +238,9 @@ def _grouped_time(
     return each * local
 
 
-def _attention_time(layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan) -> float:
+def _attention_time(
+    layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+) -> float:
     """Scores and their products with values, forward and backward [s]."""
     mixer = layer.mixer
     if not mixer.heads and not mixer.state:
@@ -251,7 +253,9 @@ def _attention_time(layer: Layer, tokens: float, engine: Engine, plan: TrainingP
     return forward * (1 + again + _BACKWARD_ATTENTION)
 
 
-def _written_time(mixer: Mixer, tokens: float, engine: Engine, plan: TrainingPlan) -> float:
+def _written_time(
+    mixer: TokenMixer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+) -> float:
     """Attention whose scores are written to the memory, forward and backward [s].
 
     Every operation is a kernel: two products forward and four backward, none of them
@@ -266,7 +270,7 @@ def _written_time(mixer: Mixer, tokens: float, engine: Engine, plan: TrainingPla
 
 
 def _traffic_time(
-    model: Architecture, layer: Layer, tokens: float, engine: Engine, plan: TrainingPlan
+    model: Architecture, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
 ) -> float:
     """Memory traffic of everything that is not a product [s]."""
     mlp, mixer, tensor = layer.mlp, layer.mixer, plan.tensor
@@ -306,7 +310,7 @@ def _launch_time(layer: Layer, plan: TrainingPlan) -> float:
     return gaps
 
 
-def _tensor_time(message: float, fabric: Fabric, plan: TrainingPlan) -> float:
+def _tensor_time(message: float, fabric: Interconnect, plan: TrainingPlan) -> float:
     """Traffic of tensor parallelism in one layer [s]."""
     if plan.tensor == 1:
         return 0.0
@@ -319,7 +323,7 @@ def _tensor_time(message: float, fabric: Fabric, plan: TrainingPlan) -> float:
     return _TENSOR_TRAFFIC * pairs * one
 
 
-def _expert_time(layer: Layer, message: float, fabric: Fabric, plan: TrainingPlan) -> float:
+def _expert_time(layer: Layer, message: float, fabric: Interconnect, plan: TrainingPlan) -> float:
     """All-to-all of one layer that nothing hides [s]."""
     times = 6 if plan.recompute == "full" else 4
     size = message * layer.mlp.experts_per_token / plan.tensor
@@ -327,14 +331,14 @@ def _expert_time(layer: Layer, message: float, fabric: Fabric, plan: TrainingPla
     return _EXPERT_TRAFFIC * times * one
 
 
-def _context_time(layer: Layer, tokens: float, fabric: Fabric, plan: TrainingPlan) -> float:
+def _context_time(layer: Layer, tokens: float, fabric: Interconnect, plan: TrainingPlan) -> float:
     """Keys and values that context parallelism passes on, half of it hidden [s]."""
     kept = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
     one = collective_time("all_gather", plan.context, kept, fabric, plan.tensor)
     return _TENSOR_TRAFFIC * 1.5 * one
 
 
-def _head_time(model: Architecture, engine: Engine, plan: TrainingPlan) -> float:
+def _head_time(model: Architecture, engine: SustainedRates, plan: TrainingPlan) -> float:
     """Output head and loss, forward and backward, in 16 bit [s]."""
     tokens = plan.micro_batch * plan.sequence / plan.context
     outputs = model.vocabulary / plan.tensor
@@ -343,7 +347,9 @@ def _head_time(model: Architecture, engine: Engine, plan: TrainingPlan) -> float
     return 3 * product + tokens * outputs * logit / engine.bandwidth
 
 
-def _gather_time(model: Architecture, fabric: Fabric, plan: TrainingPlan, busy: float) -> float:
+def _gather_time(
+    model: Architecture, fabric: Interconnect, plan: TrainingPlan, busy: float
+) -> float:
     """Fully sharded weights: what gathering them adds to a micro-batch [s]."""
     if plan.zero != 3:
         return 0.0
@@ -356,7 +362,7 @@ def _gather_time(model: Architecture, fabric: Fabric, plan: TrainingPlan, busy: 
     return max(0.0, moving - busy) + _GATHER_TRAFFIC * min(moving, busy)
 
 
-def _data_time(parameters: float, fabric: Fabric, plan: TrainingPlan) -> float:
+def _data_time(parameters: float, fabric: Interconnect, plan: TrainingPlan) -> float:
     """Gradients out and weights in, once per step, that nothing hides [s]."""
     ranks = plan.data * plan.context
     if plan.zero == 3 or ranks == 1:

@@ -11,7 +11,7 @@ Recompute = Literal["none", "selective", "operators", "full"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Software:
+class TrainingSoftware:
     """What the training software does well.
 
     `framework`: what it is to the memory, by its id. `fused`: norms and activations
@@ -31,8 +31,9 @@ class Software:
     written_scores: bool = False
 
 
-SOFTWARE: dict[str, Software] = {
-    row["id"]: Software(**row) for row in catalogue.words("training_software.toml")["software"]
+SOFTWARE: dict[str, TrainingSoftware] = {
+    row["id"]: TrainingSoftware(**row)
+    for row in catalogue.words("training_software.toml")["software"]
 }
 
 
@@ -58,7 +59,7 @@ class TrainingPlan:
     recompute: Recompute = "none"
     zero: int = 1
     sequence_parallel: bool = True
-    software: Software = SOFTWARE["tuned"]
+    software: TrainingSoftware = SOFTWARE["tuned"]
     gradient_bytes: int = 2
 
     @property

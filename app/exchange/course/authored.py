@@ -7,38 +7,38 @@ from typing import Any, cast
 from markdown_it.token import Token
 
 from app.content.markdown.syntax import close_of
-from app.content.markdown.writer import Scope
-from app.content.model import Card
+from app.content.markdown.writer import RenderContext
+from app.content.model import Flashcard
 from app.content.numbers import templates
-from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.expressions import ExpressionError, Value
 from app.content.numbers.units import UNITS
-from app.content.read.items import Built, build
-from app.content.read.metadata import FileKind, Front, front_matter
+from app.content.read.items import ParsedItem, build
+from app.content.read.metadata import FileKind, FrontMatter, front_matter
 from app.content.read.regions import Region, cut
-from app.content.source_file import Manuscript
-from app.content.strict_yaml import Mapped
+from app.content.source_file import SourceFile
+from app.content.strict_yaml import YamlMapping
 from app.exchange.items import (
-    Blank,
+    ImportResult,
     Item,
-    NotCarried,
-    Option,
-    Pair,
-    Reading,
-    Remark,
-    Span,
+    ItemBlank,
+    ItemOption,
+    ItemPair,
+    ItemRemark,
+    ItemSkippedError,
+    NumberRange,
 )
 from app.exchange.items import Kind as ItemKind
 from app.exchange.markup.rendering import markdown_of
 from app.exchange.markup.texts import span_around
 from app.questions import kinds, variants
 from app.questions.kinds.match import rows_of
-from app.questions.kinds.numeric.model import Numeric, Range
+from app.questions.kinds.numeric.model import AcceptedRange, NumericAnswer
 from app.questions.kinds.numeric.parse import ranged
 from app.questions.kinds.place import label_of
 from app.questions.model import Question
-from app.questions.options import Option as Written
+from app.questions.options import ParsedOption as Written
 from app.questions.options import code_of
-from app.questions.written import Comment, Draft, Parts
+from app.questions.written import ItemComment, ItemDraft, ItemParts
 
 _KINDS: dict[str, FileKind] = {
     "concept.md": "page",
@@ -54,43 +54,45 @@ _INSTEAD: dict[str, tuple[ItemKind, str]] = {
 _ONE_DRAW = "its numbers were drawn once; the parameters are not carried"
 
 
-def read_authored(text: str, path: str, seed: int = 0) -> Reading:
+def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
     """The items of one file; computed ones as the variant that `seed` draws.
 
     `path` is relative to the content folder. Items that the check refuses are refused
     here too; design exercises are, because nobody else can judge them.
     """
-    sheet = Manuscript(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
+    sheet = SourceFile(path, text.replace("\r\n", "\n").removeprefix("\ufeff"))
     front, body = front_matter(sheet)
     items: list[Item] = []
-    refused: list[Remark] = []
+    refused: list[ItemRemark] = []
     drafts = cut(body, sheet)
     # Building an item consumes its tokens, and a computed one is built twice.
     others = cut(body, sheet) if any(map(_computed, drafts)) else drafts
     for first, second in zip(drafts, others, strict=True):
-        if not isinstance(first, Draft) or not isinstance(second, Draft):
+        if not isinstance(first, ItemDraft) or not isinstance(second, ItemDraft):
             continue
         name, line = first.comment.id or "(no id)", first.line
         try:
             item = _item((first, second), front, sheet, seed)
-        except NotCarried as error:
-            refused.append(Remark(name, line, str(error)))
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(name, line, str(error)))
             continue
         lost: tuple[str, ...] = (_ONE_DRAW,) if _computed(first) else ()
         instead = _INSTEAD.get(first.comment.word("type"))
         lost += (instead[1],) if instead else ()
         items.append(dataclasses.replace(item, lost=lost))
-    return Reading(tuple(items), tuple(refused))
+    return ImportResult(tuple(items), tuple(refused))
 
 
-def _item(drafts: tuple[Draft, Draft], front: Front, sheet: Manuscript, seed: int) -> Item:
+def _item(
+    drafts: tuple[ItemDraft, ItemDraft], front: FrontMatter, sheet: SourceFile, seed: int
+) -> Item:
     first, second = drafts
     parts = sheet.path.split("/")
     kind = _KINDS.get(parts[-1], "quiz")
-    scope = Scope(sheet, folder=parts[-2] if len(parts) > 1 else "")
+    scope = RenderContext(sheet, folder=parts[-2] if len(parts) > 1 else "")
     built = build(first, kind, front, scope)
     if built is None:
-        raise NotCarried("the check refuses it")
+        raise ItemSkippedError("the check refuses it")
     values: Mapping[str, Value] = {}
     question = built.item
     if isinstance(question, Question) and question.computed:
@@ -103,7 +105,7 @@ def _item(drafts: tuple[Draft, Draft], front: Front, sheet: Manuscript, seed: in
 
 def _computed(region: Region) -> bool:
     """Whether a part of a file is an item with numbers of its own."""
-    if not isinstance(region, Draft):
+    if not isinstance(region, ItemDraft):
         return False
     return bool(set(_COMPUTED) & set(region.comment.fields.values))
 
@@ -114,32 +116,34 @@ def _drawn(question: Question, seed: int) -> Mapping[str, Value]:
         return {}
     try:
         return variants.resolve(computed, variants.combination(computed, seed))
-    except (BadExpression, ArithmeticError) as error:
-        raise NotCarried(f"its numbers cannot be drawn: {error}") from None
+    except (ExpressionError, ArithmeticError) as error:
+        raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
 
 
-def _uncomputed(draft: Draft) -> Comment:
+def _uncomputed(draft: ItemDraft) -> ItemComment:
     fields = draft.comment.fields
     kept = {k: v for k, v in fields.values.items() if k not in _COMPUTED}
     keys = {k: v for k, v in fields.keys.items() if k not in _COMPUTED}
-    mapped = Mapped(kept, keys, fields.line, fields.column)
+    mapped = YamlMapping(kept, keys, fields.line, fields.column)
     return dataclasses.replace(draft.comment, fields=mapped)
 
 
 # --- from a built item to a neutral one ---
 
 
-def _converted(built: Built, question: Question | Card, values: Mapping[str, Value]) -> Item:
+def _converted(
+    built: ParsedItem, question: Question | Flashcard, values: Mapping[str, Value]
+) -> Item:
     draft, parts = built.written.draft, built.written.parts
     front = markdown_of([draft.heading])
     common = _common(question, front, draft.line)
-    if isinstance(question, Card):
+    if isinstance(question, Flashcard):
         back = markdown_of([t for t in draft.body if t.type != "hr"])
         twice = draft.comment.word("reverse").lower() in {"yes", "true"}
         return dataclasses.replace(common, text=back, reverse=twice)
     answer = _ANSWERS.get(question.type)
     if answer is None:
-        raise NotCarried("no other program can judge a design exercise")
+        raise ItemSkippedError("no other program can judge a design exercise")
     return dataclasses.replace(
         common,
         kind=_kind_of(question),
@@ -154,7 +158,7 @@ def _converted(built: Built, question: Question | Card, values: Mapping[str, Val
     )
 
 
-def _common(item: Question | Card, front: str, line: int) -> Item:
+def _common(item: Question | Flashcard, front: str, line: int) -> Item:
     """What questions and cards have alike."""
     return Item(
         item.id,
@@ -168,7 +172,7 @@ def _common(item: Question | Card, front: str, line: int) -> Item:
     )
 
 
-def _below(parts: Parts, question: Question) -> str:
+def _below(parts: ItemParts, question: Question) -> str:
     """What stands between the heading and the answers, unless it is the answer."""
     if kinds.of(question).blank:
         return ""
@@ -183,87 +187,87 @@ def _kind_of(question: Question) -> ItemKind:
 # The answer fields of an item, by its kind.
 
 
-def _typed_numbers(parts: Parts, question: Question, values: Mapping[str, Value]) -> Fields:
+def _typed_numbers(parts: ItemParts, question: Question, values: Mapping[str, Value]) -> Fields:
     return {"options": _numbers(parts.options, question.answer, values)}
 
 
-def _words(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
+def _words(parts: ItemParts, question: Question, _: Mapping[str, Value]) -> Fields:
     case = bool(getattr(question.answer, "case_sensitive", False))
     return {"options": tuple(map(_word, parts.options)), "case": case}
 
 
-def _ordered(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+def _ordered(parts: ItemParts, _: Question, __: Mapping[str, Value]) -> Fields:
     wrong = tuple(map(_choice, parts.options))
     return {"steps": _steps(parts.block), "options": wrong}
 
 
-def _matched(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+def _matched(parts: ItemParts, _: Question, __: Mapping[str, Value]) -> Fields:
     titles, pairs = _pairs(parts.block)
     return {"titles": titles, "pairs": pairs}
 
 
-def _gapped(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
+def _gapped(parts: ItemParts, question: Question, _: Mapping[str, Value]) -> Fields:
     blanks = getattr(question.answer, "blanks", ())
-    gaps = tuple(Blank(b.answers, b.hint, b.wrong) for b in blanks)
+    gaps = tuple(ItemBlank(b.answers, b.hint, b.wrong) for b in blanks)
     return {"text": markdown_of(parts.stem), "blanks": gaps}
 
 
-def _chosen(parts: Parts, question: Question, _: Mapping[str, Value]) -> Fields:
+def _chosen(parts: ItemParts, question: Question, _: Mapping[str, Value]) -> Fields:
     shuffle = bool(getattr(question.answer, "shuffle", True))
     return {"options": tuple(map(_choice, parts.options)), "shuffle": shuffle}
 
 
-def _pointed(parts: Parts, _: Question, __: Mapping[str, Value]) -> Fields:
+def _pointed(parts: ItemParts, _: Question, __: Mapping[str, Value]) -> Fields:
     options = tuple(
-        Option(markdown_of([label_of(o)[1]]), o.ticked, markdown_of(o.feedback))
+        ItemOption(markdown_of([label_of(o)[1]]), o.ticked, markdown_of(o.feedback))
         for o in parts.options
     )
     return {"options": options, "shuffle": False}
 
 
-def _choice(option: Written) -> Option:
+def _choice(option: Written) -> ItemOption:
     text, why = markdown_of([option.inline]), markdown_of(option.feedback)
-    return Option(text, option.ticked, why, credit=option.credit)
+    return ItemOption(text, option.ticked, why, credit=option.credit)
 
 
-def _word(option: Written) -> Option:
+def _word(option: Written) -> ItemOption:
     word = (code_of(option) or option.words).strip()
     why = markdown_of(option.feedback)
-    return Option(word, option.ticked, why, credit=option.credit)
+    return ItemOption(word, option.ticked, why, credit=option.credit)
 
 
 def _numbers(
     options: Sequence[Written], answer: object, values: Mapping[str, Value]
-) -> tuple[Option, ...]:
+) -> tuple[ItemOption, ...]:
     """The numeric options in the order in which their ranges were read."""
-    if not isinstance(answer, Numeric):
+    if not isinstance(answer, NumericAnswer):
         return ()
     if values:
         try:
             answer = ranged(answer, values)
-        except BadExpression as error:
-            raise NotCarried(f"its numbers cannot be drawn: {error}") from None
+        except ExpressionError as error:
+            raise ItemSkippedError(f"its numbers cannot be drawn: {error}") from None
     ordered = sorted(options, key=lambda o: not o.ticked)
     if len(ordered) != len(answer.options):
-        raise NotCarried("one of its numbers cannot be read")
+        raise ItemSkippedError("one of its numbers cannot be read")
     return tuple(
-        Option("", w.ticked, markdown_of(w.feedback), _span(o.range), w.credit)
+        ItemOption("", w.ticked, markdown_of(w.feedback), _span(o.range), w.credit)
         for w, o in zip(ordered, answer.options, strict=True)
         if o.range is not None
     )
 
 
-def _span(found: Range) -> Span:
+def _span(found: AcceptedRange) -> NumberRange:
     factor = UNITS[found.unit][1]
     center, low, high = (
         float(f"{bound / factor:.12g}") for bound in (found.center, found.low, found.high)
     )
-    span = Span(center, low, high, found.unit)
+    span = NumberRange(center, low, high, found.unit)
     # Bounds so close were made from the number: their last digits are dust.
     return span if span.tolerance else span_around(center, 0.0, found.unit)
 
 
-def _steps(tokens: Sequence[Token]) -> tuple[Option, ...]:
+def _steps(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
     made = []
     at = 1
     while at < len(tokens) - 1:
@@ -274,17 +278,17 @@ def _steps(tokens: Sequence[Token]) -> tuple[Option, ...]:
             len(inside),
         )
         why = markdown_of(inside[quote + 1 : -1])
-        made.append(Option(markdown_of(inside[:quote]), True, why))
+        made.append(ItemOption(markdown_of(inside[:quote]), True, why))
         at = end + 1
     return tuple(made)
 
 
-def _pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[Pair, ...]]:
+def _pairs(table: list[Token]) -> tuple[tuple[str, str], tuple[ItemPair, ...]]:
     cells = [[markdown_of(c) for c in row] + [""] * 3 for row in rows_of(table)]
     if not cells:
-        raise NotCarried("it has no table")
+        raise ItemSkippedError("it has no table")
     head, *rows = cells
-    return (head[0], head[1]), tuple(Pair(r[0], r[1], r[2]) for r in rows)
+    return (head[0], head[1]), tuple(ItemPair(r[0], r[1], r[2]) for r in rows)
 
 
 def _filled(item: Item, values: Mapping[str, Value]) -> Item:
@@ -293,12 +297,12 @@ def _filled(item: Item, values: Mapping[str, Value]) -> Item:
     def fill(text: str) -> str:
         return templates.fill(text, values)
 
-    def fill_all(options: tuple[Option, ...]) -> tuple[Option, ...]:
+    def fill_all(options: tuple[ItemOption, ...]) -> tuple[ItemOption, ...]:
         return tuple(
             dataclasses.replace(o, text=fill(o.text), feedback=fill(o.feedback)) for o in options
         )
 
-    pairs = tuple(Pair(fill(p.left), fill(p.right), fill(p.why)) for p in item.pairs)
+    pairs = tuple(ItemPair(fill(p.left), fill(p.right), fill(p.why)) for p in item.pairs)
     return dataclasses.replace(
         item,
         stem=fill(item.stem),
@@ -312,7 +316,7 @@ def _filled(item: Item, values: Mapping[str, Value]) -> Item:
     )
 
 
-_ANSWERS: dict[str, Callable[[Parts, Question, Mapping[str, Value]], Fields]] = {
+_ANSWERS: dict[str, Callable[[ItemParts, Question, Mapping[str, Value]], Fields]] = {
     "single": _chosen,
     "multiple": _chosen,
     "true-false": _chosen,

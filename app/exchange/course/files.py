@@ -11,25 +11,27 @@ from app.content.model import Topic
 from app.content.parsed import ParsedFile, used_ids
 from app.content.rules.bank import NO_SYLLABUS
 from app.exchange.course.authored import read_authored
-from app.exchange.course.intake import Intake, Place
-from app.exchange.items import About, Item, Reading, Remark, Unusable
+from app.exchange.course.intake import TargetTopic, TopicUpdate
+from app.exchange.items import CourseInfo, ImportResult, Item, ItemRemark, UnusableFileError
 from app.exchange.markup.pictures import digest, made, shown_in
 
 _FILES = ("quiz.md", "cards.md")
 
 
-def place_of(folder: Path, slug: str) -> Place:
+def place_of(folder: Path, slug: str) -> TargetTopic:
     """A topic as it stands in a course; raises Unusable when there is none."""
     readings, _ = WatchedFiles(folder, None).read()
     page = readings.get(f"topics/{slug}/concept.md")
     if page is None or page.topic is None:
         known = ", ".join(sorted({p.split("/")[1] for p in readings if p.startswith("topics/")}))
         where = f"{folder.absolute().name} has"
-        raise Unusable(f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}.")
+        raise UnusableFileError(
+            f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}."
+        )
     topic, objectives, sources = page.topic, _objectives(readings), _sources(readings)
     if not topic.objectives or not topic.sources:
-        raise Unusable(f"The page of “{slug}” names no objective or no source.")
-    return Place(
+        raise UnusableFileError(f"The page of “{slug}” names no objective or no source.")
+    return TargetTopic(
         slug,
         topic.title,
         {name: _text(folder / "topics" / slug / name) for name in _FILES},
@@ -72,7 +74,7 @@ def _sources(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
     return frozenset(s.key for r in readings.values() for s in r.sources)
 
 
-def write_files(folder: Path, slug: str, taken: Intake) -> None:
+def write_files(folder: Path, slug: str, taken: TopicUpdate) -> None:
     """Replace files of a topic, each at once, so that no reader sees half of one.
 
     Pictures come first, for no page may name one that is not there.
@@ -84,15 +86,15 @@ def write_files(folder: Path, slug: str, taken: Intake) -> None:
         replace_file(path, content)
 
 
-def about(folder: Path) -> About:
+def about(folder: Path) -> CourseInfo:
     """What a course says of itself; one without a name has that of its folder."""
     readings, _ = WatchedFiles(folder, None).read()
     read = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
     syllabus = read or NO_SYLLABUS
-    return About(syllabus.exam or folder.resolve().name, syllabus.language)
+    return CourseInfo(syllabus.exam or folder.resolve().name, syllabus.language)
 
 
-def items_of(folder: Path, slug: str, seed: int) -> Reading:
+def items_of(folder: Path, slug: str, seed: int) -> ImportResult:
     """Every sound item of a course, or of one topic, in authored order.
 
     What learners do not see yet is in `waiting`, whatever else is true of it.
@@ -100,11 +102,11 @@ def items_of(folder: Path, slug: str, seed: int) -> Reading:
     readings, _ = WatchedFiles(folder, None).read()
     items: list[Item] = []
     waiting: list[Item] = []
-    refused: list[Remark] = []
+    refused: list[ItemRemark] = []
     wanted = [p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")]
     if slug and not wanted:
         where = folder.absolute().name
-        raise Unusable(f"There is no topic “{slug}” in {where}.")
+        raise UnusableFileError(f"There is no topic “{slug}” in {where}.")
     for path in wanted:
         topic = path.split("/")[1]
         page = readings.get(f"topics/{topic}/concept.md")
@@ -116,7 +118,7 @@ def items_of(folder: Path, slug: str, seed: int) -> Reading:
                 whole = dataclasses.replace(there, topic=topic)
                 (items if live[item.name] else waiting).append(whole)
         refused += (r for r in found.refused if live.get(r.name, True))
-    return Reading(tuple(items), tuple(refused), tuple(waiting))
+    return ImportResult(tuple(items), tuple(refused), tuple(waiting))
 
 
 def _live(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from app.content.read import parse
 from app.exchange.course.authored import read_authored
 from app.exchange.course.quizfile import block, headed, new_id
-from app.exchange.items import Item, Reading, Remark, Span, label
+from app.exchange.items import ImportResult, Item, ItemRemark, NumberRange, label
 from app.exchange.markup.hypertext import one_line
 from app.exchange.markup.pictures import content_of, digest, name_of, renamed, shown_in
 
@@ -16,7 +16,7 @@ _FORBIDDEN_IN_BLANK = "|?[]\n"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class TargetTopic:
     """A topic as it stands: its files, and what an item of it may name.
 
     `files` maps quiz.md and cards.md to their text (empty when there is none), `ids`
@@ -36,17 +36,17 @@ class Place:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Intake:
+class TopicUpdate:
     """The new text of the files that change, the pictures beside it, and a report."""
 
     files: Mapping[str, str]
     pictures: Mapping[str, bytes]
     carried: tuple[tuple[str, Item], ...]
-    refused: tuple[Remark, ...]
-    lost: tuple[Remark, ...]
+    refused: tuple[ItemRemark, ...]
+    lost: tuple[ItemRemark, ...]
 
 
-def take_in(reading: Reading, place: Place) -> Intake:
+def take_in(reading: ImportResult, place: TargetTopic) -> TopicUpdate:
     """Add the items of a reading to a topic; nothing that stands there is changed.
 
     An item is refused when it is in the topic already, when the check would refuse it,
@@ -57,7 +57,7 @@ def take_in(reading: Reading, place: Place) -> Intake:
     known = {_likeness(renamed(i, place.pictures)) for i in _standing(place)}
     carried: list[tuple[str, Item]] = []
     refused = list(reading.refused)
-    lost: list[Remark] = []
+    lost: list[ItemRemark] = []
     changed: set[str] = set()
     pictures: dict[str, bytes] = {}
     for raw in reading.items:
@@ -66,20 +66,20 @@ def take_in(reading: Reading, place: Place) -> Intake:
         name = new_id(item, ids)
         like = _likeness(renamed(item, {n: digest(c) for n, c in shown.items()}))
         if reason := _KNOWN * (like in known) or _refusal(item, name, file, place):
-            refused.append(Remark(label(raw), raw.line, reason))
+            refused.append(ItemRemark(label(raw), raw.line, reason))
             continue
         ids.add(name)
         known.add(like)
         texts[file] = f"{texts[file].rstrip()}\n\n{block(item, name)}"
         carried.append((name, item))
-        lost += (Remark(label(raw), raw.line, what) for what in item.lost)
+        lost += (ItemRemark(label(raw), raw.line, what) for what in item.lost)
         changed.add(file)
         pictures |= shown
     files = {name: texts[name] for name in sorted(changed)}
-    return Intake(files, pictures, tuple(carried), tuple(refused), tuple(lost))
+    return TopicUpdate(files, pictures, tuple(carried), tuple(refused), tuple(lost))
 
 
-def _opened(name: str, text: str, place: Place) -> str:
+def _opened(name: str, text: str, place: TargetTopic) -> str:
     """A file to write behind: itself, or new front matter."""
     if text.strip():
         return text
@@ -88,12 +88,12 @@ def _opened(name: str, text: str, place: Place) -> str:
     return f'---\ntitle: "{title}"\nobjective: {place.objective}\nsource: {place.source}\n---\n'
 
 
-def _standing(place: Place) -> Iterable[Item]:
+def _standing(place: TargetTopic) -> Iterable[Item]:
     for name, text in place.files.items():
         yield from read_authored(text, f"topics/{place.slug}/{name}").items
 
 
-def _known_here(item: Item, place: Place) -> Item:
+def _known_here(item: Item, place: TargetTopic) -> Item:
     """The item with only such objectives and sources as the course knows."""
     objectives = tuple(o for o in item.objectives if o in place.objectives)
     sources = tuple(s for s in item.sources if s in place.sources)
@@ -139,7 +139,7 @@ def _with_reasons(item: Item) -> Item:
     return dataclasses.replace(item, pairs=pairs)
 
 
-def _refusal(item: Item, name: str, file: str, place: Place) -> str:
+def _refusal(item: Item, name: str, file: str, place: TargetTopic) -> str:
     """Why an item cannot stand in the topic; empty when it can."""
     words = [word for b in item.blanks for word in (*b.answers, *b.wrong)]
     if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in words):
@@ -178,7 +178,7 @@ def _words(text: str) -> str:
     return " ".join(words.split())
 
 
-def _span(span: Span | None) -> tuple[str, ...]:
+def _span(span: NumberRange | None) -> tuple[str, ...]:
     if span is None:
         return ()
     return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 
 from app.content.identity import slug
-from app.exchange.items import BLANK, Blank, Item, Option, Pair, Span, shown
+from app.exchange.items import BLANK, Item, ItemBlank, ItemOption, ItemPair, NumberRange, shown
 from app.exchange.markup.escaping import code_span, escaped, line_escaped
 from app.exchange.markup.hypertext import one_line
 from app.questions.options import box_of
@@ -112,17 +112,17 @@ def _apart(stem: str, answers: list[str]) -> list[str]:
     return [_OPTION.sub("* [", answers[0]), *answers[1:]]
 
 
-def _choice(option: Option) -> str:
+def _choice(option: ItemOption) -> str:
     box = "[x]" if option.right else box_of(option.credit)
     return _entry(f"- {box} ", option)
 
 
-def _word(option: Option) -> str:
+def _word(option: ItemOption) -> str:
     bare = dataclasses.replace(option, text=code_span(option.text))
     return _choice(bare)
 
 
-def _entry(mark: str, option: Option) -> str:
+def _entry(mark: str, option: ItemOption) -> str:
     if option.span is not None:
         text = code_span(_number(option.span))
     else:
@@ -134,7 +134,7 @@ def _entry(mark: str, option: Option) -> str:
     return "\n".join(lines)
 
 
-def _number(span: Span) -> str:
+def _number(span: NumberRange) -> str:
     """The range as it is authored: `140 GB ± 4.2`."""
     unit = f" {span.unit}" if span.unit else ""
     whole = span.center == int(span.center)
@@ -143,7 +143,7 @@ def _number(span: Span) -> str:
     return f"{shown(span.center)}{unit} ± {shown(span.tolerance)}"
 
 
-def _table(titles: tuple[str, str], pairs: tuple[Pair, ...]) -> str:
+def _table(titles: tuple[str, str], pairs: tuple[ItemPair, ...]) -> str:
     why = any(p.why for p in pairs)
     left, right = titles[0] or "Item", titles[1] or "Match"
     rows = [[left, right, "Why"], ["---"] * 3]
@@ -152,7 +152,7 @@ def _table(titles: tuple[str, str], pairs: tuple[Pair, ...]) -> str:
     return "\n".join("| " + " | ".join(row[:kept]) + " |" for row in rows)
 
 
-def _filled(text: str, blanks: tuple[Blank, ...]) -> str:
+def _filled(text: str, blanks: tuple[ItemBlank, ...]) -> str:
     pieces = text.split(BLANK)
     out = pieces[0]
     for blank, piece in zip(blanks, pieces[1:], strict=False):

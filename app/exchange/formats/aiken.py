@@ -8,12 +8,12 @@ from app.exchange.formats.carrying import write_blocks
 from app.exchange.formats.plain_answers import kind_of, named_in
 from app.exchange.formats.tagged import tags_of
 from app.exchange.items import (
+    ExportResult,
+    ImportResult,
     Item,
-    NotCarried,
-    Option,
-    Reading,
-    Remark,
-    Writing,
+    ItemOption,
+    ItemRemark,
+    ItemSkippedError,
 )
 from app.exchange.markup.hypertext import from_plain
 from app.exchange.markup.rendering import to_html
@@ -27,7 +27,7 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @dataclasses.dataclass(slots=True)
-class _Draft:
+class _AikenDraft:
     line: int
     stem: list[str]
     options: list[tuple[str, list[str]]] = dataclasses.field(default_factory=list)
@@ -36,36 +36,36 @@ class _Draft:
     apart: bool = False  # whether an empty line was the last
 
 
-def read_aiken(text: str) -> Reading:
+def read_aiken(text: str) -> ImportResult:
     """Every question of an Aiken file; one without options or answer is refused."""
     items: list[Item] = []
-    refused: list[Remark] = []
+    refused: list[ItemRemark] = []
     for draft in _drafts(text):
         name = " ".join(" ".join(draft.stem).split())[:50] or "(nameless)"
         try:
             items.append(_item(draft))
-        except NotCarried as error:
-            refused.append(Remark(name, draft.line, str(error)))
-    return Reading(tuple(items), tuple(refused))
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(name, draft.line, str(error)))
+    return ImportResult(tuple(items), tuple(refused))
 
 
-def _drafts(text: str) -> list[_Draft]:
+def _drafts(text: str) -> list[_AikenDraft]:
     """The lines of each question; an answer ends it, and so may an empty line."""
-    found: list[_Draft] = []
-    draft: _Draft | None = None
+    found: list[_AikenDraft] = []
+    draft: _AikenDraft | None = None
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             if draft:
                 draft.apart = True
             continue
         if draft is None or not _takes(draft, line):
-            draft = _Draft(number, [line.rstrip()])
+            draft = _AikenDraft(number, [line.rstrip()])
             found.append(draft)
         draft.apart = False
     return found
 
 
-def _takes(draft: _Draft, line: str) -> bool:
+def _takes(draft: _AikenDraft, line: str) -> bool:
     """Put a line to a question; false for one that begins another."""
     option, answer = _OPTION.match(line), _ANSWER.match(line)
     if draft.answer:
@@ -87,28 +87,28 @@ def _takes(draft: _Draft, line: str) -> bool:
     return True
 
 
-def _is_next(letter: str, draft: _Draft) -> bool:
+def _is_next(letter: str, draft: _AikenDraft) -> bool:
     """Whether an option of this letter comes next; “U.S.” in a stem is none."""
     return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
 
 
-def _item(draft: _Draft) -> Item:
+def _item(draft: _AikenDraft) -> Item:
     """The question of some lines; raises NotCarried."""
     letters = [letter for letter, _ in draft.options]
     if not letters:
-        raise NotCarried("it has no question or no options")
+        raise ItemSkippedError("it has no question or no options")
     if letters != sorted(set(letters)) or letters[0] != "A":
         said = ", ".join(letters[:8])
-        raise NotCarried(
+        raise ItemSkippedError(
             f"its options are {said}, not A, B, C in order: is a line “ANSWER: X” "
             "missing above one of them?"
         )
     if not draft.answer:
-        raise NotCarried("no line “ANSWER: X” stands below its options")
+        raise ItemSkippedError("no line “ANSWER: X” stands below its options")
     texts = {letter: from_plain("\n".join(lines)) for letter, lines in draft.options}
     plain = {letter: " ".join(lines) for letter, lines in draft.options}
     right = _right(draft.answer, plain)
-    options = tuple(Option(words, key in right) for key, words in texts.items())
+    options = tuple(ItemOption(words, key in right) for key, words in texts.items())
     stem = from_plain("\n".join(draft.stem), wrapped=True)
     kind = kind_of(options)
     why = from_plain(draft.why)
@@ -118,14 +118,14 @@ def _item(draft: _Draft) -> Item:
 def _right(answer: str, options: dict[str, str]) -> frozenset[str]:
     """The letter that an answer names, alone or before the words of its option."""
     if re.fullmatch("[A-Z]", answer) and answer not in options:
-        raise NotCarried(f"its answer {answer} is not among its options")
+        raise ItemSkippedError(f"its answer {answer} is not among its options")
     named = named_in(answer, options, letters=True)
     if len(named) > 1:
-        raise NotCarried(f"its answer “{answer[:40]}” names several, but Aiken has one")
+        raise ItemSkippedError(f"its answer “{answer[:40]}” names several, but Aiken has one")
     return named
 
 
-def write_aiken(items: tuple[Item, ...]) -> Writing:
+def write_aiken(items: tuple[Item, ...]) -> ExportResult:
     """An Aiken file of the single choices; all but plain words is lost."""
     return write_blocks(items, _block, _losses)
 
@@ -133,14 +133,14 @@ def write_aiken(items: tuple[Item, ...]) -> Writing:
 def _block(item: Item) -> str:
     right = [n for n, o in enumerate(item.options) if o.right]
     if item.kind not in {"single", "true-false"} or len(right) != 1:
-        raise NotCarried("Aiken knows single choices only")
+        raise ItemSkippedError("Aiken knows single choices only")
     if len(item.options) > len(_LETTERS):
-        raise NotCarried(f"Aiken has {len(_LETTERS)} letters for options")
+        raise ItemSkippedError(f"Aiken has {len(_LETTERS)} letters for options")
     stem = _words(item.stem)
     if _OPTION.match(stem) or _ANSWER.match(stem) or _WHY.match(stem):
-        raise NotCarried("its first words would be read as an option")
+        raise ItemSkippedError("its first words would be read as an option")
     if len(stem.encode()) < 2:
-        raise NotCarried("its question is one sign, which Aiken takes for none")
+        raise ItemSkippedError("its question is one sign, which Aiken takes for none")
     lines = [stem]
     lines += [f"{_LETTERS[n]}. {_words(o.text)}" for n, o in enumerate(item.options)]
     return "\n".join([*lines, f"ANSWER: {_LETTERS[right[0]]}"])

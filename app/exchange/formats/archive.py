@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import IO
 
-from app.exchange.items import Unusable
+from app.exchange.items import UnusableFileError
 
 MOST_FILES = 5_000
 MOST_BYTES = 64_000_000
@@ -30,17 +30,17 @@ def unpacking(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(file) as archive:
             inspect(archive.infolist())
             yield archive
-    except Unusable:
+    except UnusableFileError:
         raise
     except NotImplementedError:
         why = "the archive is packed in a way that is not known here"
-        raise Unusable(f"{refusal}: {why}.") from None
+        raise UnusableFileError(f"{refusal}: {why}.") from None
     except _BROKEN:
-        raise Unusable(f"{refusal}: {_fault(file)}.") from None
+        raise UnusableFileError(f"{refusal}: {_fault(file)}.") from None
     except OSError as error:
         if error.errno is not None:  # of a disk, not of the archive
             raise
-        raise Unusable(f"{refusal}: {_fault(file)}.") from None
+        raise UnusableFileError(f"{refusal}: {_fault(file)}.") from None
 
 
 def _fault(file: IO[bytes]) -> str:
@@ -68,19 +68,19 @@ def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
 def inspect(entries: list[zipfile.ZipInfo]) -> None:
     """Raise Unusable for an archive that leaves its folder or would grow too much."""
     if len(entries) > MOST_FILES:
-        raise Unusable(f"The archive has more than {MOST_FILES:,} files.")
+        raise UnusableFileError(f"The archive has more than {MOST_FILES:,} files.")
     total = sum(e.file_size for e in entries)
     packed = sum(e.compress_size for e in entries) or 1
     if total > MOST_BYTES or (total > _SMALL and total / packed > _MOST_RATIO):
-        raise Unusable("The archive unpacks to far more than it holds; it is refused.")
+        raise UnusableFileError("The archive unpacks to far more than it holds; it is refused.")
     for entry in entries:
         name = entry.filename
         path = PurePosixPath(name)
         outside = path.is_absolute() or ".." in path.parts
         if outside or "\\" in name or ":" in name or "\0" in name:
-            raise Unusable(f"The archive names a file outside of it: “{name[:60]}”.")
+            raise UnusableFileError(f"The archive names a file outside of it: “{name[:60]}”.")
         if entry.flag_bits & 1:
-            raise Unusable("The archive is encrypted; unpack it first.")
+            raise UnusableFileError("The archive is encrypted; unpack it first.")
 
 
 def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
@@ -88,5 +88,5 @@ def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     with archive.open(entry) as stream:
         content = stream.read(entry.file_size + 1)
     if len(content) > entry.file_size:
-        raise Unusable(f"The archive lies about the size of “{entry.filename[:60]}”.")
+        raise UnusableFileError(f"The archive lies about the size of “{entry.filename[:60]}”.")
     return content

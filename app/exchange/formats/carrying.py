@@ -3,38 +3,42 @@
 from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
-from app.exchange.items import Item, NotCarried, Remark, Writing, label
+from app.exchange.items import ExportResult, Item, ItemRemark, ItemSkippedError, label
 
 Made = TypeVar("Made")
 Losses = Callable[[Item], Iterable[str]]
 """What a format cannot hold of an item that it carries, each a sentence."""
 
 
-class Carried(NamedTuple, Generic[Made]):
+class ConvertedItems(NamedTuple, Generic[Made]):
     """What was made of the items that fit, which did not, and what was lost."""
 
     made: tuple[Made, ...]
-    refused: tuple[Remark, ...]
-    lost: tuple[Remark, ...]
+    refused: tuple[ItemRemark, ...]
+    lost: tuple[ItemRemark, ...]
 
 
-def carry(items: Iterable[Item], write: Callable[[Item], Made], losses: Losses) -> Carried[Made]:
+def carry(
+    items: Iterable[Item], write: Callable[[Item], Made], losses: Losses
+) -> ConvertedItems[Made]:
     """Write each item; one that raises NotCarried is refused with its sentence."""
     made: list[Made] = []
-    refused: list[Remark] = []
-    lost: list[Remark] = []
+    refused: list[ItemRemark] = []
+    lost: list[ItemRemark] = []
     for item in items:
         try:
             made.append(write(item))
-        except NotCarried as error:
-            refused.append(Remark(label(item), item.line, str(error)))
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(label(item), item.line, str(error)))
             continue
-        lost += [Remark(label(item), item.line, what) for what in losses(item)]
-    return Carried(tuple(made), tuple(refused), tuple(lost))
+        lost += [ItemRemark(label(item), item.line, what) for what in losses(item)]
+    return ConvertedItems(tuple(made), tuple(refused), tuple(lost))
 
 
-def write_blocks(items: Iterable[Item], block: Callable[[Item], str], losses: Losses) -> Writing:
+def write_blocks(
+    items: Iterable[Item], block: Callable[[Item], str], losses: Losses
+) -> ExportResult:
     """A text in which every item that fits is a block, with an empty line between."""
     blocks, refused, lost = carry(items, block, losses)
     content = "\n\n".join(blocks) + "\n" if blocks else ""
-    return Writing(content.encode(), len(blocks), refused, lost)
+    return ExportResult(content.encode(), len(blocks), refused, lost)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xml.etree import ElementTree as ET
 from xml.parsers import expat
 
-from app.exchange.items import Unusable
+from app.exchange.items import UnusableFileError
 
 MOST_BYTES = 32_000_000
 _MOST_DEPTH = 100
@@ -51,13 +51,13 @@ def decode_or_guess(data: bytes) -> tuple[str, str]:
     """
     try:
         return decode(data), ""
-    except Unusable as error:
+    except UnusableFileError as error:
         try:
             text = _decoded(data, "cp1252")
-        except Unusable:
+        except UnusableFileError:
             raise error from None
     if _ODD_WORD.search(text):
-        raise Unusable("The file is not UTF-8 text; save it with that encoding.")
+        raise UnusableFileError("The file is not UTF-8 text; save it with that encoding.")
     return text, (
         "The file is not UTF-8 and was read as Windows-1252: look at its accents and "
         "signs, or save it as “CSV UTF-8”."
@@ -66,7 +66,7 @@ def decode_or_guess(data: bytes) -> tuple[str, str]:
 
 def _decoded(data: bytes, encoding: str) -> str:
     if len(data) > MOST_BYTES:
-        raise Unusable(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")
+        raise UnusableFileError(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")
     for mark, name in _BOMS:
         if data.startswith(mark):
             data, encoding = data[len(mark) :], name
@@ -74,25 +74,25 @@ def _decoded(data: bytes, encoding: str) -> str:
     try:
         text = data.decode(encoding)
     except UnicodeDecodeError:
-        raise Unusable(
+        raise UnusableFileError(
             f"The file is not {encoding.upper()} text; save it with that encoding."
         ) from None
     if not text.strip():
-        raise Unusable("The file is empty.")
+        raise UnusableFileError("The file is empty.")
     if "\0" in text:
-        raise Unusable("The file holds zero bytes, so it is no text.")
+        raise UnusableFileError("The file holds zero bytes, so it is no text.")
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Document:
+class XmlDocument:
     """An XML document; `lines` are those of the elements asked for, in order."""
 
     root: ET.Element
     lines: tuple[int, ...]
 
 
-def read_xml(data: bytes, *elements: str) -> Document:
+def read_xml(data: bytes, *elements: str) -> XmlDocument:
     """An XML document without a document type, with the lines of some elements.
 
     Raises Unusable. A document type could define entities that grow without end or
@@ -101,12 +101,12 @@ def read_xml(data: bytes, *elements: str) -> Document:
     declared = _DECLARED.match(data)
     name = declared[1].decode().lower() if declared else "utf-8"
     if name not in _KNOWN and not name.startswith(("utf-16", "utf-32")):
-        raise Unusable(f"The encoding “{name}” is not known; save the file as UTF-8.")
+        raise UnusableFileError(f"The encoding “{name}” is not known; save the file as UTF-8.")
     text = _decoded(data, _KNOWN.get(name, "utf-8"))
     plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
     lines = _inspect(plain, elements)
     root = ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
-    return Document(root, tuple(lines))
+    return XmlDocument(root, tuple(lines))
 
 
 def _inspect(plain: bytes, elements: Sequence[str]) -> list[int]:
@@ -115,7 +115,7 @@ def _inspect(plain: bytes, elements: Sequence[str]) -> list[int]:
     lines: list[int] = []
 
     def refuse(*_: object) -> None:
-        raise Unusable("The file has a document type (DTD); remove it and try again.")
+        raise UnusableFileError("The file has a document type (DTD); remove it and try again.")
 
     def down(name: str, _attributes: object) -> None:
         nonlocal depth
@@ -123,7 +123,7 @@ def _inspect(plain: bytes, elements: Sequence[str]) -> list[int]:
         if name.rpartition(":")[2] in elements:
             lines.append(parser.CurrentLineNumber)
         if depth > _MOST_DEPTH:
-            raise Unusable(f"The file is nested deeper than {_MOST_DEPTH} elements.")
+            raise UnusableFileError(f"The file is nested deeper than {_MOST_DEPTH} elements.")
 
     def up(*_: object) -> None:
         nonlocal depth
@@ -138,5 +138,5 @@ def _inspect(plain: bytes, elements: Sequence[str]) -> list[int]:
         parser.Parse(plain, True)
     except expat.ExpatError as error:
         what = expat.ErrorString(error.code)
-        raise Unusable(f"The file is no XML: {what} in line {error.lineno}.") from None
+        raise UnusableFileError(f"The file is no XML: {what} in line {error.lineno}.") from None
     return lines

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from app.exchange.items import Kind, NotCarried, Option
+from app.exchange.items import ItemOption, ItemSkippedError, Kind
 from app.exchange.markup.texts import read_span
 
 _PARTS = (
@@ -42,12 +42,12 @@ def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozens
         by_label = frozenset(answer.upper())  # “AC”
     if by_label and by_words and by_label != by_words:
         said, labels = _written(by_words), _written(by_label)
-        raise NotCarried(
+        raise ItemSkippedError(
             f"its answer “{answer[:40]}” is both the label of a choice and the words "
             f"of another: write {labels} for the label, or {said} for the words"
         )
     if not by_label and not by_words:
-        raise NotCarried(_nothing_named(answer, choices))
+        raise ItemSkippedError(_nothing_named(answer, choices))
     return by_label or by_words
 
 
@@ -108,7 +108,7 @@ def _by_words(part: str, choices: Choices) -> str:
     for same in (_spaced, _plain):
         found = [label for label, words in choices.items() if same(words) == same(part)]
         if len(found) > 1:
-            raise NotCarried(f"its choices {' and '.join(found)} are the same")
+            raise ItemSkippedError(f"its choices {' and '.join(found)} are the same")
         if found:
             return found[0]
     return ""
@@ -131,7 +131,7 @@ def _plain(words: str) -> str:
     return text.strip(" .") or text
 
 
-def kind_of(options: Iterable[Option]) -> Kind:
+def kind_of(options: Iterable[ItemOption]) -> Kind:
     """What a question with these choices is."""
     chosen = list(options)
     if sum(option.right for option in chosen) > 1:
@@ -145,7 +145,7 @@ def is_label(answer: str) -> bool:
     return _LABELED.fullmatch(answer.strip()) is not None
 
 
-def tell_words(kind: Kind, options: Iterable[Option]) -> Iterator[str]:
+def tell_words(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
     """What is lost where an answer that may have been meant as a number is words."""
     for option in options:
         if kind == "short" and _NUMERAL.match(option.text):
@@ -155,7 +155,7 @@ def tell_words(kind: Kind, options: Iterable[Option]) -> Iterator[str]:
             )
 
 
-def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[Option, ...]]:
+def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[ItemOption, ...]]:
     """An answer without choices: a number, true or false, or words between “|”.
 
     `comma`: whoever wrote it may write decimals with a comma, so that “1,024” can be
@@ -163,15 +163,15 @@ def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[Option, ...]]
     """
     word = answer.strip()
     if span := read_span(word, comma=comma):
-        return "numeric", (Option("", True, span=span),)
+        return "numeric", (ItemOption("", True, span=span),)
     if word[:1] in set("~≈") and read_span(word[1:]):
-        raise NotCarried(f"its answer “{word[:40]}” is about a number: write 5 ± 0.5")
+        raise ItemSkippedError(f"its answer “{word[:40]}” is about a number: write 5 ± 0.5")
     if _DIGITS.fullmatch(word):
-        raise NotCarried(f"its answer “{word[:40]}” is not a number: write its digits")
+        raise ItemSkippedError(f"its answer “{word[:40]}” is not a number: write its digits")
     if word.casefold() in {"true", "false"}:
         true = word.casefold() == "true"
-        return "true-false", (Option("True", true), Option("False", not true))
+        return "true-false", (ItemOption("True", true), ItemOption("False", not true))
     words = [part.strip() for part in word.split("|") if part.strip()]
     if not words:
-        raise NotCarried(f"its answer “{word[:40]}” has no words")
-    return "short", tuple(Option(said, True) for said in words)
+        raise ItemSkippedError(f"its answer “{word[:40]}” has no words")
+    return "short", tuple(ItemOption(said, True) for said in words)

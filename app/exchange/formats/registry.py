@@ -11,10 +11,10 @@ from app.exchange.formats.moodle import read_moodle, write_moodle
 from app.exchange.formats.qti import read_qti, write_qti
 from app.exchange.formats.spreadsheet import read_spreadsheet
 from app.exchange.formats.tables import read_csv, read_json, write_csv, write_json
-from app.exchange.items import About, Item, Reading, Writing
+from app.exchange.items import CourseInfo, ExportResult, ImportResult, Item
 
-Reader = Callable[[bytes], Reading]
-Writer = Callable[[tuple[Item, ...], About], Writing]
+Reader = Callable[[bytes], ImportResult]
+Writer = Callable[[tuple[Item, ...], CourseInfo], ExportResult]
 
 READERS: Mapping[str, Reader] = {
     "csv": lambda data: read_csv(decode(data)),

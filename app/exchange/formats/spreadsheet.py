@@ -24,13 +24,13 @@ from app.exchange.formats.plain_answers import (
 from app.exchange.formats.table_header import Header, parse_header
 from app.exchange.formats.workbook import UNREADABLE, read_workbook
 from app.exchange.items import (
+    ImportResult,
     Item,
+    ItemOption,
+    ItemRemark,
+    ItemSkippedError,
     Kind,
-    NotCarried,
-    Option,
-    Reading,
-    Remark,
-    Unusable,
+    UnusableFileError,
 )
 from app.exchange.markup.hypertext import from_plain
 from app.exchange.markup.texts import has_decimal_comma
@@ -53,10 +53,10 @@ _CHOSEN = re.compile(
 Row = tuple[int, Sequence[str]]
 
 
-def read_spreadsheet(data: bytes) -> Reading:
+def read_spreadsheet(data: bytes) -> ImportResult:
     """The questions of a table; raises Unusable."""
     if data[:4] == _OLD_EXCEL:
-        raise Unusable(
+        raise UnusableFileError(
             "The spreadsheet cannot be read: it is locked, or an .xls of older "
             "programs, which does not tell how numbers are shown. Save it as .xlsx."
         )
@@ -81,7 +81,7 @@ def _cut(text: str, sign: str) -> Iterator[Row]:
             line = reader.line_num + 1
     except csv.Error:
         why = f"its line {reader.line_num} cannot be parted into cells"
-        raise Unusable(
+        raise UnusableFileError(
             f"The table cannot be read: {why}. A quotation mark that begins a cell "
             "also ends it; double those inside of it."
         ) from None
@@ -96,54 +96,56 @@ def _unless_error(cell: str) -> str:
 def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Header, Iterator[Row], int]:
     """The first table that names its columns, the rows below, and which it is."""
     best: Sequence[str] = ()
-    broken: Unusable | None = None
+    broken: UnusableFileError | None = None
     for place, rows in enumerate(tables):
         try:
             for _, cells in itertools.islice(rows, _ABOVE):
                 if heads := parse_header(cells):
                     return heads, rows, place
                 best = cells if len(cells) > len(best) and any(cells) else best
-        except Unusable as error:
+        except UnusableFileError as error:
             broken = broken or error
     if broken or not best:
-        raise broken or Unusable("The table is empty.")
+        raise broken or UnusableFileError("The table is empty.")
     named = ", ".join(f"“{cell}”" for cell in best if cell)[:200]
     wanted = "answer" if "question" in (cell.lower() for cell in best) else "question"
-    raise Unusable(f"A row at the top must name the columns; there is no “{wanted}” among {named}.")
+    raise UnusableFileError(
+        f"A row at the top must name the columns; there is no “{wanted}” among {named}."
+    )
 
 
 # --- workbooks ---
 
 
-def _reading_of_book(data: bytes) -> Reading:
+def _reading_of_book(data: bytes) -> ImportResult:
     """The questions of every visible sheet that names its columns."""
     refusal = "The spreadsheet cannot be read"
     if len(data) > MOST_BYTES:
-        raise Unusable(f"{refusal}: it is larger than {MOST_BYTES // 1_000_000} MB.")
+        raise UnusableFileError(f"{refusal}: it is larger than {MOST_BYTES // 1_000_000} MB.")
     with unpacking(io.BytesIO(data), refusal):
         pass  # it neither grows too much nor leaves its folder
     book = read_workbook(data, refusal)
     notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden]
-    readings: list[tuple[str, Reading]] = []
-    unread: Unusable | None = None
+    readings: list[tuple[str, ImportResult]] = []
+    unread: UnusableFileError | None = None
     for name, cells in book.sheets:
         try:
             heads, rows, _ = _headed([iter([*enumerate(cells, 1)])])
-        except Unusable as error:
+        except UnusableFileError as error:
             unread = unread or error
             notes.append(f"The sheet “{name}” is not read. {error}")
             continue
         readings.append((name, _Table(heads, list(rows)).reading()))
     if not readings:
-        raise unread or Unusable("The table is empty.")
-    return Reading(
+        raise unread or UnusableFileError("The table is empty.")
+    return ImportResult(
         tuple(item for _, reading in readings for item in reading.items),
         tuple(_refused(readings)),
         notes=tuple(notes),
     )
 
 
-def _refused(readings: Sequence[tuple[str, Reading]]) -> Iterator[Remark]:
+def _refused(readings: Sequence[tuple[str, ImportResult]]) -> Iterator[ItemRemark]:
     """The rows that are refused, with their sheet where there are several."""
     for name, reading in readings:
         for remark in reading.refused:
@@ -163,12 +165,12 @@ class _Table:
     def __init__(self, heads: Header, rows: Iterable[Row], *, comma: bool = False) -> None:
         # Tables that were put together have the names of their columns again.
         self.rows = [
-            _Row(heads, cells, line)
+            _SheetRow(heads, cells, line)
             for line, cells in rows
             if any(cells) and tuple(cells) != heads.cells
         ]
         if self.rows and self.rows[-1].line > _MOST_ROWS:
-            raise Unusable(f"The table has more than {_MOST_ROWS:,} rows.")
+            raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
         typed = (row.raw("answer") for row in self.rows if not row.has_choices())
         self.comma = comma or any(map(has_decimal_comma, typed))
         self.letters = self._names_by_letters()
@@ -179,21 +181,21 @@ class _Table:
         labels = any(by_label and not by_words for by_label, by_words in found)
         return labels and not any(w and not by_label for by_label, w in found)
 
-    def reading(self) -> Reading:
+    def reading(self) -> ImportResult:
         """The questions; a row that cannot be read for sure is refused."""
         items: list[Item] = []
-        refused: list[Remark] = []
+        refused: list[ItemRemark] = []
         for row in self.rows:
             try:
                 items.append(row.item(comma=self.comma, letters=self.letters))
-            except NotCarried as error:
+            except ItemSkippedError as error:
                 name = " ".join(row.raw("question").split())[:50]
-                refused.append(Remark(name or "(nameless)", row.line, str(error)))
-        return Reading(tuple(items), tuple(refused))
+                refused.append(ItemRemark(name or "(nameless)", row.line, str(error)))
+        return ImportResult(tuple(items), tuple(refused))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Row:
+class _SheetRow:
     heads: Header
     cells: Sequence[str]
     line: int
@@ -217,7 +219,7 @@ class _Row:
                 self.heads.describe_column(place),
                 cell.removeprefix(UNREADABLE),
             )
-            raise NotCarried(f"its cell under {name} {fault}: write its words instead")
+            raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
         return cell
 
     def has_choices(self) -> bool:
@@ -238,19 +240,19 @@ class _Row:
         try:
             if answer.casefold() not in {"true", "false"}:
                 return find_readings(answer, filled)
-        except NotCarried:
+        except ItemSkippedError:
             pass
         return frozenset(), frozenset()
 
     def item(self, *, comma: bool, letters: bool) -> Item:
         """The question of this row; raises NotCarried."""
         if not self.cell("question"):
-            raise NotCarried("it has no question")
+            raise ItemSkippedError("it has no question")
         lost = tuple(self._unread())
         try:
             kind, options = self._answer(comma=comma, letters=letters)
-        except NotCarried as error:
-            raise NotCarried("; ".join((str(error), *lost))) from None
+        except ItemSkippedError as error:
+            raise ItemSkippedError("; ".join((str(error), *lost))) from None
         return Item(
             "",
             kind,
@@ -277,37 +279,37 @@ class _Row:
             if not cell or self.heads.is_read(place):
                 continue
             if place >= len(self.heads.cells):
-                raise NotCarried(
+                raise ItemSkippedError(
                     "it has more cells than the table has columns: write words with "
                     "a comma between quotation marks"
                 )
             name = self.heads.describe_column(place)
             known = chosen or self.heads.is_metadata(place)
             if (self.heads.may_hold_answer(place) or not known) and not numbered:
-                raise NotCarried(
+                raise ItemSkippedError(
                     f"the column {name} is not read and may hold a choice or an answer:"
                     " name the choices A, B, C … or Option 1, Option 2 …, or take the "
                     "column out"
                 )
             yield f"the column {name} is not read: copy it by hand if it is needed"
 
-    def _answer(self, *, comma: bool, letters: bool) -> tuple[Kind, tuple[Option, ...]]:
+    def _answer(self, *, comma: bool, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
         answer = self.cell("answer")
         if not answer:
-            raise NotCarried("it has no answer")
+            raise ItemSkippedError("it has no answer")
         if self.has_choices():
             return self._choice(answer, letters=letters)
         return self._beside_wrong(answer) or bare(answer, comma=comma)
 
-    def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[Option, ...]]:
+    def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
         places = self.heads.choices.items()
         choices = {label: self._at(place) for label, place in places}
         filled = {label: words for label, words in choices.items() if words}
         if any(map(self._raw, self.heads.wrong)):
-            raise NotCarried("it has choices and wrong answers beside them: keep one")
+            raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
         right = named_in(answer, filled, letters=letters)
         options = tuple(
-            Option(
+            ItemOption(
                 from_plain(words),
                 label in right,
                 from_plain(self._at(self.heads.reasons.get(label, -1))),
@@ -316,22 +318,23 @@ class _Row:
         )
         return kind_of(options), options
 
-    def _beside_wrong(self, answer: str) -> tuple[Kind, tuple[Option, ...]] | None:
+    def _beside_wrong(self, answer: str) -> tuple[Kind, tuple[ItemOption, ...]] | None:
         """The choice between the answer and the wrong ones, where there are any."""
         wrong = [words for place in self.heads.wrong if (words := self._at(place))]
         if answer in wrong:
-            raise NotCarried(f"its answer “{answer[:40]}” is among the wrong ones too")
+            raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
         if is_label(answer) and wrong and not any(map(is_label, wrong)):
-            raise NotCarried(
+            raise ItemSkippedError(
                 f"its answer “{answer[:40]}” may be a label of the wrong ones: write "
                 "the words of the right answer"
             )
         options = tuple(
-            Option(from_plain(words), number == 0) for number, words in enumerate((answer, *wrong))
+            ItemOption(from_plain(words), number == 0)
+            for number, words in enumerate((answer, *wrong))
         )
         return (kind_of(options), options) if wrong else None
 
-    def _typed(self, kind: Kind, options: Sequence[Option]) -> Iterator[str]:
+    def _typed(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
         """What the type in a row says that does not come along; raises NotCarried."""
         named = self.cell("type")
         word = named.lower().replace("-", " ").replace("_", " ")
@@ -340,7 +343,7 @@ class _Row:
             return
         if chosen != bool(_CHOSEN.search(word)):
             has = f"{len(options)} choices" if chosen else "no choices"
-            raise NotCarried(f"its type is “{named[:40]}”, but it has {has}: mend one")
+            raise ItemSkippedError(f"its type is “{named[:40]}”, but it has {has}: mend one")
         if chosen and _SEVERAL.search(word) and kind != "multiple":
             yield "several boxes could be ticked there; here it is a single choice"
 
@@ -349,7 +352,7 @@ class _Row:
         if not word:
             return 3
         if word not in {"1", "2", "3", "4", "5"}:
-            raise NotCarried(f"its difficulty “{word[:20]}” is not one of 1 to 5")
+            raise ItemSkippedError(f"its difficulty “{word[:20]}” is not one of 1 to 5")
         return int(word)
 
 

@@ -11,17 +11,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any, get_args
 
 from app.exchange.items import (
-    Blank,
+    ExportResult,
+    ImportResult,
     Item,
+    ItemBlank,
+    ItemImage,
+    ItemOption,
+    ItemPair,
+    ItemRemark,
     Kind,
-    Option,
-    Pair,
-    Picture,
-    Reading,
-    Remark,
-    Span,
-    Unusable,
-    Writing,
+    NumberRange,
+    UnusableFileError,
 )
 from app.exchange.markup.texts import span_between
 
@@ -46,32 +46,32 @@ _MOST = 100_000
 _TOLD_SIGN = re.compile(r"sep=(.)\n", re.IGNORECASE)
 
 
-def write_json(items: tuple[Item, ...], language: str = "") -> Writing:
+def write_json(items: tuple[Item, ...], language: str = "") -> ExportResult:
     """All of the items, whole; `language` is that of their words where it is known."""
     rows = [_row(item) for item in items]
     told = {"language": language} if language else {}
     whole = {"version": VERSION, **told, "items": rows}
     text = json.dumps(whole, ensure_ascii=False, indent=1)
-    return Writing(f"{text}\n".encode(), len(rows))
+    return ExportResult(f"{text}\n".encode(), len(rows))
 
 
-def read_json(text: str) -> Reading:
+def read_json(text: str) -> ImportResult:
     """The items of a file of `write_json`; raises Unusable."""
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise Unusable(f"The file is no JSON: {place} is not written so.") from None
+        raise UnusableFileError(f"The file is no JSON: {place} is not written so.") from None
     except (ValueError, RecursionError):
         why = "it is nested too deeply, or a number in it is too long"
-        raise Unusable(f"The file is no JSON: {why}.") from None
+        raise UnusableFileError(f"The file is no JSON: {why}.") from None
     rows = found.get("items") if isinstance(found, dict) else None
     if not isinstance(rows, list):
-        raise Unusable("The file has no list “items”.")
+        raise UnusableFileError("The file has no list “items”.")
     return _reading(enumerate(rows, 1))
 
 
-def write_csv(items: tuple[Item, ...]) -> Writing:
+def write_csv(items: tuple[Item, ...]) -> ExportResult:
     """One row per item; lists are JSON in their cell."""
     rows = [
         {
@@ -80,10 +80,10 @@ def write_csv(items: tuple[Item, ...]) -> Writing:
         }
         for item in items
     ]
-    return Writing(table(_FIELDS, rows), len(rows))
+    return ExportResult(table(_FIELDS, rows), len(rows))
 
 
-def read_csv(text: str) -> Reading:
+def read_csv(text: str) -> ImportResult:
     """The items of a file of `write_csv`; raises Unusable."""
     rows: list[tuple[int, Any]] = []
     told = _TOLD_SIGN.match(text)
@@ -96,12 +96,12 @@ def read_csv(text: str) -> Reading:
         rows.extend((reader.line_num + bool(told), _cells(row)) for row in reader)
     except csv.Error:
         why = f"its line {reader.line_num} cannot be parted into cells"
-        raise Unusable(f"The file is no CSV: {why}.") from None
+        raise UnusableFileError(f"The file is no CSV: {why}.") from None
     if not {"kind", "stem"} <= set(reader.fieldnames or ()):
-        raise Unusable("The first line must name the columns, among them kind and stem.")
+        raise UnusableFileError("The first line must name the columns, among them kind and stem.")
     twice = [n for n, count in Counter(reader.fieldnames or ()).items() if count > 1]
     if twice:
-        raise Unusable(f"The column “{twice[0]}” is there twice: take one out.")
+        raise UnusableFileError(f"The column “{twice[0]}” is there twice: take one out.")
     return _reading(rows)
 
 
@@ -142,19 +142,19 @@ def _under_file_names(fields: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return {_FILE_NAMES.get(name, name): value for name, value in fields}
 
 
-def _reading(rows: Iterable[tuple[int, Any]]) -> Reading:
+def _reading(rows: Iterable[tuple[int, Any]]) -> ImportResult:
     items: list[Item] = []
-    refused: list[Remark] = []
+    refused: list[ItemRemark] = []
     for place, row in rows:
         if len(items) >= _MOST:
-            raise Unusable(f"The file has more than {_MOST:,} items.")
+            raise UnusableFileError(f"The file has more than {_MOST:,} items.")
         try:
             items.append(_item(row, place))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             name = str(row.get("name", "")) if isinstance(row, dict) else ""
             reason = row if isinstance(row, str) else f"it cannot be read ({error})"
-            refused.append(Remark(name or "(nameless)", place, reason))
-    return Reading(tuple(items), tuple(refused))
+            refused.append(ItemRemark(name or "(nameless)", place, reason))
+    return ImportResult(tuple(items), tuple(refused))
 
 
 def _item(row: Any, line: int) -> Item:
@@ -175,10 +175,10 @@ def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one way out per kin
     if name in {"options", "steps"}:
         return tuple(map(_option, value))
     if name == "pairs":
-        return tuple(Pair(**{k: str(v) for k, v in p.items()}) for p in value)
+        return tuple(ItemPair(**{k: str(v) for k, v in p.items()}) for p in value)
     if name == "blanks":
         return tuple(
-            Blank(
+            ItemBlank(
                 tuple(map(str, b["answers"])),
                 str(b.get("hint", "")),
                 tuple(map(str, b.get("wrong", ()))),
@@ -186,7 +186,7 @@ def _value(name: str, value: Any) -> Any:  # noqa: PLR0911 - one way out per kin
             for b in value
         )
     if name == "pictures":
-        return tuple(Picture(str(p["name"]), str(p["data"])) for p in value)
+        return tuple(ItemImage(str(p["name"]), str(p["data"])) for p in value)
     if name in _LISTS:
         return tuple(map(str, value))
     if name in _TRUTHS:
@@ -207,17 +207,17 @@ def _truth(name: str, value: Any) -> bool:
     return value
 
 
-def _span(given: Mapping[str, Any]) -> Span:
+def _span(given: Mapping[str, Any]) -> NumberRange:
     """A range as written; one whose middle is not its center is told by its ends."""
     center, low, high = (float(given[k]) for k in ("centre", "low", "high"))
     if not (math.isfinite(low) and math.isfinite(high) and low <= center <= high):
         raise ValueError(f"the number {center:g} is not within {low:g} to {high:g}")
     unit = str(given.get("unit", ""))
     even = math.isclose(center - low, high - center, rel_tol=1e-6, abs_tol=1e-12)
-    return Span(center, low, high, unit) if even else span_between(low, high, unit)
+    return NumberRange(center, low, high, unit) if even else span_between(low, high, unit)
 
 
-def _option(value: Any) -> Option:
+def _option(value: Any) -> ItemOption:
     given = value.get("span")
     span = None
     if given:
@@ -226,4 +226,4 @@ def _option(value: Any) -> Option:
     credit = float(value.get("credit", 0))
     if not 0 <= credit <= 1:
         raise ValueError(f"“credit” is {credit:g}, not 0 to 1")
-    return Option(text, _truth("right", value["right"]), note, span, credit)
+    return ItemOption(text, _truth("right", value["right"]), note, span, credit)

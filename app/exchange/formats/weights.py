@@ -4,8 +4,8 @@ import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 
-from app.exchange.items import Item, Kind, Option, worth
-from app.exchange.markup.texts import Losses
+from app.exchange.items import Item, ItemOption, Kind, worth
+from app.exchange.markup.texts import ConversionLosses
 
 ORDERS = {
     "off": "ALL_OR_NOTHING",
@@ -26,7 +26,7 @@ _DRAWN = frozenset({"RANDOM", "CONTIGUOUS", "CONTIG"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Weighted:
+class WeightedChoice:
     """A choice that is worth `weight` percent of the mark."""
 
     text: str
@@ -36,8 +36,8 @@ class Weighted:
 
 def weighted_choices(
     item: Item,
-    given: Sequence[Weighted],
-    losses: Losses,
+    given: Sequence[WeightedChoice],
+    losses: ConversionLosses,
     *,
     several: bool,
     told: bool = True,
@@ -57,19 +57,19 @@ def weighted_choices(
         if any(choice.weight < 0 for choice in given):
             losses.add("a wrong choice cost a part of the mark; here it costs nothing")
         return _one_choice(item, given, losses)
-    options = tuple(Option(w.text, w.weight > 0, w.feedback) for w in given)
+    options = tuple(ItemOption(w.text, w.weight > 0, w.feedback) for w in given)
     partial = item.partial or _rule(given, losses)
     if partial == "off" and not item.partial and not told:
         losses.add("a part of the right choices was worth a part of the mark; here none")
     return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
 
 
-def _one_choice(item: Item, given: Sequence[Weighted], losses: Losses) -> Item:
+def _one_choice(item: Item, given: Sequence[WeightedChoice], losses: ConversionLosses) -> Item:
     best = max((w.weight for w in given), default=0)
     options = []
     for choice in given:
         right, credit = worth(choice.weight, best)
-        options.append(Option(choice.text, right, choice.feedback, credit=credit))
+        options.append(ItemOption(choice.text, right, choice.feedback, credit=credit))
     made = tuple(options)
     kind: Kind = "true-false" if _truth(made) else "single"
     if sum(o.right for o in made) > 1:
@@ -84,11 +84,11 @@ def _one_choice(item: Item, given: Sequence[Weighted], losses: Losses) -> Item:
     return dataclasses.replace(item, kind=kind, options=made)
 
 
-def _truth(options: tuple[Option, ...]) -> bool:
+def _truth(options: tuple[ItemOption, ...]) -> bool:
     return {o.text.strip(" .").lower() for o in options} == {"true", "false"}
 
 
-def _rule(given: Sequence[Weighted], losses: Losses) -> str:
+def _rule(given: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
     """`net` when a wrong tick costs what a right one brings, else the nearest."""
     gains = {round(w.weight, 2) for w in given if w.weight > 0}
     costs = {round(-w.weight, 2) for w in given if w.weight <= 0}
@@ -117,7 +117,9 @@ def weights(item: Item) -> list[float]:
     return [share if o.right else cost for o in item.options]
 
 
-def ordered(item: Item, words: Sequence[str], tags: Iterable[str], losses: Losses) -> Item:
+def ordered(
+    item: Item, words: Sequence[str], tags: Iterable[str], losses: ConversionLosses
+) -> Item:
     """An order with our rule of credit for the one that Moodle's words name.
 
     The words say how many steps are asked, which, and how they are graded. What has

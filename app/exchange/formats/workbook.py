@@ -28,7 +28,7 @@ from python_calamine import (
 
 from app.exchange.formats.decoding import read_xml
 from app.exchange.formats.number_formats import BUILTIN_FORMATS, format_number
-from app.exchange.items import Unusable
+from app.exchange.items import UnusableFileError
 
 UNREADABLE = "\ue0f6"
 """Stands before the reason why a cell has no words."""
@@ -63,9 +63,9 @@ def read_workbook(data: bytes, refusal: str) -> Workbook:
         told = json.loads(done.stdout)
     except (subprocess.TimeoutExpired, ValueError):
         why = "its table needs more memory or time than it may have"
-        raise Unusable(f"{refusal}: {why}.") from None
+        raise UnusableFileError(f"{refusal}: {why}.") from None
     if "fault" in told:
-        raise Unusable(f"{refusal}: {told['fault']}.")
+        raise UnusableFileError(f"{refusal}: {told['fault']}.")
     return Workbook([(name, rows) for name, rows in told["sheets"]], told["hidden"])
 
 
@@ -75,7 +75,7 @@ def _tell() -> None:
     data = sys.stdin.buffer.read()
     try:
         json.dump(_sheets(data)._asdict(), sys.stdout)
-    except (CalamineError, Unusable) as error:
+    except (CalamineError, UnusableFileError) as error:
         json.dump({"fault": str(error).rstrip(".")[:120]}, sys.stdout)
     except (KeyError, ValueError, zipfile.BadZipFile):
         json.dump({"fault": "a part of it is missing or damaged"}, sys.stdout)
@@ -100,7 +100,7 @@ def _sheets(data: bytes) -> Workbook:
 def _rows(sheet: CalamineSheet, shown: Shown) -> Rows:
     last_row, last_column = sheet.end or (0, 0)
     if (last_row + 1) * (last_column + 1) > _MOST_CELLS:
-        raise Unusable(f"its table has more than {_MOST_CELLS:,} cells")
+        raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
     rows = [[_words(cell) for cell in row] for row in sheet.to_python(skip_empty_area=False)]
     for (row, column), words in shown.items():
         if row < len(rows) and column < len(rows[row]):
@@ -221,7 +221,7 @@ def _texts(table: ET.Element) -> Iterator[tuple[tuple[int, int], str]]:
             times = int(_given(cell, "number-columns-repeated") or 1)
             words = _text(cell)
             if words is not None and times * repeated > _MOST_CELLS:
-                raise Unusable(f"its table has more than {_MOST_CELLS:,} cells")
+                raise UnusableFileError(f"its table has more than {_MOST_CELLS:,} cells")
             if words is not None:
                 for place in range(times * repeated):
                     yield (row + place // times, column + place % times), words

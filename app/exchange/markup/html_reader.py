@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from html.parser import HTMLParser
 
-from app.exchange.items import NotCarried
+from app.exchange.items import ItemSkippedError
 from app.exchange.markup.cleaning import EQUATION
 from app.exchange.markup.escaping import escaped, fenced, line_escaped
 from app.exchange.markup.inline_text import (
@@ -217,7 +217,7 @@ class HtmlReader(HTMLParser):
             self._lose(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
         elif tag == "img" and (formula := given.get(EQUATION)) is not None:
             if not formula.strip():
-                raise NotCarried("its formulas are in MathML without TeX")
+                raise ItemSkippedError("its formulas are in MathML without TeX")
             apart = " " if _JOINS.fullmatch(self.line[-1:]) else ""
             self.line += apart + escape_words(f"\\({formula}\\)")
         elif tag == "img":

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 from html import unescape
 
-from app.exchange.items import NotCarried
+from app.exchange.items import ItemSkippedError
 from app.exchange.markup.cleaning import clean_for_reading
 from app.exchange.markup.escaping import fenced
 from app.exchange.markup.html_reader import HtmlReader
@@ -27,14 +27,14 @@ _DRAWN = re.compile(r"<(?:svg|iframe)\b", re.IGNORECASE)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Turned:
+class ConvertedHtml:
     """Markdown, and what the HTML held that it cannot say."""
 
     text: str
     lost: tuple[str, ...] = ()
 
 
-def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Turned:
+def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> ConvertedHtml:
     """Blocks of Markdown from any HTML; scripts and what is not seen are left out.
 
     So are pictures, but for those to whose address `picture` gives a name. Raises
@@ -43,9 +43,9 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Turne
     if is_deep(html):
         seen = _COMMENT.sub("", html)
         if HIDING_MARKUP.search(seen):
-            raise NotCarried(f"more than {DEEPEST} of its tags stand in each other")
+            raise ItemSkippedError(f"more than {DEEPEST} of its tags stand in each other")
         words = from_plain(unescape(re.sub(r"<[^<>]*>", " ", seen)))
-        return Turned(
+        return ConvertedHtml(
             words,
             (f"its tags are left out: more than {DEEPEST} stand in each other",),
         )
@@ -55,7 +55,7 @@ def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> Turne
     reader.feed(clean_for_reading(html))
     reader.close()
     text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish()))
-    return Turned(text, tuple(dict.fromkeys(reader.lost)))
+    return ConvertedHtml(text, tuple(dict.fromkeys(reader.lost)))
 
 
 def from_plain(words: str, *, wrapped: bool = False) -> str:

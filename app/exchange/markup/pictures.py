@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from app.content.identity import lies_within, slug
 from app.content.picture_kinds import kind_of
-from app.exchange.items import Item, Picture
+from app.exchange.items import Item, ItemImage
 
 LARGEST = 2_000_000
 """Bytes of a picture that is carried."""
@@ -20,7 +20,7 @@ _SHOWN = re.compile(r"(?<!\\)!\[((?:[^\[\]\\]|\\.)*)\]\(([^()\s]+)\)")
 _DATA = re.compile(r"data:image/[a-z+.-]{1,20};base64,", re.IGNORECASE)
 
 
-class Album:
+class ImageCollector:
     """The pictures of one item that is read: which it shows, under which names.
 
     `find` gives the bytes that belong to an address in the file, or None.
@@ -28,10 +28,10 @@ class Album:
 
     def __init__(self, find: Callable[[str], bytes | None] | None = None) -> None:
         self._find = find
-        self._taken: dict[str, Picture] = {}
+        self._taken: dict[str, ItemImage] = {}
 
     @property
-    def pictures(self) -> tuple[Picture, ...]:
+    def pictures(self) -> tuple[ItemImage, ...]:
         """Those that were taken, in the order in which they were met."""
         return tuple(self._taken.values())
 
@@ -46,12 +46,12 @@ class Album:
         return name
 
 
-def made(name: str, content: bytes) -> Picture:
+def made(name: str, content: bytes) -> ItemImage:
     """A picture of such bytes."""
-    return Picture(name, base64.b64encode(content).decode())
+    return ItemImage(name, base64.b64encode(content).decode())
 
 
-def content_of(picture: Picture) -> bytes:
+def content_of(picture: ItemImage) -> bytes:
     """The bytes of a picture; none where they were not written as Base64."""
     try:
         return base64.b64decode(picture.data, validate=True)

@@ -76,7 +76,7 @@ def markdown_of(found: Sequence[Token]) -> str:
     return to_markdown(html_of(found, pictures=True), own).text
 
 
-class _Writer(RendererHTML):
+class _PortableHtmlRenderer(RendererHTML):
     """One method per kind of token that differs from plain CommonMark."""
 
     def math_inline(self, found: Sequence[Token], index: int, *_: Any) -> str:
@@ -132,4 +132,4 @@ class _Writer(RendererHTML):
         return "" if found[index].meta.get("gone") else "</a>"
 
 
-_WRITER = _Writer()
+_WRITER = _PortableHtmlRenderer()

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from markdown_it import MarkdownIt
 
 from app.content.numbers.quantities import known_unit
-from app.exchange.items import Item, NotCarried, Span
+from app.exchange.items import Item, ItemSkippedError, NumberRange
 from app.exchange.markup.hypertext import from_plain, join_formula_lines, to_markdown
-from app.exchange.markup.pictures import Album
+from app.exchange.markup.pictures import ImageCollector
 from app.exchange.markup.rendering import to_html
 from app.questions.kinds.numeric import numbers
 
@@ -30,13 +30,13 @@ _UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
 
 
 @dataclasses.dataclass(slots=True)
-class Losses:
+class ConversionLosses:
     """What could not be said in Markdown, in the order it was met.
 
     `album` are the pictures that can be carried.
     """
 
-    album: Album = dataclasses.field(default_factory=Album)
+    album: ImageCollector = dataclasses.field(default_factory=ImageCollector)
     noted: dict[str, None] = dataclasses.field(default_factory=dict)
 
     def add(self, what: str) -> None:
@@ -49,7 +49,7 @@ class Losses:
         return dataclasses.replace(item, pictures=self.album.pictures, lost=lost)
 
 
-def read_text(text: str, form: str, losses: Losses) -> str:
+def read_text(text: str, form: str, losses: ConversionLosses) -> str:
     """Markdown of a text in one of the forms html, plain, moodle, markdown.
 
     `moodle` is plain text in which tags count when there are any.
@@ -68,7 +68,7 @@ def _with_breaks(text: str) -> str:
     return "".join(part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts))
 
 
-def read_html(html: str, losses: Losses) -> str:
+def read_html(html: str, losses: ConversionLosses) -> str:
     """Markdown of an HTML fragment."""
     turned = to_markdown(html, losses.album.take)
     for what in turned.lost:
@@ -100,7 +100,7 @@ def without_unit(stem: str) -> tuple[str, str]:
     return stem[: found.start()], known_unit(found[1]) or ""
 
 
-def any_other(item: Item, said: str, losses: Losses) -> Item:
+def any_other(item: Item, said: str, losses: ConversionLosses) -> Item:
     """The item with what is said to any other answer as its common mistake."""
     if said and not item.mistake:
         return dataclasses.replace(item, mistake=said)
@@ -109,7 +109,7 @@ def any_other(item: Item, said: str, losses: Losses) -> Item:
     return item
 
 
-def report_unused_feedback(item: Item, notes: Iterable[str], losses: Losses) -> None:
+def report_unused_feedback(item: Item, notes: Iterable[str], losses: ConversionLosses) -> None:
     """Note the feedback of a file that stands nowhere in its item."""
     said = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
     said += [option.feedback for option in (*item.options, *item.steps)]
@@ -127,7 +127,7 @@ def _expect_one_reading(text: str) -> None:
     if found := _EITHER.search(text):
         plain = re.sub("[.,]", "", found[0])
         either = found[0].replace(",", ".")
-        raise NotCarried(
+        raise ItemSkippedError(
             f"its number “{text.strip()[:40]}” can be {plain} or {either}: "
             f"write {plain}, or {either}0 with one more digit"
         )
@@ -144,13 +144,13 @@ def read_number(text: str, *, comma: bool = False) -> float:
     """
     found = numbers.read_number(text)
     if found is None or found.unit or text.strip()[:1] in _ABOUT:
-        raise NotCarried(f"“{text.strip()[:30]}” is not a number")
+        raise ItemSkippedError(f"“{text.strip()[:30]}” is not a number")
     if comma:
         _expect_one_reading(text)
     return found.value
 
 
-def read_span(text: str, *, comma: bool = False) -> Span | None:
+def read_span(text: str, *, comma: bool = False) -> NumberRange | None:
     """The number that a text is, as “140 GB ± 4” with unit and tolerance, or None.
 
     Raises NotCarried as `read_number` does.
@@ -160,7 +160,7 @@ def read_span(text: str, *, comma: bool = False) -> Span | None:
     if found is None or text.strip()[:1] in _ABOUT:
         return None
     unit = known_unit(found.unit)
-    half = numbers.read_number(tolerance) if sign else numbers.Written(0.0, "")
+    half = numbers.read_number(tolerance) if sign else numbers.TypedNumber(0.0, "")
     if unit is None or half is None or half.unit not in {"", "%", found.unit}:
         return None
     if comma:
@@ -177,18 +177,18 @@ def read_weight(text: str) -> float:
     """
     weight = read_number(text.replace(",", "."))
     if abs(weight) > 100:
-        raise NotCarried(f"the weight “{text.strip()[:30]}” is more than 100%")
+        raise ItemSkippedError(f"the weight “{text.strip()[:30]}” is more than 100%")
     return weight
 
 
-def span_around(center: float, tolerance: float, unit: str = "") -> Span:
+def span_around(center: float, tolerance: float, unit: str = "") -> NumberRange:
     """A range by its middle and half of its width."""
     half = max(abs(tolerance), abs(center) * 1e-9)
     low, high = (float(f"{b:.12g}") for b in (center - half, center + half))
-    return Span(float(f"{center:.12g}"), low, high, unit)
+    return NumberRange(float(f"{center:.12g}"), low, high, unit)
 
 
-def span_between(low: float, high: float, unit: str = "") -> Span:
+def span_between(low: float, high: float, unit: str = "") -> NumberRange:
     """A range by its ends."""
     first, last = sorted((low, high))
     return span_around((first + last) / 2, (last - first) / 2, unit)

@@ -1,23 +1,23 @@
 """What the exchange reads from the database and writes into it."""
 
 from app.exchange.store.arrivals import (
-    Arrival,
-    Came,
-    Outcome,
+    ImportCounts,
+    ImportedCard,
+    ImportedReview,
     expect_room,
     slices_of,
     stored_size,
     take_in,
 )
 from app.exchange.store.attempts import COLUMNS, attempts
-from app.exchange.store.held import LearnerCards, OwnText, Studied, own_names
+from app.exchange.store.held import LearnerCards, OwnCardText, StudiedCards, own_names
 from app.exchange.store.imports import (
     CANCELLED,
     DONE,
     FAILED,
     FULL,
     STOPPED,
-    Batch,
+    ImportBatch,
     advance_import,
     begin_import,
     cancel_import,

@@ -15,8 +15,8 @@ from app.cards.names import QUESTION, is_added, origin
 from app.cards.store import MEMORY, change_days, count_act
 from app.db.insert_once import BROUGHT
 from app.db.quotas import CARD_LOG, OWN_CARDS, check_quota
-from app.exchange.items import Unusable
-from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OWN_TEXT, OwnText
+from app.exchange.items import UnusableFileError
+from app.exchange.store.held import ADDED, ASIDE, LOG, OWN, OWN_TEXT, OwnCardText
 from app.exchange.store.memories import (
     Logs,
     in_parts,
@@ -26,8 +26,8 @@ from app.exchange.store.memories import (
     remember,
 )
 from app.exchange.store.pictures import put_pictures
-from app.learners.current import CurrentLearnerValue
-from app.scheduling import Day, new_left
+from app.learners.current import LearnerProfile
+from app.scheduling import DayCounts, new_left
 from app.web.clock import milliseconds, moment
 
 # A slice holds the writers' turn for about thirty milliseconds. A card costs as much as
@@ -45,7 +45,7 @@ _LATEST = 10 * 366 * _DAY
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Came:
+class ImportedReview:
     """A grade in a file: its moment in ms, 1..4, and the milliseconds it took.
 
     Or, without a grade, an `act`: a due date with its study day, burying or forgetting.
@@ -59,7 +59,7 @@ class Came:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Arrival:
+class ImportedCard:
     """A card that came with a file, by its name with us.
 
     `origin` names it in the file for ever; `own` are the words of a card of the
@@ -71,8 +71,8 @@ class Arrival:
     note: str
     topic: str
     origin: str
-    log: tuple[Came, ...] = ()
-    own: OwnText | None = None
+    log: tuple[ImportedReview, ...] = ()
+    own: OwnCardText | None = None
     pictures: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
     suspended: bool = False
     retention: float | None = None
@@ -81,7 +81,7 @@ class Arrival:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
+class ImportCounts:
     """How many cards are new, changed or as they were; grades carried and left out.
 
     `waiting` counts cards without a grade, which begin a few on each day.
@@ -94,8 +94,8 @@ class Outcome:
     left: Mapping[str, int] = dataclasses.field(default_factory=dict)
     waiting: int = 0
 
-    def __add__(self, other: "Outcome") -> "Outcome":
-        return Outcome(
+    def __add__(self, other: "ImportCounts") -> "ImportCounts":
+        return ImportCounts(
             new=self.new + other.new,
             changed=self.changed + other.changed,
             same=self.same + other.same,
@@ -106,42 +106,42 @@ class Outcome:
 
 
 @dataclasses.dataclass(slots=True)
-class _Books:
+class _ExistingCards:
     """What a learner had before of some cards: moments of grades, words, names."""
 
     logs: Logs
     moments: dict[tuple[str, int | str], list[int]]
     begun: set[str]
     added: set[str]
-    own: dict[str, OwnText]
+    own: dict[str, OwnCardText]
 
 
-def expect_room(db: Session, learner_id: int, arrivals: Iterable[Arrival]) -> None:
+def expect_room(db: Session, learner_id: int, arrivals: Iterable[ImportedCard]) -> None:
     """Raise Unusable when a learner would have too many cards of their own."""
     mine = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
     own = set(db.connection().scalars(mine))
     if len(own | {a.card for a in arrivals if a.own}) > OWN_CARDS.most:
-        raise Unusable(f"You would have more than {OWN_CARDS.most:,} cards of your own.")
+        raise UnusableFileError(f"You would have more than {OWN_CARDS.most:,} cards of your own.")
 
 
-def stored_size(arrivals: Iterable[Arrival]) -> int:
+def stored_size(arrivals: Iterable[ImportedCard]) -> int:
     """About how many bytes some cards take in the database, as if all were new."""
     return sum(map(_size, arrivals))
 
 
-def _size(arrival: Arrival) -> int:
+def _size(arrival: ImportedCard) -> int:
     pictures = sum(map(len, arrival.pictures.values())) * 4 // 3  # they lie in base64
     words = arrival.own.front + arrival.own.back if arrival.own else ""
     rows = _ROWS_OF_CARD + len(arrival.log)
     return pictures + len(words.encode()) + rows * _STORED_ROW
 
 
-def slices_of(arrivals: Iterable[Arrival]) -> Iterator[tuple[Arrival, ...]]:
+def slices_of(arrivals: Iterable[ImportedCard]) -> Iterator[tuple[ImportedCard, ...]]:
     """Cards in parts that are written at one stroke: a blink of the writers' turn."""
     return in_slices(((a, _weight(a)) for a in arrivals), _ROWS_OF_SLICE)
 
 
-def _weight(arrival: Arrival) -> int:
+def _weight(arrival: ImportedCard) -> int:
     """How many rows would take as long to write."""
     pictures = sum(map(len, arrival.pictures.values()))
     return _ROWS_OF_CARD + len(arrival.log) + pictures // _BYTES_OF_ROW
@@ -149,11 +149,11 @@ def _weight(arrival: Arrival) -> int:
 
 def take_in(
     db: Session,
-    learner: CurrentLearnerValue,
-    arrivals: Sequence[Arrival],
+    learner: LearnerProfile,
+    arrivals: Sequence[ImportedCard],
     now: dt.datetime,
     waiting: int = 0,
-) -> Outcome:
+) -> ImportCounts:
     """Write everything that is new, and make memory and days of these cards again.
 
     The same cards taken in again change nothing. `waiting` cards without a grade came
@@ -181,14 +181,14 @@ def take_in(
     changed = ({*graded} | worded) - new
     same = len({a.card for a in arrivals} - new - changed)
     grades = sum(row["rating"] > 0 for row in rows)
-    return Outcome(len(new), len(changed), same, grades, left, waited)
+    return ImportCounts(len(new), len(changed), same, grades, left, waited)
 
 
 def _derive(
     db: Session,
     learner_id: int,
-    arrivals: Sequence[Arrival],
-    changed: tuple[_Books, Mapping[str, int]],
+    arrivals: Sequence[ImportedCard],
+    changed: tuple[_ExistingCards, Mapping[str, int]],
 ) -> None:
     """Make memory and days again where the logs have grown."""
     books, graded = changed
@@ -199,13 +199,13 @@ def _derive(
     change_days(db, learner_id, in_time(before), in_time(after))
 
 
-def _books(db: Session, learner_id: int, cards: Sequence[str]) -> _Books:
+def _books(db: Session, learner_id: int, cards: Sequence[str]) -> _ExistingCards:
     moments = collections.defaultdict[tuple[str, int | str], list[int]](list)
     logs = logs_of(db, learner_id, cards)
     for row in in_time(logs):
         if row.rating > 0 or row.act:
             moments[row.card, row.rating or row.act].append(row.at)
-    books = _Books(logs, moments, set(), set(), {})
+    books = _ExistingCards(logs, moments, set(), set(), {})
     connection = db.connection()
     for names in in_parts(cards):
         for table, known in ((MEMORY, books.begun), (ADDED, books.added)):
@@ -215,14 +215,14 @@ def _books(db: Session, learner_id: int, cards: Sequence[str]) -> _Books:
             OWN.c.learner_id == learner_id, OWN.c.card.in_(names)
         )
         for card, *words in connection.execute(own):
-            books.own[card] = OwnText(*words)
+            books.own[card] = OwnCardText(*words)
     return books
 
 
 def _rows(
-    arrival: Arrival,
-    learner: CurrentLearnerValue,
-    books: _Books,
+    arrival: ImportedCard,
+    learner: LearnerProfile,
+    books: _ExistingCards,
     present: tuple[int, collections.Counter[str]],
 ) -> list[dict[str, Any]]:
     """The rows of the log that a card brings; the others are counted."""
@@ -244,7 +244,7 @@ def _rows(
     return list(rows.values())
 
 
-def _is_over(learner: CurrentLearnerValue, at: int, now: int) -> bool:
+def _is_over(learner: LearnerProfile, at: int, now: int) -> bool:
     """Whether a card was buried on an earlier study day: Anki lets it go as well."""
     return at < now and learner.study_day(moment(at)) < learner.study_day(moment(now))
 
@@ -254,7 +254,7 @@ def _is_there(times: list[int], at: int) -> bool:
     return place < len(times) and times[place] <= at + _SAME
 
 
-def _row(arrival: Arrival, learner: CurrentLearnerValue, came: Came) -> dict[str, Any]:
+def _row(arrival: ImportedCard, learner: LearnerProfile, came: ImportedReview) -> dict[str, Any]:
     what = came.rating or came.act
     words = f"{learner.id}\0{arrival.origin}\0{came.at}\0{what}"
     took = came.time if 0 < came.time <= _LONGEST_LOOK else None
@@ -274,7 +274,9 @@ def _row(arrival: Arrival, learner: CurrentLearnerValue, came: Came) -> dict[str
     }
 
 
-def _fresh(arrivals: Sequence[Arrival], books: _Books, graded: Collection[str]) -> list[Arrival]:
+def _fresh(
+    arrivals: Sequence[ImportedCard], books: _ExistingCards, graded: Collection[str]
+) -> list[ImportedCard]:
     """Cards that the learner did not have: graded ones of the course, all added."""
     known = books.begun | books.added
     return [
@@ -286,8 +288,8 @@ def _fresh(arrivals: Sequence[Arrival], books: _Books, graded: Collection[str]) 
 
 def _add(
     db: Session,
-    learner: CurrentLearnerValue,
-    fresh: Sequence[Arrival],
+    learner: LearnerProfile,
+    fresh: Sequence[ImportedCard],
     moments: tuple[int, Mapping[str, int], int],
 ) -> int:
     """Write added cards down; those without a grade begin a few on each day.
@@ -296,7 +298,7 @@ def _add(
     are that of now, those of the first grades that came, and how many cards wait.
     Returns how many more do.
     """
-    a_day = max(1, new_left(learner.minutes_a_day, Day(0, 0, 0)))
+    a_day = max(1, new_left(learner.minutes_a_day, DayCounts(0, 0, 0)))
     now, graded, before = moments
     rows = []
     waiting = before
@@ -316,7 +318,7 @@ def _add(
     return waiting - before
 
 
-def _added(learner_id: int, arrival: Arrival, since: int) -> dict[str, Any]:
+def _added(learner_id: int, arrival: ImportedCard, since: int) -> dict[str, Any]:
     seed = arrival.seed
     if seed is None and origin(arrival.card)[0] == QUESTION:
         seed = 0
@@ -325,7 +327,7 @@ def _added(learner_id: int, arrival: Arrival, since: int) -> dict[str, Any]:
 
 
 def _put_words(
-    db: Session, learner_id: int, arrivals: Sequence[Arrival], books: _Books, at: int
+    db: Session, learner_id: int, arrivals: Sequence[ImportedCard], books: _ExistingCards, at: int
 ) -> set[str]:
     """Keep the words of own cards as the file has them; returns those that changed."""
     new, changed = [], set()
@@ -347,7 +349,7 @@ def _put_words(
     return changed
 
 
-def _put_aside(db: Session, learner_id: int, fresh: Sequence[Arrival], at: int) -> None:
+def _put_aside(db: Session, learner_id: int, fresh: Sequence[ImportedCard], at: int) -> None:
     """Cards that were suspended in the file and are new here stay suspended."""
     names = [a.card for a in fresh if a.suspended]
     mine = (ASIDE.c.learner_id == learner_id) & ASIDE.c.card.in_(names)

@@ -13,7 +13,7 @@ from sqlmodel import Session
 from app.cards.names import is_added
 from app.cards.store import MEMORY, acted, grade_in, standing_rows
 from app.db.tables import TABLES
-from app.exchange.formats.apkg.history import Aside, Set, Timed
+from app.exchange.formats.apkg.history import AddedCardInfo, DatedEdit, TimedReview
 from app.web.clock import moment
 
 LOG = TABLES["review"]
@@ -41,7 +41,7 @@ LOGGED = tuple(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class OwnText:
+class OwnCardText:
     """A card of the learner's own: its deck, and its faces in cleaned HTML.
 
     One from an Anki note has its GUID, its ordinal and the tags of the note.
@@ -56,18 +56,18 @@ class OwnText:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Studied:
+class StudiedCards:
     """What is known of some cards of a learner.
 
     `grades` are those that stand, by card and in order; `added` the cards beside those
     of the course, and `due` the study days on which they come back.
     """
 
-    grades: Mapping[str, list[Timed | Set]]
+    grades: Mapping[str, list[TimedReview | DatedEdit]]
     suspended: frozenset[str]
-    added: Mapping[str, Aside]
+    added: Mapping[str, AddedCardInfo]
     due: Mapping[str, dt.date]
-    own: Mapping[str, OwnText]
+    own: Mapping[str, OwnCardText]
 
 
 class LearnerCards:
@@ -108,7 +108,7 @@ class LearnerCards:
         content = self._db.scalar(wanted)
         return base64.b64decode(content) if content else None
 
-    def read(self, cards: Sequence[str]) -> Studied:
+    def read(self, cards: Sequence[str]) -> StudiedCards:
         """All that is known of some cards."""
         ask = self._db.execute
         order = (LOG.c.card, LOG.c.at, LOG.c.id)
@@ -118,15 +118,15 @@ class LearnerCards:
         added = ask(seeds.where(ADDED.c.declined.is_(False)))
         due = ask(self._about(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
         own = ask(self._about(cards, OWN, OWN.c.card, *OWN_TEXT))
-        return Studied(
+        return StudiedCards(
             {
                 card: standing_log(rows)
                 for card, rows in itertools.groupby(log, lambda row: str(row.card))
             },
             frozenset(aside),
-            {row.card: Aside(row.seed, row.at) for row in added},
+            {row.card: AddedCardInfo(row.seed, row.at) for row in added},
             {row.card: dt.date.fromisoformat(row.due_day) for row in due if is_added(row.card)},
-            {row[0]: OwnText(*row[1:]) for row in own},
+            {row[0]: OwnCardText(*row[1:]) for row in own},
         )
 
     def _about(
@@ -144,12 +144,12 @@ def own_names(db: Session, learner_id: int) -> frozenset[str]:
     return frozenset(db.connection().scalars(names))
 
 
-def standing_log(rows: Iterable[Row[Any]]) -> list[Timed | Set]:
+def standing_log(rows: Iterable[Row[Any]]) -> list[TimedReview | DatedEdit]:
     """What stands of rows of the log about one card: grades, and what was set."""
     return [_logged(row) for row in standing_rows(rows)]
 
 
-def _logged(row: Row[Any]) -> Timed | Set:
+def _logged(row: Row[Any]) -> TimedReview | DatedEdit:
     if row.rating:
-        return Timed(grade_in(row), row.milliseconds)
-    return Set(acted(row), moment(row.at), dt.date.fromisoformat(row.study_day))
+        return TimedReview(grade_in(row), row.milliseconds)
+    return DatedEdit(acted(row), moment(row.at), dt.date.fromisoformat(row.study_day))

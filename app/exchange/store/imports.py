@@ -11,7 +11,7 @@ from sqlalchemy import delete, insert, select, update
 from sqlmodel import Session
 
 from app.db.tables import TABLES
-from app.exchange.store.arrivals import Outcome
+from app.exchange.store.arrivals import ImportCounts
 from app.web.clock import milliseconds
 
 IMPORTS = TABLES["card_import"]
@@ -29,7 +29,7 @@ _SILENT = 60_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Batch:
+class ImportBatch:
     """A file sorted out: its name, how many cards to write, and what is left out."""
 
     file: str
@@ -40,7 +40,7 @@ class Batch:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Import:
+class ImportProgress:
     """An import as it stands: of `cards` in the file, `seen` were written.
 
     `began_at` tells it from a later one of the same learner.
@@ -50,7 +50,7 @@ class Import:
     state: str
     cards: int
     seen: int
-    outcome: Outcome
+    outcome: ImportCounts
     cards_left: Mapping[str, int]
     media: int
     began_at: int
@@ -61,7 +61,7 @@ class Import:
         return self.outcome.left
 
 
-def begin_import(db: Session, learner_id: int, batch: Batch, now: dt.datetime) -> int | None:
+def begin_import(db: Session, learner_id: int, batch: ImportBatch, now: dt.datetime) -> int | None:
     """Write down that an import begins; its name, None where another is running."""
     known = read_import(db, learner_id, now)
     if known is not None and known.state == RUNNING:
@@ -86,7 +86,7 @@ def begin_import(db: Session, learner_id: int, batch: Batch, now: dt.datetime) -
 
 
 def advance_import(
-    db: Session, running: tuple[int, int], more: tuple[int, Outcome], now: dt.datetime
+    db: Session, running: tuple[int, int], more: tuple[int, ImportCounts], now: dt.datetime
 ) -> None:
     """Add what a slice of so many cards brought to the import `running`."""
     seen, outcome = more
@@ -125,7 +125,7 @@ def cancel_import(db: Session, learner_id: int) -> None:
     db.connection().execute(update(IMPORTS).where(mine).values(state=CANCELLED))
 
 
-def read_import(db: Session, learner_id: int, now: dt.datetime) -> Import | None:
+def read_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgress | None:
     """The last import of a learner; None where there was none."""
     mine = select(IMPORTS).where(IMPORTS.c.learner_id == learner_id)
     row: Any = db.connection().execute(mine).first()
@@ -133,12 +133,12 @@ def read_import(db: Session, learner_id: int, now: dt.datetime) -> Import | None
         return None
     silent = milliseconds(now) - row.at > _SILENT
     refused = json.loads(row.refused)
-    return Import(
+    return ImportProgress(
         file=row.file,
         state=STOPPED if silent and row.state == RUNNING else row.state,
         cards=row.cards,
         seen=row.seen,
-        outcome=Outcome(row.new, row.changed, row.same, row.grades, refused["grades"]),
+        outcome=ImportCounts(row.new, row.changed, row.same, row.grades, refused["grades"]),
         cards_left=refused["cards"],
         media=row.media,
         began_at=row.began_at,

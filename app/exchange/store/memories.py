@@ -15,7 +15,7 @@ Logs = Mapping[str, Sequence[Row[Any]]]
 Item = TypeVar("Item")
 
 
-class Place(Protocol):
+class HasPlacement(Protocol):
     """Where a card belongs: the name shared with its reverse, and its topic."""
 
     @property
@@ -24,7 +24,7 @@ class Place(Protocol):
     def topic(self) -> str: ...
 
 
-def remember(db: Session, learner_id: int, places: Mapping[str, Place], logs: Logs) -> None:
+def remember(db: Session, learner_id: int, places: Mapping[str, HasPlacement], logs: Logs) -> None:
     """Make the memory rows of these cards again, from their logs and beginnings.
 
     Cards without a log in `logs` get a row if they have none.
@@ -42,7 +42,7 @@ def remember(db: Session, learner_id: int, places: Mapping[str, Place], logs: Lo
 
 
 def _memories(
-    db: Session, learner_id: int, places: Mapping[str, Place], logs: Logs
+    db: Session, learner_id: int, places: Mapping[str, HasPlacement], logs: Logs
 ) -> list[dict[str, Any]]:
     put_aside = select(ASIDE.c.card).where(
         ASIDE.c.learner_id == learner_id, ASIDE.c.card.in_(places)

@@ -22,14 +22,14 @@ TOO_MANY = (
 )
 
 
-class Illustrated(Protocol):
+class HasImages(Protocol):
     """A card that comes with its pictures, by name."""
 
     @property
     def pictures(self) -> Mapping[str, bytes]: ...
 
 
-Card = TypeVar("Card", bound=Illustrated)
+Card = TypeVar("Card", bound=HasImages)
 
 
 Sizes = Mapping[tuple[int, str], int]
@@ -90,7 +90,7 @@ def _measure_new(db: Session, learner_id: int, measured: Sizes) -> Sizes:
     return sizes
 
 
-def put_pictures(db: Session, learner_id: int, cards: Iterable[Illustrated], at: int) -> None:
+def put_pictures(db: Session, learner_id: int, cards: Iterable[HasImages], at: int) -> None:
     """Keep the pictures of some cards, each once."""
     kept = {name: content for card in cards for name, content in card.pictures.items()}
     for name, content in kept.items():

@@ -20,7 +20,7 @@ from app.cards.store import MEMORY, change_days
 from app.db.insert_once import BROUGHT
 from app.exchange.store.held import ADDED, ASIDE, LOG, OWN
 from app.exchange.store.memories import (
-    Place,
+    HasPlacement,
     in_parts,
     in_slices,
     in_time,
@@ -42,17 +42,17 @@ class OwnDeck:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Brought:
+class ImportedContent:
     """What files brought: own decks, and grades of cards that the course has."""
 
     decks: tuple[OwnDeck, ...]
     grades: int
 
 
-def brought(db: Session, learner_id: int) -> Brought:
+def brought(db: Session, learner_id: int) -> ImportedContent:
     """Everything that came with files and is still here."""
     if not learner_id:
-        return Brought((), 0)
+        return ImportedContent((), 0)
     given = (LOG.c.learner_id == OWN.c.learner_id) & (LOG.c.card == OWN.c.card)
     decks = db.connection().execute(
         select(OWN.c.deck, func.count(OWN.c.card.distinct()), func.count(LOG.c.id))
@@ -62,7 +62,7 @@ def brought(db: Session, learner_id: int) -> Brought:
         .order_by(OWN.c.deck)
     )
     grades = db.scalar(select(func.count()).where(*_carried(learner_id)))
-    return Brought(tuple(OwnDeck(*row) for row in decks), grades or 0)
+    return ImportedContent(tuple(OwnDeck(*row) for row in decks), grades or 0)
 
 
 def held_cards(db: Session, learner_id: int) -> list[str]:
@@ -114,7 +114,7 @@ def remove_own(db: Session, learner_id: int, cards: Sequence[str]) -> None:
 
 
 def remove_grades(
-    db: Session, learner_id: int, cards: Sequence[str], home: Callable[[str], Place]
+    db: Session, learner_id: int, cards: Sequence[str], home: Callable[[str], HasPlacement]
 ) -> None:
     """Take out the grades that files brought to some cards of the course.
 

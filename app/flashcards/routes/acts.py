@@ -7,13 +7,13 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.store import act_on
-from app.errors import Problem
+from app.errors import InvalidInputError
 from app.flashcards.about import about
-from app.flashcards.forms import Acted, ActForm
+from app.flashcards.forms import Acted, ManualEditForm
 from app.flashcards.onward import onward, wish_of
 from app.flashcards.review_table import find_card
-from app.learners.desk import Desk, Reader, run_reading, run_writing
-from app.scheduling import Act, refusal
+from app.learners.desk import Reader, RequestContext, run_reading, run_writing
+from app.scheduling import ManualEdit, refusal
 
 router = APIRouter()
 
@@ -39,13 +39,13 @@ async def act(request: Request, card: str, sent: Acted) -> Response:
     if sent.page:
         return RedirectResponse(f"/flashcards/{card}/more?done={sent.act}", 303)
 
-    def answer(desk: Desk) -> Response:
+    def answer(desk: RequestContext) -> Response:
         return onward(desk, wish_of(desk, sent.topic, sent.more), undo=number)
 
     return await run_reading(request, answer)
 
 
-def _write(desk: Desk, card: str, sent: ActForm) -> int:
+def _write(desk: RequestContext, card: str, sent: ManualEditForm) -> int:
     """Keep the act; returns its number in the log, 0 where it was there already."""
     found = find_card(desk, card).card
     wish_of(desk, sent.topic, sent.more)  # refused before anything is kept
@@ -53,18 +53,18 @@ def _write(desk: Desk, card: str, sent: ActForm) -> int:
     return act_on(desk.db, desk.learner.id, found, _act(desk, sent), when) or 0
 
 
-def _act(desk: Desk, sent: ActForm) -> Act:
+def _act(desk: RequestContext, sent: ManualEditForm) -> ManualEdit:
     """What was sent; raises Problem for a day that cannot be set."""
     if sent.act == "forget":
-        return Act("forget")
+        return ManualEdit("forget")
     if sent.act == "bury":
-        return Act("bury", desk.day + dt.timedelta(days=1))
+        return ManualEdit("bury", desk.day + dt.timedelta(days=1))
     try:
         day = dt.date.fromisoformat(sent.day)
     except ValueError:
         said = "Choose the day on which the card is due, as YYYY-MM-DD."
-        raise Problem(said, "day") from None
+        raise InvalidInputError(said, "day") from None
     why = refusal(day, desk.day, desk.learner.exam_day)
     if why:
-        raise Problem(why, "day")
-    return Act("due", day)
+        raise InvalidInputError(why, "day")
+    return ManualEdit("due", day)

@@ -5,10 +5,10 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.cards.comeback import comeback_of
 from app.cards.names import QUESTION, TERM, origin, topic_of
-from app.cards.store import Addition, add_cards, decline
-from app.errors import NotFound
+from app.cards.store import CardToAdd, add_cards, decline
+from app.errors import NotFoundError
 from app.flashcards.forms import Chosen
-from app.learners.desk import Desk, Writer
+from app.learners.desk import RequestContext, Writer
 from app.web.render import is_htmx, page
 
 router = APIRouter()
@@ -23,16 +23,16 @@ def choose(desk: Writer, card: str, chosen: Chosen) -> Response:
     kind, name = origin(card)
     if kind == TERM and chosen.wanted:
         if name not in desk.library.glossary:
-            raise NotFound(f"There is no term “{name}”.")
-        new = Addition(card, topic_of(desk.library, card))
+            raise NotFoundError(f"There is no term “{name}”.")
+        new = CardToAdd(card, topic_of(desk.library, card))
         add_cards(desk.db, desk.learner.id, [new], desk.day, desk.now)
     done = decline(desk.db, desk.learner.id, card, declined=not chosen.wanted)
     if not done and kind != TERM:
-        raise NotFound(f"There is no card “{card}” of yours.")
+        raise NotFoundError(f"There is no card “{card}” of yours.")
     return _answer(desk, card, wanted=chosen.wanted, back=chosen.back)
 
 
-def _answer(desk: Desk, card: str, *, wanted: bool, back: str) -> Response:
+def _answer(desk: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
     kind, name = origin(card)
     if not is_htmx(desk.request):
         home = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"

@@ -8,7 +8,7 @@ from app.flashcards import store
 from app.flashcards.forms import Wished
 from app.flashcards.own_cards import ListedCard, own_cards, standing_words
 from app.flashcards.searching import search_cards
-from app.learners.desk import Desk, Reader
+from app.learners.desk import Reader, RequestContext
 from app.questions.asking import first_words
 from app.scheduling import LEECH
 from app.web.course import find_topic
@@ -37,7 +37,7 @@ def deck(desk: Reader, wished: Wished) -> HTMLResponse:
     )
 
 
-def _rows(desk: Desk, topic: Topic) -> list[ListedCard]:
+def _rows(desk: RequestContext, topic: Topic) -> list[ListedCard]:
     held = store.standings(desk.db, desk.learner.id, topic.slug)
     rows = []
     for card in topic.cards:

@@ -6,7 +6,7 @@ import datetime as dt
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse
 
-from app.content.model import Card
+from app.content.model import Flashcard
 from app.flashcards import store
 from app.flashcards.review_table import (
     known,
@@ -17,8 +17,8 @@ from app.flashcards.review_table import (
     plan_of,
     token_of,
 )
-from app.flashcards.store import Limits
-from app.learners.desk import Desk, Reader
+from app.flashcards.store import QueueQuery
+from app.learners.desk import Reader, RequestContext
 from app.web.page_cache import keep
 
 router = APIRouter()
@@ -26,13 +26,13 @@ _MOST = 100
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Leaf:
+class OfflineCard:
     """One card of the page; the token says which showing of it this is.
 
     `later` says that it is none of today's cards.
     """
 
-    card: Card
+    card: Flashcard
     token: str
     later: bool
 
@@ -51,7 +51,7 @@ def offline(desk: Reader) -> HTMLResponse:
     )
 
 
-def leaves(desk: Desk) -> list[Leaf]:
+def leaves(desk: RequestContext) -> list[OfflineCard]:
     """At most 100: today's cards in the order of the desk, then those due by tomorrow.
 
     A plan leaves some of what is due for another day, so these come after its own.
@@ -66,13 +66,13 @@ def leaves(desk: Desk) -> list[Leaf]:
     names = {one.card for one in today}
     found = known(desk, list(held)[:_MOST])
     return [
-        Leaf(one.card, token_of(card, held[card]), later=card not in names)
+        OfflineCard(one.card, token_of(card, held[card]), later=card not in names)
         for card, one in found.items()
         if not one.sat
     ]
 
 
-def _waits(desk: Desk, held: store.Held) -> bool:
+def _waits(desk: RequestContext, held: store.CardRecord) -> bool:
     """Whether a card is in a learning step that is not over."""
     standing = held.standing
     if standing is None or standing.state == "review":
@@ -80,7 +80,7 @@ def _waits(desk: Desk, held: store.Held) -> bool:
     return standing.due_day <= desk.day and standing.due_at > desk.now
 
 
-def _due(desk: Desk, limits: Limits) -> list[store.Held]:
+def _due(desk: RequestContext, limits: QueueQuery) -> list[store.CardRecord]:
     db, learner = desk.db, desk.learner.id
     plan = plan_of(desk)
     if plan is not None and limits.day == desk.day:
@@ -88,7 +88,7 @@ def _due(desk: Desk, limits: Limits) -> list[store.Held]:
     return store.upcoming(db, learner, limits, _MOST)
 
 
-def _fresh(desk: Desk, limits: Limits) -> list[store.Held]:
+def _fresh(desk: RequestContext, limits: QueueQuery) -> list[store.CardRecord]:
     """The new cards that the day has room for, none beside its reverse."""
     db, learner, library = desk.db, desk.learner.id, desk.library
     room = new_today(desk, look(desk, limits)[0])

@@ -8,18 +8,18 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.added_cards import card_of_own
 from app.cards.names import OWN
-from app.cards.store import Addition, add_cards
-from app.errors import Conflict, NotFound
+from app.cards.store import CardToAdd, add_cards
+from app.errors import ConflictError, NotFoundError
 from app.flashcards.store import own
 from app.flashcards.writing import (
+    OwnCardDraft,
     Problems,
     RenderedCard,
-    Typed,
     render_card,
     typed_of,
 )
 from app.learners.current import count_stored, expect_storage
-from app.learners.desk import Desk, Reader, run_reading, run_writing
+from app.learners.desk import Reader, RequestContext, run_reading, run_writing
 from app.questions.asking import new_token
 
 router = APIRouter()
@@ -35,7 +35,7 @@ def picture(desk: Reader, name: str) -> Response:
     """A picture on a card of one's own; under its name there is never another."""
     content = own.find_picture(desk.db, desk.learner.id, name)
     if content is None:
-        raise NotFound("There is no such picture on a card of yours.")
+        raise NotFoundError("There is no such picture on a card of yours.")
     ending = name.rpartition(".")[2]
     return Response(
         content,
@@ -47,13 +47,13 @@ def picture(desk: Reader, name: str) -> Response:
 @router.get("/own")
 def write(desk: Reader) -> HTMLResponse:
     """An empty card."""
-    return _form(desk, Typed(""))
+    return _form(desk, OwnCardDraft(""))
 
 
 def render_sent(front: _Words = "", back: _Words = "") -> RenderedCard:
     """The card that was sent. FastAPI runs this in a thread, before the route."""
     sides = (text.replace("\r\n", "\n").strip() for text in (front, back))
-    return render_card(Typed(*sides))
+    return render_card(OwnCardDraft(*sides))
 
 
 SentCard = Annotated[RenderedCard, Depends(render_sent)]
@@ -68,19 +68,19 @@ async def add(request: Request, sent: SentCard, token: _Words = "") -> Response:
         )
     try:
         await run_writing(request, lambda desk: _keep(desk, sent, token))
-    except Conflict as error:
+    except ConflictError as error:
         problem = {"field": "front", "message": f"{error.message} {error.hint}"}
         return await run_reading(request, lambda desk: _refuse(desk, sent, [problem], token=token))
     count_stored(request, sent.size)
     return RedirectResponse("/flashcards/own?kept=yes", 303)
 
 
-def _keep(desk: Desk, sent: RenderedCard, token: str) -> None:
+def _keep(desk: RequestContext, sent: RenderedCard, token: str) -> None:
     words = f"{desk.learner.key}:{token or new_token()}"
     card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
-    kept = own.Kept(sent.faces, sent.typed.kept)
+    kept = own.OwnCardContent(sent.faces, sent.typed.kept)
     own.write_own(desk.db, desk.learner.id, card, kept, desk.now)
-    add_cards(desk.db, desk.learner.id, [Addition(card)], desk.day, desk.now)
+    add_cards(desk.db, desk.learner.id, [CardToAdd(card)], desk.day, desk.now)
 
 
 @router.get("/own/{card}")
@@ -91,7 +91,7 @@ def edit(desk: Reader, card: str) -> HTMLResponse:
     if typed is not None:
         return _form(desk, typed, card)
     plain = card_of_own(card, kept.faces)
-    return _form(desk, Typed(plain.front.plain, plain.back.plain), card, bare=True)
+    return _form(desk, OwnCardDraft(plain.front.plain, plain.back.plain), card, bare=True)
 
 
 @router.post("/own/{card}", dependencies=[Depends(expect_storage)])
@@ -104,21 +104,21 @@ async def change(request: Request, card: str, sent: SentCard) -> Response:
     return RedirectResponse("/flashcards/deck#own", 303)
 
 
-def _change(desk: Desk, card: str, sent: RenderedCard) -> None:
+def _change(desk: RequestContext, card: str, sent: RenderedCard) -> None:
     _find(desk, card)
-    kept = own.Kept(sent.faces, sent.typed.kept)
+    kept = own.OwnCardContent(sent.faces, sent.typed.kept)
     own.change_own(desk.db, desk.learner.id, card, kept)
 
 
-def _find(desk: Desk, card: str) -> own.Kept:
+def _find(desk: RequestContext, card: str) -> own.OwnCardContent:
     kept = own.find_own(desk.db, desk.learner.id, card) if desk.learner.id else None
     if kept is None:
-        raise NotFound(f"There is no card “{card}” of yours.")
+        raise NotFoundError(f"There is no card “{card}” of yours.")
     return kept
 
 
 def _refuse(
-    desk: Desk, sent: RenderedCard, problems: Problems, card: str = "", token: str = ""
+    desk: RequestContext, sent: RenderedCard, problems: Problems, card: str = "", token: str = ""
 ) -> HTMLResponse:
     """The form with everything that was typed, and what is wrong with it."""
     if card:
@@ -129,7 +129,7 @@ def _refuse(
 
 
 def _form(
-    desk: Desk, typed: Typed, card: str = "", *, status: int = 200, **more: Any
+    desk: RequestContext, typed: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
 ) -> HTMLResponse:
     empty = {"bare": False, "problems": [], "token": new_token()}
     return desk.page(

@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from app.cards.names import is_added
 from app.db.engine import aside, reading_session
 from app.flashcards import store
-from app.flashcards.finding import Found
+from app.flashcards.finding import ResolvedCard
 from app.flashcards.form_body import sent
 from app.flashcards.forms import (
     GradeForm,
@@ -21,10 +21,10 @@ from app.flashcards.forms import (
 )
 from app.flashcards.late_grades import late, refuse_others
 from app.flashcards.onward import grade_words, onward, undoable, wish_of
-from app.flashcards.review_table import Table, Wish, find_card, known, lay, turn_of
+from app.flashcards.review_table import ReviewFilter, ReviewPage, find_card, known, lay, turn_of
 from app.learners.current import writing
-from app.learners.desk import Desk, Reader, desk_of, run_reading, run_writing
-from app.scheduling import Grade, is_leech
+from app.learners.desk import Reader, RequestContext, desk_of, run_reading, run_writing
+from app.scheduling import ReviewEvent, is_leech
 from app.web.clock import milliseconds
 from app.web.render import page
 
@@ -64,11 +64,11 @@ def answer(desk: Reader, card: str, wished: Wished) -> Response:
         desk.request,
         "flashcards/_turn.html",
         turn=turn_of(desk, held, show=True, since=since, token=token),
-        wish=Wish(wished.topic, wished.more),
+        wish=ReviewFilter(wished.topic, wished.more),
     )
 
 
-def _rating_of(desk: Desk, card: str, token: str) -> int:
+def _rating_of(desk: RequestContext, card: str, token: str) -> int:
     """The grade that a showing of a card has already; 0 for none."""
     if not token or not desk.learner.id:
         return 0
@@ -76,15 +76,15 @@ def _rating_of(desk: Desk, card: str, token: str) -> int:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Graded:
+class _AfterGrade:
     """What the desk says after a grade: the number to undo, a card that fails often.
 
     `graded` is the grade that this showing had already.
     """
 
-    wish: Wish
+    wish: ReviewFilter
     undo: int = 0
-    leech: Found | None = None
+    leech: ResolvedCard | None = None
     graded: int = 0
 
 
@@ -114,23 +114,23 @@ async def review(request: Request) -> Response:
         )
 
 
-def _late(desk: Desk, card: str, graded: GradeForm) -> Response:
+def _late(desk: RequestContext, card: str, graded: GradeForm) -> Response:
     found = find_card(desk, card)
     refuse_others(desk, graded.who)
     return late(desk, found.card, graded)
 
 
-def _grade(desk: Desk, card: str, graded: GradeForm) -> _Graded:
+def _grade(desk: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
     found = find_card(desk, card)
     refuse_others(desk, graded.who)
     wish = wish_of(desk, graded.topic, graded.more)
-    grade = Grade(graded.rating, desk.now, desk.day, desk.learner.retention)
-    submission = store.Sent(graded.token, _looked(desk, graded.since))
+    grade = ReviewEvent(graded.rating, desk.now, desk.day, desk.learner.retention)
+    submission = store.GradeSubmission(graded.token, _looked(desk, graded.since))
     done = store.record(desk.db, desk.learner.id, found.card, grade, submission)
     if done is None:
-        return _Graded(wish, graded=_rating_of(desk, found.card.id, graded.token))
+        return _AfterGrade(wish, graded=_rating_of(desk, found.card.id, graded.token))
     leech = done.lapsed and is_leech(done.standing.lapses)
-    return _Graded(wish, done.number, found if leech else None)
+    return _AfterGrade(wish, done.number, found if leech else None)
 
 
 @router.post("/undo")
@@ -141,13 +141,13 @@ async def undo(request: Request, undone: Undone) -> Response:
     """
     card = await run_writing(request, lambda desk: _undo(desk, undone))
 
-    def answer(desk: Desk) -> Response:
+    def answer(desk: RequestContext) -> Response:
         return onward(desk, wish_of(desk, undone.topic, undone.more, card))
 
     return await run_reading(request, answer)
 
 
-def _undo(desk: Desk, undone: UndoForm) -> str:
+def _undo(desk: RequestContext, undone: UndoForm) -> str:
     """Take it back; returns its card, empty where it was not the last any more."""
     wish_of(desk, undone.topic, undone.more)  # refused before anything is kept
     when = (desk.now, desk.day)
@@ -163,13 +163,13 @@ async def suspend(request: Request, card: str, wanted: Suspended) -> Response:
         where = "#own" if is_added(card) else f"?topic={topic}"
         return RedirectResponse(f"/flashcards/deck{where}", 303)
 
-    def answer(desk: Desk) -> Response:
+    def answer(desk: RequestContext) -> Response:
         return onward(desk, wish_of(desk, wanted.topic, wanted.more))
 
     return await run_reading(request, answer)
 
 
-def _suspend(desk: Desk, card: str, wanted: SuspensionForm) -> str:
+def _suspend(desk: RequestContext, card: str, wanted: SuspensionForm) -> str:
     """Write it down; returns the topic of the card."""
     found = find_card(desk, card).card
     wish_of(desk, wanted.topic, wanted.more)  # refused before anything is kept
@@ -177,12 +177,12 @@ def _suspend(desk: Desk, card: str, wanted: SuspensionForm) -> str:
     return found.topic
 
 
-def _is_bare(table: Table) -> bool:
+def _is_bare(table: ReviewPage) -> bool:
     """Whether there is no card at all, now or later."""
     return not (table.turn or table.done or (table.rest and table.rest.on))
 
 
-def _looked(desk: Desk, since: int) -> int | None:
+def _looked(desk: RequestContext, since: int) -> int | None:
     """Milliseconds from showing the card to its grade, where they say anything."""
     passed = milliseconds(desk.now) - since
     return passed if since and 0 <= passed <= _LONGEST_LOOK else None

@@ -1,8 +1,8 @@
 """Cards in the database: the log of reviews, the memory made of it, the queue."""
 
 from app.cards.store.log import (
-    Held,
-    Sent,
+    CardRecord,
+    GradeSubmission,
     find,
     find_rating,
     newest,
@@ -12,17 +12,17 @@ from app.cards.store.log import (
     undo,
     unseen,
 )
-from app.flashcards.store.added_cards import AddedDetails, kept
+from app.flashcards.store.added_cards import AddedCardDetails, kept
 from app.flashcards.store.planned import (
-    Aim,
-    Planned,
+    ExamGoal,
+    TodaysCardPlan,
     look_planned,
     planned_of,
     upcoming_planned,
 )
 from app.flashcards.store.queue import (
-    Limits,
-    Queue,
+    QueueQuery,
+    ReviewQueue,
     look,
     new_cards,
     next_due,

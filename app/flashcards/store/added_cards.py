@@ -19,7 +19,7 @@ SITTING = TABLES["sitting"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AddedDetails:
+class AddedCardDetails:
     """What is kept of an added card.
 
     `own` is deck, front and back of a card of one's own; `sat` says that its question
@@ -66,17 +66,17 @@ _KEPT = (
 
 def kept(
     db: Session, learner_id: int, cards: Collection[str], now: dt.datetime
-) -> dict[str, AddedDetails]:
+) -> dict[str, AddedCardDetails]:
     """Those of `cards` that the learner ever added, declined or not: one question."""
     if not (learner_id and cards):
         return {}
     values = {"of_learner": learner_id, "cards": [*cards], "now": milliseconds(now)}
-    found: dict[str, AddedDetails] = {}
+    found: dict[str, AddedCardDetails] = {}
     for row in db.connection().execute(_KEPT, values):
         own = (row.deck, row.front, row.back) if row.front is not None else None
         sat = row.paper is not None and _asks(row.paper, row.card)
         sat = sat or (row.card in found and found[row.card].sat)
-        found[row.card] = AddedDetails(row.card, row.seed or 0, moment(row.at), own, sat)
+        found[row.card] = AddedCardDetails(row.card, row.seed or 0, moment(row.at), own, sat)
     return found
 
 

@@ -12,13 +12,13 @@ from app.cards.names import is_added
 from app.cards.store import MEMORY, replayed
 from app.cards.store.log import IN_TIME, LOG, LOGGED
 from app.content.live.library import Library
-from app.scheduling import Replayed
-from app.scheduling.curve import Curve
-from app.scheduling.exam import Begun, never_graded
+from app.scheduling import ReplayedCard
+from app.scheduling.curve import FsrsFormulas
+from app.scheduling.exam import StartedCard, never_graded
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class MorningCard:
     """A row of the memory, as far as the plan has to know it."""
 
     card: str
@@ -36,19 +36,19 @@ class Row:
 
 # In a fixed order, for ties fall as rows lie, and PostgreSQL moves one that is changed.
 _ROWS = (
-    select(*(MEMORY.c[field.name] for field in dataclasses.fields(Row)))
+    select(*(MEMORY.c[field.name] for field in dataclasses.fields(MorningCard)))
     .where(MEMORY.c.learner_id == bindparam("learner"))
     .order_by(MEMORY.c.card)
 )
 
 
-def _rows(db: Session, learner_id: int, library: Library) -> list[Row]:
+def _rows(db: Session, learner_id: int, library: Library) -> list[MorningCard]:
     """The memory of what can be asked or was put aside; what left is left out."""
     rows = db.connection().execute(_ROWS, {"learner": learner_id})
-    return [Row(*row) for row in rows if is_added(row.card) or row.card in library.cards]
+    return [MorningCard(*row) for row in rows if is_added(row.card) or row.card in library.cards]
 
 
-def this_morning(db: Session, learner_id: int, library: Library, day: dt.date) -> list[Row]:
+def this_morning(db: Session, learner_id: int, library: Library, day: dt.date) -> list[MorningCard]:
     """The memory as it was when the study day began, but for cards begun on it."""
     rows = _rows(db, learner_id, library)
     today = day.isoformat()
@@ -58,10 +58,10 @@ def this_morning(db: Session, learner_id: int, library: Library, day: dt.date) -
         if not row.suspended and row.last_day >= today and row.first_day < today
     ]
     before = _before(db, learner_id, changed, today)
-    return [_restored(row, before.get(row.card, Replayed())) for row in rows]
+    return [_restored(row, before.get(row.card, ReplayedCard())) for row in rows]
 
 
-def _restored(row: Row, was: Replayed) -> Row:
+def _restored(row: MorningCard, was: ReplayedCard) -> MorningCard:
     if was.standing is None:
         return row
     return dataclasses.replace(
@@ -75,7 +75,9 @@ def _restored(row: Row, was: Replayed) -> Row:
     )
 
 
-def begun_of(rows: Iterable[Row], day: dt.date, curve: Curve) -> Iterator[Begun]:
+def begun_of(
+    rows: Iterable[MorningCard], day: dt.date, curve: FsrsFormulas
+) -> Iterator[StartedCard]:
     """The cards that were begun before the study day."""
     today = day.isoformat()
     for row in rows:
@@ -87,7 +89,7 @@ def begun_of(rows: Iterable[Row], day: dt.date, curve: Curve) -> Iterator[Begun]
                 yield never_graded(row.card, row.note, due, day.toordinal(), curve)
         elif row.last_day < today:
             days = _ordinal(row.last_day), _ordinal(row.due_day)
-            yield Begun(row.card, row.stability, row.difficulty, *days, row.note)
+            yield StartedCard(row.card, row.stability, row.difficulty, *days, row.note)
 
 
 _BEFORE = (
@@ -101,7 +103,7 @@ _BEFORE = (
 )
 
 
-def _before(db: Session, learner_id: int, cards: list[str], day: str) -> dict[str, Replayed]:
+def _before(db: Session, learner_id: int, cards: list[str], day: str) -> dict[str, ReplayedCard]:
     """How cards stood that were answered on the study day itself, from the log."""
     if not cards:
         return {}

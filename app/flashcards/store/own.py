@@ -13,7 +13,7 @@ from sqlmodel import Session, col
 from app.db.insert_once import insert_once
 from app.db.quotas import OWN_CARDS, check_quota
 from app.db.tables import OwnCard, OwnPicture
-from app.questions.faces import Faces
+from app.questions.faces import CardFaces
 from app.questions.phrases import fold_text
 from app.web.clock import milliseconds
 
@@ -21,24 +21,26 @@ DECK = "My cards"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kept:
+class OwnCardContent:
     """A card of one's own; `source` is empty for one that came with a file."""
 
-    faces: Faces
+    faces: CardFaces
     source: str
 
 
-def find_own(db: Session, learner_id: int, card: str) -> Kept | None:
+def find_own(db: Session, learner_id: int, card: str) -> OwnCardContent | None:
     """The card of this learner; None for another's as for none."""
     row = db.execute(
         select(col(OwnCard.front), col(OwnCard.back), col(OwnCard.source)).where(
             col(OwnCard.learner_id) == learner_id, col(OwnCard.card) == card
         )
     ).first()
-    return Kept(Faces(row[0], row[1]), row[2]) if row else None
+    return OwnCardContent(CardFaces(row[0], row[1]), row[2]) if row else None
 
 
-def write_own(db: Session, learner_id: int, card: str, kept: Kept, now: dt.datetime) -> None:
+def write_own(
+    db: Session, learner_id: int, card: str, kept: OwnCardContent, now: dt.datetime
+) -> None:
     """Write a card down once; sent again it stays as it is.
 
     Raises Conflict where the learner has as many as one may have.
@@ -50,7 +52,7 @@ def write_own(db: Session, learner_id: int, card: str, kept: Kept, now: dt.datet
         check_quota(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
 
 
-def change_own(db: Session, learner_id: int, card: str, kept: Kept) -> None:
+def change_own(db: Session, learner_id: int, card: str, kept: OwnCardContent) -> None:
     """Put other words on a card; what is remembered of it stays."""
     db.execute(
         update(OwnCard)

@@ -17,25 +17,25 @@ from sqlmodel import Session
 
 from app.cards.names import is_added
 from app.cards.store import MEMORY, STANDING, standing_of
-from app.cards.store.log import ASIDE, Held, find
+from app.cards.store.log import ASIDE, CardRecord, find
 from app.content.live.library import Library
 from app.flashcards.store.added_cards import ADDED
-from app.flashcards.store.morning import Row, begun_of, this_morning
-from app.flashcards.store.queue import GRADED, Limits, Queue
-from app.scheduling import Day
+from app.flashcards.store.morning import MorningCard, begun_of, this_morning
+from app.flashcards.store.queue import GRADED, QueueQuery, ReviewQueue
+from app.scheduling import DayCounts
 from app.scheduling.card_pace import USUAL as CARD_PACE
 from app.scheduling.card_pace import CardPace
 from app.scheduling.curve import curve_of
-from app.scheduling.exam import Begun
-from app.scheduling.exam_plan import Outline, PlanInputs, agreeing, day_plan, outline
-from app.scheduling.habits import USUAL, Habits
+from app.scheduling.exam import StartedCard
+from app.scheduling.exam_plan import CardPlanInputs, PlanOutline, agreeing, day_plan, outline
+from app.scheduling.habits import USUAL, StudyHabits
 from app.scheduling.outlook import HORIZON, workload
 
 _LEARNERS = 2000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Aim:
+class ExamGoal:
     """The exam day, the seconds of a usual day for cards, and the learner's ways.
 
     `acts` is the number of the last act: what is set by hand makes the plan anew.
@@ -43,13 +43,13 @@ class Aim:
 
     exam: dt.date
     seconds: float
-    habits: Habits = USUAL
+    habits: StudyHabits = USUAL
     acts: int = 0
     pace: CardPace = CARD_PACE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Slot:
+class PlannedCard:
     """A card in the plan, as far as the desk has to know it.
 
     `fresh` says that it was added and never graded.
@@ -62,7 +62,7 @@ class Slot:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Planned:
+class TodaysCardPlan:
     """The plan of a study day: `looks` in order, then `fresh` new cards.
 
     `final`, `short` and `stopped` are those of the DayPlan; `unbegun` cards were never
@@ -71,7 +71,7 @@ class Planned:
     the days go on.
     """
 
-    looks: tuple[Slot, ...]
+    looks: tuple[PlannedCard, ...]
     fresh: int
     final: bool
     short: bool
@@ -80,16 +80,18 @@ class Planned:
     over: int
     passed: int
     apart: bool
-    outline: Outline
+    outline: PlanOutline
 
 
-_Key = tuple[dt.date, Aim, str]
-_kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[_Key, Planned]]] = (
+_Key = tuple[dt.date, ExamGoal, str]
+_kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[_Key, TodaysCardPlan]]] = (
     weakref.WeakKeyDictionary()
 )
 
 
-def planned_of(db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim) -> Planned:
+def planned_of(
+    db: Session, learner_id: int, library: Library, day: dt.date, aim: ExamGoal
+) -> TodaysCardPlan:
     """The plan of a learner's study day, made once in a process."""
     engine = db.get_bind().engine
     kept = _kept.setdefault(engine, LRUCache(_LEARNERS))
@@ -102,7 +104,9 @@ def planned_of(db: Session, learner_id: int, library: Library, day: dt.date, aim
     return found
 
 
-def find_planned(db: Session, learner_id: int, library: Library, day: dt.date, aim: Aim) -> Planned:
+def find_planned(
+    db: Session, learner_id: int, library: Library, day: dt.date, aim: ExamGoal
+) -> TodaysCardPlan:
     """Plan the study day from the memory as it stood when the day began.
 
     A day that was set by hand is kept: the card comes first on it, and not before.
@@ -116,7 +120,7 @@ def find_planned(db: Session, learner_id: int, library: Library, day: dt.date, a
     old = sum(not is_added(row.card) and row.first_day != day.isoformat() for row in held)
     unseen = max(0, len(library.cards) - old)
     times = today, aim.exam.toordinal(), aim.seconds
-    asked = PlanInputs(*times, habits=aim.habits, pace=aim.pace)
+    asked = CardPlanInputs(*times, habits=aim.habits, pace=aim.pace)
     plan = day_plan(begun, unseen, asked, curve)
     # Steps that an earlier day left unfinished come first, whatever they gain.
     steps = [row.card for row in rows if _unfinished(row, day)]
@@ -124,7 +128,7 @@ def find_planned(db: Session, learner_id: int, library: Library, day: dt.date, a
     names = dict.fromkeys([*steps, *(c.card for c in plan.looks)])
     said = outline(len(begun), unseen, asked)
     over = sum(c.due <= today and c.card not in names for c in begun if not c.fresh)
-    return Planned(
+    return TodaysCardPlan(
         looks=tuple(_slot(known[card]) for card in names),
         fresh=plan.fresh,
         final=plan.final,
@@ -138,7 +142,9 @@ def find_planned(db: Session, learner_id: int, library: Library, day: dt.date, a
     )
 
 
-def _passed(begun: Sequence[Begun], unseen: int, asked: PlanInputs, today: Iterable[str]) -> int:
+def _passed(
+    begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, today: Iterable[str]
+) -> int:
     """How many cards that are due the plan never asks before the exam.
 
     Those of `today` it does ask. Where the minutes hold every card, none: each is seen
@@ -150,22 +156,22 @@ def _passed(begun: Sequence[Begun], unseen: int, asked: PlanInputs, today: Itera
     return workload(begun, unseen, known, curve_of()).passed_due
 
 
-def _slot(row: Row) -> Slot:
-    return Slot(row.card, row.note, row.topic, fresh=row.state == "new")
+def _slot(row: MorningCard) -> PlannedCard:
+    return PlannedCard(row.card, row.note, row.topic, fresh=row.state == "new")
 
 
-def _later(row: Row, day: dt.date, aim: Aim) -> bool:
+def _later(row: MorningCard, day: dt.date, aim: ExamGoal) -> bool:
     """Whether a card is not to be asked before a later day, which is in time."""
     return bool(day.isoformat() < row.set_day < aim.exam.isoformat())
 
 
-def _is_set(row: Row, day: dt.date) -> bool:
+def _is_set(row: MorningCard, day: dt.date) -> bool:
     """Whether the day has come that was set by hand for a card that was begun."""
     came = row.set_day and row.set_day <= day.isoformat()
     return bool(came and row.state != "new" and not row.suspended)
 
 
-def _unfinished(row: Row, day: dt.date) -> bool:
+def _unfinished(row: MorningCard, day: dt.date) -> bool:
     steps = row.state in ("learning", "relearning") and not row.suspended
     return steps and row.last_day < day.isoformat()
 
@@ -202,7 +208,7 @@ _SINCE = union_all(
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Since:
+class _DoneToday:
     """What is left of the day: steps by their time, cards added today, looks.
 
     Of the looks `fresh` are at cards that were added before and never graded;
@@ -218,7 +224,9 @@ class _Since:
     graded: int
 
 
-def look_planned(db: Session, learner_id: int, limits: Limits, plan: Planned) -> Queue:
+def look_planned(
+    db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan
+) -> ReviewQueue:
     """What lies before the learner under a plan: steps, what was added today, looks.
 
     Two narrow questions, whatever the number of cards.
@@ -227,7 +235,7 @@ def look_planned(db: Session, learner_id: int, limits: Limits, plan: Planned) ->
     ripe = [row for row in now.steps if row.due_at <= limits.now]
     looks = (*now.added, *now.looks)
     first, kind = _first(db, learner_id, looks, ripe or now.steps, bool(ripe))
-    return Queue(
+    return ReviewQueue(
         first=first,
         kind=kind,
         learning=len(ripe),
@@ -246,8 +254,8 @@ _THESE = select(*_TOUCHED, MEMORY.c.suspended).where(
 
 
 def upcoming_planned(
-    db: Session, learner_id: int, limits: Limits, plan: Planned, most: int
-) -> list[Held]:
+    db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan, most: int
+) -> list[CardRecord]:
     """The first `most` cards that the plan still holds for the day, in its order."""
     now = _since(db, learner_id, limits, plan)
     names = [*(row.card for row in now.steps), *now.added, *now.looks][:most]
@@ -257,7 +265,7 @@ def upcoming_planned(
     return [held[card] for card in names if card in held]
 
 
-def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Since:
+def _since(db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan) -> _DoneToday:
     today = limits.day.isoformat()
     values = {"learner": learner_id, "day": today}
     rows = db.connection().execute(_SINCE, values).all()
@@ -271,7 +279,7 @@ def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Sinc
     ]
     steps = [row for row in mine if row.state not in ("review", "new") and row.due_day <= today]
     looks = _left(plan, limits, answered, {r.card for r in rows if r.suspended})
-    return _Since(
+    return _DoneToday(
         answered=answered,
         steps=sorted(steps, key=lambda row: (row.due_at, row.card)),
         added=sorted(row.card for row in mine if row.state == "new"),
@@ -283,8 +291,8 @@ def _since(db: Session, learner_id: int, limits: Limits, plan: Planned) -> _Sinc
 
 
 def _left(
-    plan: Planned, limits: Limits, answered: Iterable[Any], aside: Iterable[str]
-) -> list[Slot]:
+    plan: TodaysCardPlan, limits: QueueQuery, answered: Iterable[Any], aside: Iterable[str]
+) -> list[PlannedCard]:
     """The looks of the plan that were not taken yet."""
     seen = {row.card for row in answered}.union(limits.strays.gone, aside)
     notes = {row.note for row in answered} if plan.apart else set()
@@ -301,7 +309,7 @@ def _first(
     looks: Iterable[str],
     steps: Sequence[Any],
     ripe: bool,
-) -> tuple[Held | None, str]:
+) -> tuple[CardRecord | None, str]:
     if ripe:
         return _held(steps[0]), "learning"
     for card in looks:
@@ -312,10 +320,10 @@ def _first(
     return (_held(steps[0]), "waiting") if steps else (None, "")
 
 
-def _held(row: Any) -> Held:
-    return Held(row.card, standing_of(row), row.turns, known=True)
+def _held(row: Any) -> CardRecord:
+    return CardRecord(row.card, standing_of(row), row.turns, known=True)
 
 
-def _day(answered: Sequence[Any], plan: Planned, day: str) -> Day:
+def _day(answered: Sequence[Any], plan: TodaysCardPlan, day: str) -> DayCounts:
     begun = sum(row.first_day == day and not is_added(row.card) for row in answered)
-    return Day(due=len(plan.looks), answered=len(answered), begun=begun)
+    return DayCounts(due=len(plan.looks), answered=len(answered), begun=begun)

@@ -23,15 +23,15 @@ from sqlmodel import Session
 
 from app.cards.names import is_added, still_there
 from app.cards.store import DAYS, MEMORY, STANDING, standing_of
-from app.cards.store.log import Held
+from app.cards.store.log import CardRecord
 from app.content.live.library import Library
-from app.scheduling import Day, Standing
+from app.scheduling import CardState, DayCounts
 
 _LEARNERS = 2000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Strays:
+class OrphanedCards:
     """Cards whose memory does not fit the course on show.
 
     `gone` have left it; `moved` changed their topic: card to (old, new).
@@ -41,21 +41,21 @@ class Strays:
     moved: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
 
 
-NO_STRAYS = Strays()
+NO_STRAYS = OrphanedCards()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Limits:
+class QueueQuery:
     """What is asked for: the study day, the moment in ms, and one topic or all."""
 
     day: dt.date
     now: int
     topic: str = ""
-    strays: Strays = NO_STRAYS
+    strays: OrphanedCards = NO_STRAYS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Queue:
+class ReviewQueue:
     """What lies before the learner.
 
     `first` is the most urgent card that was seen before, of `kind` learning, review
@@ -64,18 +64,18 @@ class Queue:
     topics and `graded` all its grades.
     """
 
-    first: Held | None
+    first: CardRecord | None
     kind: str
     learning: int
     review: int
     waiting: int
     finished: int
-    whole: Day
+    whole: DayCounts
     graded: int = 0
     added: int = 0
 
 
-_NOTHING = Queue(None, "", 0, 0, 0, 0, Day(0, 0, 0))
+_NOTHING = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
 _KINDS = ("learning", "review", "waiting")
 
 
@@ -162,7 +162,7 @@ _LOOK = _looking(_due)
 _LOOK_AMONG_STRAYS = _looking(_due.where(_still_there))
 
 
-def look(db: Session, learner_id: int, limits: Limits) -> Queue:
+def look(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
     """The queue of a learner: one narrow read, whatever the number of cards."""
     if not learner_id:
         return _NOTHING
@@ -176,10 +176,10 @@ def look(db: Session, learner_id: int, limits: Limits) -> Queue:
     if limits.strays.gone:
         statement, values["gone"] = _LOOK_AMONG_STRAYS, list(limits.strays.gone)
     row = db.connection().execute(statement, values).one()
-    day = Day(row.all_due or 0, row.answered, row.begun)
+    day = DayCounts(row.all_due or 0, row.answered, row.begun)
     if row.card is None:
         return dataclasses.replace(_NOTHING, finished=row.finished, whole=day, graded=row.graded)
-    return Queue(
+    return ReviewQueue(
         first=_held(row) if row.mine else None,
         kind=_KINDS[row.rank] if row.mine else "",
         learning=row.learning,
@@ -201,7 +201,7 @@ _UPCOMING = (
 )
 
 
-def upcoming(db: Session, learner_id: int, limits: Limits, most: int) -> list[Held]:
+def upcoming(db: Session, learner_id: int, limits: QueueQuery, most: int) -> list[CardRecord]:
     """The first `most` cards that are due on a study day, in the desk's order."""
     values = {
         "learner": learner_id,
@@ -214,8 +214,8 @@ def upcoming(db: Session, learner_id: int, limits: Limits, most: int) -> list[He
     return [_held(row) for row in db.connection().execute(_UPCOMING, values)]
 
 
-def _held(row: Any) -> Held:
-    return Held(row.card, standing_of(row), row.turns, known=True)
+def _held(row: Any) -> CardRecord:
+    return CardRecord(row.card, standing_of(row), row.turns, known=True)
 
 
 _SEEN_COUNT = (
@@ -228,7 +228,7 @@ _SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
 
 
 def unseen_by_topic(
-    db: Session, learner_id: int, library: Library, limits: Limits
+    db: Session, learner_id: int, library: Library, limits: QueueQuery
 ) -> dict[str, int]:
     """How many cards of each topic were never seen, topics in reading order."""
     topics = [limits.topic] if limits.topic else _topics(library)
@@ -252,7 +252,7 @@ def next_new(
     db: Session,
     learner_id: int,
     library: Library,
-    limits: Limits,
+    limits: QueueQuery,
     topics: Iterable[str],
 ) -> str | None:
     """The first new card of these topics that is no reverse of one seen today."""
@@ -263,7 +263,7 @@ def new_cards(
     db: Session,
     learner_id: int,
     library: Library,
-    limits: Limits,
+    limits: QueueQuery,
     topics: Iterable[str],
 ) -> Iterator[str]:
     """All such cards in order, each topic asked for only when it is reached."""
@@ -296,7 +296,7 @@ _NEXT_DUE = _later
 _NEXT_DUE_AMONG_STRAYS = _later.where(_still_there)
 
 
-def next_due(db: Session, learner_id: int, limits: Limits) -> tuple[dt.date, int] | None:
+def next_due(db: Session, learner_id: int, limits: QueueQuery) -> tuple[dt.date, int] | None:
     """The next study day on which cards come back, and how many."""
     values: dict[str, Any] = {
         "learner": learner_id,
@@ -310,7 +310,7 @@ def next_due(db: Session, learner_id: int, limits: Limits) -> tuple[dt.date, int
     return (dt.date.fromisoformat(row[0]), row[1]) if row else None
 
 
-def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[Standing | None, bool]]:
+def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[CardState | None, bool]]:
     """Every card of a topic that was seen: its standing, and whether put aside."""
     rows = db.connection().execute(
         select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
@@ -322,7 +322,7 @@ def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[Stand
 
 def standings_of(
     db: Session, learner_id: int, cards: Sequence[str]
-) -> dict[str, tuple[Standing | None, bool]]:
+) -> dict[str, tuple[CardState | None, bool]]:
     """The same of some cards, whatever their topic."""
     rows = db.connection().execute(
         select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
@@ -332,12 +332,12 @@ def standings_of(
     return {row.card: (standing_of(row), row.suspended) for row in rows}
 
 
-_kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, tuple[str, Strays]]] = (
-    weakref.WeakKeyDictionary()
-)
+_kept: weakref.WeakKeyDictionary[
+    Engine, collections.OrderedDict[int, tuple[str, OrphanedCards]]
+] = weakref.WeakKeyDictionary()
 
 
-def strays_of(db: Session, learner_id: int, library: Library) -> Strays:
+def strays_of(db: Session, learner_id: int, library: Library) -> OrphanedCards:
     """The strays of a learner, looked for once for each state of the course.
 
     Within one state none appear: reviews are only of cards that it has.
@@ -357,7 +357,7 @@ def strays_of(db: Session, learner_id: int, library: Library) -> Strays:
     return found
 
 
-def find_strays(db: Session, learner_id: int, library: Library) -> Strays:
+def find_strays(db: Session, learner_id: int, library: Library) -> OrphanedCards:
     """Compare every memory row of a learner with the course."""
     rows = db.connection().execute(
         select(MEMORY.c.card, MEMORY.c.topic).where(MEMORY.c.learner_id == learner_id)
@@ -374,7 +374,7 @@ def find_strays(db: Session, learner_id: int, library: Library) -> Strays:
             moved[card] = (topic, "")
         elif known.topic != topic:
             moved[card] = (topic, known.topic)
-    return Strays(frozenset(gone), moved)
+    return OrphanedCards(frozenset(gone), moved)
 
 
 def _topics(library: Library) -> Iterable[str]:

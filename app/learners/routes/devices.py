@@ -9,23 +9,23 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
 
 from app.db.engine import DbSession
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.learners import store
 from app.learners.codes import LENGTH, LIFE, new_code, plain
-from app.learners.current import CurrentLearner, CurrentLearnerValue, EnrolledLearner
+from app.learners.current import CurrentLearner, EnrolledLearner, LearnerProfile
 from app.learners.forms import CodeForm
 from app.learners.settings_page import as_typed, settings_page
-from app.learners.store import Arrival, Records
+from app.learners.store import BrowserVisit, Records
 from app.scheduling.study_day import zone_of
 from app.web.addresses import public
 from app.web.clock import Now
 from app.web.cookies import forget_line
 from app.web.devices import device_of
-from app.web.front.rate_counting import Rates, client_of
+from app.web.front.rate_counting import RateLimiter, client_of
 from app.web.render import page
 from app.web.visitor import (
     FORGET_KEPT,
-    Doorkeeper,
+    SessionCookies,
     Visitor,
     digest_of,
     new_key,
@@ -98,7 +98,7 @@ def use_code(
     store.leave(db, _visitor(request).digest, now)
     key = new_key()
     device = device_of(request.headers.get("user-agent", ""))
-    store.begin_session(db, owner, Arrival(digest_of(key), device, now))
+    store.begin_session(db, owner, BrowserVisit(digest_of(key), device, now))
     return _with_cookie(_doorkeeper(request).line(key))
 
 
@@ -109,7 +109,7 @@ def sign_out(
     """Sign one browser of the learner out; it may be the one that asks."""
     digest = store.revoke(db, learner.home, session, now)
     if digest is None:
-        raise NotFound("This browser is signed out already, or it is not yours.")
+        raise NotFoundError("This browser is signed out already, or it is not yours.")
     store.void_codes(db, learner.home)
     if digest == _visitor(request).digest:
         return _with_cookie(forget_line())
@@ -152,7 +152,7 @@ def _is_opened(request: Request) -> bool:
 
 def _find_records(
     request: Request,
-    learner: CurrentLearnerValue,
+    learner: LearnerProfile,
     db: Session,
     now: dt.datetime,
     code: str,
@@ -163,7 +163,7 @@ def _find_records(
         raise _CodeError(
             f"{given} A code has {LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
-    rates: Rates = request.app.state.rates
+    rates: RateLimiter = request.app.state.rates
     who = client_of(request.scope), _visitor(request).known_digest
     if seconds := rates.seconds_to_wait("codes", *who):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
@@ -180,7 +180,7 @@ def _find_records(
 
 def _entry(
     request: Request,
-    learner: CurrentLearnerValue,
+    learner: LearnerProfile,
     code: str,
     error: _CodeError | None = None,
 ) -> HTMLResponse:
@@ -198,7 +198,7 @@ def _entry(
 
 def _confirmation(
     request: Request,
-    learner: CurrentLearnerValue,
+    learner: LearnerProfile,
     db: Session,
     form: CodeForm,
     records: Records,
@@ -226,8 +226,8 @@ def _digest(request: Request, code: str) -> str:
     return _doorkeeper(request).digest(plain(code))
 
 
-def _doorkeeper(request: Request) -> Doorkeeper:
-    keeper: Doorkeeper = request.app.state.doorkeeper
+def _doorkeeper(request: Request) -> SessionCookies:
+    keeper: SessionCookies = request.app.state.doorkeeper
     return keeper
 
 

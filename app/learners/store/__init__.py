@@ -2,8 +2,8 @@
 
 from app.learners.store.people import (
     Enrollment,
-    Known,
-    Person,
+    LearnerListRow,
+    LearnerRecord,
     Records,
     add_code,
     adopt,
@@ -22,7 +22,7 @@ from app.learners.store.people import (
     void_codes,
 )
 from app.learners.store.sessions import (
-    Arrival,
+    BrowserVisit,
     begin_session,
     browsers,
     digests_of,

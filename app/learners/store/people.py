@@ -11,7 +11,7 @@ from sqlmodel import Session, col, delete, update
 
 from app.db.insert_once import insert_once
 from app.db.tables import DeviceCode, Learner, LearnerSession, Note, StudyDay
-from app.learners.store.sessions import Arrival, begin_session, rows_of
+from app.learners.store.sessions import BrowserVisit, begin_session, rows_of
 from app.web.clock import milliseconds, moment
 
 _COLUMNS: tuple[Any, ...] = tuple(
@@ -55,7 +55,7 @@ _COUNT = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Known:
+class LearnerRecord:
     """A session and its learner, as they lie in the tables.
 
     `id` is 0 where the person is known from another course alone; `home` is then the
@@ -91,11 +91,11 @@ class Enrollment:
     course: str
     name: str
     zone: str
-    arrival: Arrival
+    arrival: BrowserVisit
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Person:
+class LearnerListRow:
     """A learner as a list names them; `last_seen` is of the last day with a write."""
 
     id: int
@@ -118,7 +118,7 @@ class Records:
     notes: int
 
 
-def people(db: Session) -> list[Person]:
+def people(db: Session) -> list[LearnerListRow]:
     """Everybody, the first one first; the number is that of their oldest row."""
     rows = db.execute(
         select(
@@ -137,26 +137,26 @@ def people(db: Session) -> list[Person]:
         .order_by(func.min(col(Learner.id)))
     )
     return [
-        Person(number, name, moment(born), moment(seen or born))
+        LearnerListRow(number, name, moment(born), moment(seen or born))
         for number, name, born, seen in rows
     ]
 
 
-def find_learner(db: Session, digest: str, course: str = "") -> Known | None:
+def find_learner(db: Session, digest: str, course: str = "") -> LearnerRecord | None:
     """The session whose key has this digest, with its learner; None before a write."""
     row = db.connection().execute(_FIND, {"wanted": digest}).first()
     if row is None:
         return None
-    found = Known(*[*row, row[2]])
+    found = LearnerRecord(*[*row, row[2]])
     return found if found.course == course else _elsewhere(db, found, course)
 
 
-def _elsewhere(db: Session, known: Known, course: str) -> Known:
+def _elsewhere(db: Session, known: LearnerRecord, course: str) -> LearnerRecord:
     """The same person in another course than that in which this browser began."""
     wanted = {"person": known.person, "course": course}
     row = db.connection().execute(_OF_COURSE, wanted).first()
     if row:
-        return Known(*[known.revoked_at, known.last_seen, *row, known.home])
+        return LearnerRecord(*[known.revoked_at, known.last_seen, *row, known.home])
     fresh = Learner(key=key_in(known.person, course), created_at=0)
     return dataclasses.replace(
         known,
@@ -190,10 +190,10 @@ _OF_COURSE = select(*_COLUMNS).where(
 _OF_NUMBER = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
 
 
-def learner_numbered(db: Session, learner_id: int) -> Known | None:
+def learner_numbered(db: Session, learner_id: int) -> LearnerRecord | None:
     """A learner without a browser, as a calendar program asks for them."""
     row = db.connection().execute(_OF_NUMBER, {"wanted": learner_id}).first()
-    return Known(*[None, 0, *row, learner_id]) if row else None
+    return LearnerRecord(*[None, 0, *row, learner_id]) if row else None
 
 
 def enroll(db: Session, enrollment: Enrollment) -> int:

@@ -20,7 +20,7 @@ _SEEN = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Arrival:
+class BrowserVisit:
     """A browser that comes: the digest of its key, what it is, and when."""
 
     digest: str
@@ -29,7 +29,7 @@ class Arrival:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Browser:
+class BrowserSession:
     """A session that may come in; `here` marks that of the browser that asks."""
 
     id: int
@@ -39,7 +39,7 @@ class Browser:
     here: bool
 
 
-def begin_session(db: Session, learner_id: int, arrival: Arrival) -> None:
+def begin_session(db: Session, learner_id: int, arrival: BrowserVisit) -> None:
     """Let a browser come in as this learner from now on.
 
     Raises Conflict where the learner has had as many browsers as one may have; those
@@ -64,13 +64,13 @@ def rows_of(learner_id: int) -> Any:
     return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
 
 
-def see(db: Session, arrival: Arrival) -> None:
+def see(db: Session, arrival: BrowserVisit) -> None:
     """Note that a session is in use."""
     now = milliseconds(arrival.at)
     db.connection().execute(_SEEN, {"wanted": arrival.digest, "now": now, "named": arrival.device})
 
 
-def browsers(db: Session, learner_id: int, digest: str) -> list[Browser]:
+def browsers(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
     """The sessions of a learner that stand: the asking one, then the newest first."""
     rows = db.execute(
         select(
@@ -87,7 +87,7 @@ def browsers(db: Session, learner_id: int, digest: str) -> list[Browser]:
         .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
     )
     found = [
-        Browser(number, device, moment(since), moment(seen), bool(here))
+        BrowserSession(number, device, moment(since), moment(seen), bool(here))
         for number, device, since, seen, here in rows
     ]
     return sorted(found, key=lambda browser: not browser.here)

@@ -2,5 +2,5 @@
 
 from app.mastery.store.firsts import first_answers
 from app.mastery.store.known import known_of
-from app.mastery.store.learned import Learned, learned
-from app.mastery.store.reading import PageRow, pages
+from app.mastery.store.learned import TopicCardTotals, learned
+from app.mastery.store.reading import PageProgress, pages

@@ -20,8 +20,8 @@ from sqlalchemy import Engine, bindparam, func, select
 from sqlmodel import Session
 
 from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, SCORE
-from app.mastery.evidence import First
-from app.mastery.standing import Answers
+from app.mastery.evidence import AnswerHistory
+from app.mastery.standing import AnswerHistories
 
 _mine = ATTEMPT.c.learner_id == bindparam("learner")
 _ROW = ("id", "token", "at")
@@ -53,26 +53,26 @@ _LEARNERS = 500
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Known:
+class CachedAnswers:
     """The first answers of a learner by question, as far as row `last` of the log.
 
     `rows` is the number of all answers until then; `last` is number, token and moment;
     `regrades` is how many of them were graded again, and the number of the newest.
     """
 
-    answers: Answers = dataclasses.field(default_factory=Answers)
+    answers: AnswerHistories = dataclasses.field(default_factory=AnswerHistories)
     rows: int = 0
     last: tuple[int, str, int] = (0, "", 0)
     regrades: tuple[int, int | None] = (0, None)
 
 
 _lock = threading.Lock()
-_kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, Known]] = (
+_kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, CachedAnswers]] = (
     weakref.WeakKeyDictionary()
 )
 
 
-def first_answers(db: Session, learner_id: int) -> Answers:
+def first_answers(db: Session, learner_id: int) -> AnswerHistories:
     """First answers by question; those of a mock exam appear when it is closed.
 
     The same mapping is given again as long as no question is answered or graded again.
@@ -80,7 +80,7 @@ def first_answers(db: Session, learner_id: int) -> Answers:
     engine = db.get_bind().engine
     with _lock:
         kept = _kept.setdefault(engine, collections.OrderedDict())
-        known = kept.get(learner_id, Known())
+        known = kept.get(learner_id, CachedAnswers())
     found = _catch_up(db, learner_id, known)
     with _lock:
         kept[learner_id] = found
@@ -90,21 +90,21 @@ def first_answers(db: Session, learner_id: int) -> Answers:
     return found.answers
 
 
-def _catch_up(db: Session, learner_id: int, known: Known) -> Known:
+def _catch_up(db: Session, learner_id: int, known: CachedAnswers) -> CachedAnswers:
     """What is known with what was added; all of it where the log is another."""
     values = {"learner": learner_id, "since": known.last[0]}
     rows = db.connection().execute(_SINCE, values).all()
     if known.rows:
         if not rows or _of(rows[0]) != (known.last, known.regrades):
-            return _catch_up(db, learner_id, Known())
+            return _catch_up(db, learner_id, CachedAnswers())
         rows = rows[1:]
         if _is_short(db, learner_id, known.rows + len(rows)):
-            return _catch_up(db, learner_id, Known())
+            return _catch_up(db, learner_id, CachedAnswers())
     if not rows:
         return known
     added = _changed(rows, known.answers)
     last, regrades = _of(rows[-1])
-    return Known(
+    return CachedAnswers(
         answers=known.answers.and_(added) if added else known.answers,
         rows=known.rows + len(rows),
         last=last,
@@ -124,14 +124,14 @@ def _of(row: Any) -> tuple[tuple[int, str, int], tuple[int, int | None]]:
     return (row.id, row.token, row.at), (row.regrades, row.last_regrade)
 
 
-def _changed(rows: Sequence[Any], known: Mapping[str, First]) -> dict[str, First]:
+def _changed(rows: Sequence[Any], known: Mapping[str, AnswerHistory]) -> dict[str, AnswerHistory]:
     """The questions of the rows: answered first in them, or once more."""
     days = {text: dt.date.fromisoformat(text) for text in {r.study_day for r in rows}}
-    found: dict[str, First] = {}
+    found: dict[str, AnswerHistory] = {}
     for row in rows:
         day, before = days[row.study_day], found.get(row.item, known.get(row.item))
         if row.first:
-            found[row.item] = First(row.score, day, row.hints, row.certainty or 0)
+            found[row.item] = AnswerHistory(row.score, day, row.hints, row.certainty or 0)
         elif before is not None:
             found[row.item] = before.again(row.score, day, row.hints)
     return found

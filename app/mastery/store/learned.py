@@ -84,16 +84,16 @@ _kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, tuple[Stat
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Learned:
+class TopicCardTotals:
     """The cards of the course by topic, as evidence."""
 
     cards: Mapping[str, TopicCards] = dataclasses.field(default_factory=dict)
 
 
-def learned(db: Session, learner_id: int, now: int) -> Learned:
+def learned(db: Session, learner_id: int, now: int) -> TopicCardTotals:
     """The begun cards of each topic; `now` is the moment (ms) days are counted to."""
     sums = _sums(db, learner_id, now)
-    return Learned(
+    return TopicCardTotals(
         {
             topic: TopicCards(begun, known, float(begun * now - at) / _DAY, float(losses or 0))
             for topic, begun, known, at, losses in sums.values()

@@ -38,7 +38,7 @@ _PAGES = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PageRow:
+class PageProgress:
     """A page that was opened: when its sections were read in ms, and when the last."""
 
     topic: str
@@ -46,7 +46,7 @@ class PageRow:
     at: int
 
 
-Pages = Sequence[PageRow]
+Pages = Sequence[PageProgress]
 State = tuple[Any, ...]
 _lock = threading.Lock()
 _kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, tuple[State, Pages]]] = (
@@ -77,7 +77,7 @@ def pages(db: Session, learner_id: int) -> Pages:
 def _read(db: Session, learner_id: int) -> tuple[State, Pages]:
     """The pages and, from the same look, the state that they are of."""
     rows = db.connection().execute(_PAGES, {"learner": learner_id}).all()
-    made = tuple(PageRow(topic, _moments(text), at) for topic, text, at, *_ in rows)
+    made = tuple(PageProgress(topic, _moments(text), at) for topic, text, at, *_ in rows)
     if not rows:
         return (0, None, None), made
     marks, moments = sum(row[3] for row in rows), sum(row[4] for row in rows)

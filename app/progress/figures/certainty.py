@@ -7,13 +7,13 @@ from typing import Literal
 
 from markupsafe import Markup
 
-from app.drawings.planes import SHARES, Plane, in_percent
+from app.drawings.planes import SHARES, PlotArea, in_percent
 from app.drawings.svg import Box, dot, frame, line, rect, text
 from app.mastery.wilson import wilson
 from app.questions.certainty import LEVELS
 from app.web.words import count_of, percent_of
 
-_PLANE = Plane(Box(0, 16.0, 100, 220.0), SHARES)
+_PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
 _NAMES = 254.0
 ENOUGH = 5  # fewer answers at a level say next to nothing about it
 _SMALL, _LARGE = 4.0, 10.0
@@ -23,7 +23,7 @@ Look = Literal["below", "within", "above"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Certain:
+class CalibrationRow:
     """A level of certainty: what it stands for, and how often it was right.
 
     It stands for `least` to `most` (0..1).
@@ -66,25 +66,25 @@ class Certain:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Certainty:
+class CalibrationChart:
     """All levels of certainty; `answers` are all that came with one.
 
     `svg` is empty where no level has answers enough.
     """
 
-    levels: tuple[Certain, ...]
+    levels: tuple[CalibrationRow, ...]
     answers: int
     sentences: tuple[str, ...]
     svg: Markup
 
 
-def certainty(counts: Mapping[tuple[int, bool], int]) -> Certainty:
+def certainty(counts: Mapping[tuple[int, bool], int]) -> CalibrationChart:
     """The diagram; `counts` are answers by level (1 to 3) and by being right."""
     levels = tuple(
         _level(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
     )
     told = [level for level in levels if level.told]
-    return Certainty(
+    return CalibrationChart(
         levels=levels,
         answers=sum(level.answers for level in levels),
         sentences=_sentences(levels),
@@ -92,12 +92,12 @@ def certainty(counts: Mapping[tuple[int, bool], int]) -> Certainty:
     )
 
 
-def _level(number: int, right: int, wrong: int) -> Certain:
+def _level(number: int, right: int, wrong: int) -> CalibrationRow:
     said = LEVELS[number - 1]
-    return Certain(said.word, said.means, said.least, said.most, right + wrong, right)
+    return CalibrationRow(said.word, said.means, said.least, said.most, right + wrong, right)
 
 
-def _draw(levels: Sequence[Certain], told: Sequence[Certain]) -> Markup:
+def _draw(levels: Sequence[CalibrationRow], told: Sequence[CalibrationRow]) -> Markup:
     marks = [*_PLANE.scale(in_percent, "left"), *map(_box, levels)]
     marks.append(line("dash", 0, _PLANE.down(0), 100, _PLANE.down(1)))
     for level in told:
@@ -111,14 +111,14 @@ def _draw(levels: Sequence[Certain], told: Sequence[Certain]) -> Markup:
     return frame(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 
-def _box(level: Certain) -> str:
+def _box(level: CalibrationRow) -> str:
     """Where the share lies if the word holds what it stands for."""
     top, foot = _PLANE.down(level.most), _PLANE.down(level.least)
     left, right = level.least * 100, level.most * 100
     return rect("band", left, top, right - left, foot - top)
 
 
-def _point(level: Certain) -> list[str]:
+def _point(level: CalibrationRow) -> list[str]:
     """The share with its range, larger the more answers there are."""
     x, at = (level.least + level.most) / 2 * 100, _PLANE.down(level.share)
     low, high = level.range
@@ -130,7 +130,7 @@ def _point(level: Certain) -> list[str]:
     ]
 
 
-def _sentences(levels: Sequence[Certain]) -> tuple[str, ...]:
+def _sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
     guess, thought, sure = levels
     said = []
     if sure.told:

@@ -4,7 +4,7 @@ import datetime as dt
 import math
 from collections.abc import Sequence
 
-from app.drawings.columns import Name
+from app.drawings.columns import ColumnLabel
 from app.web.words import short_date_of
 
 WIDTH = 93.0
@@ -12,14 +12,14 @@ WIDTH = 93.0
 _NAME = 18.0  # percent of a narrow drawing that the name of a day takes
 
 
-def day_names(days: Sequence[dt.date]) -> tuple[Name, ...]:
+def day_names(days: Sequence[dt.date]) -> tuple[ColumnLabel, ...]:
     """Today, some Mondays, and the last day, none of them on another's words."""
-    first = Name(0, "Today")
+    first = ColumnLabel(0, "Today")
     if len(days) == 1:
         return (first,)
     slot = WIDTH / len(days)
     mondays = [n for n, day in enumerate(days) if day.weekday() == 0]
     every = math.ceil(_NAME / (7 * slot))
     free = [n for n in mondays if _NAME < n * slot < WIDTH - 1.6 * _NAME]
-    middle = (Name(slot * (n + 0.5), short_date_of(days[n]), "m") for n in free[::every])
-    return (first, *middle, Name(WIDTH, short_date_of(days[-1]), "e"))
+    middle = (ColumnLabel(slot * (n + 0.5), short_date_of(days[n]), "m") for n in free[::every])
+    return (first, *middle, ColumnLabel(WIDTH, short_date_of(days[-1]), "e"))

@@ -4,27 +4,27 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Mapping
 
-from app.cards.store import Studied
+from app.cards.store import DayTotals
 from app.web.words import count_of, date_of, day_of, short_date_of
 
 WEEKS = 12
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class StudyDays:
+class StudyHistory:
     """All of it: the days of the last weeks by ISO date, and what was before them.
 
     `first` is the first day with work, `earlier` the number of such days before the
     weeks that are shown day by day.
     """
 
-    recent: Mapping[str, Studied] = dataclasses.field(default_factory=dict)
-    before: Studied = dataclasses.field(default_factory=Studied)
+    recent: Mapping[str, DayTotals] = dataclasses.field(default_factory=dict)
+    before: DayTotals = dataclasses.field(default_factory=DayTotals)
     earlier: int = 0
     first: dt.date | None = None
 
     @property
-    def total(self) -> Studied:
+    def total(self) -> DayTotals:
         """The sums of all days."""
         return sum(self.recent.values(), self.before)
 
@@ -40,11 +40,11 @@ class StudyDays:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Week:
+class WeekTotals:
     """The sums of a week that begins on `monday`."""
 
     monday: dt.date
-    sums: Studied
+    sums: DayTotals
 
     @property
     def name(self) -> str:
@@ -52,14 +52,14 @@ class Week:
         return short_date_of(self.monday)
 
 
-def weeks(recent: Mapping[str, Studied], today: dt.date) -> tuple[Week, ...]:
+def weeks(recent: Mapping[str, DayTotals], today: dt.date) -> tuple[WeekTotals, ...]:
     """The last twelve weeks, this one included, from Monday to Sunday."""
     last = today - dt.timedelta(days=today.weekday())
     mondays = [last - dt.timedelta(weeks=n) for n in reversed(range(WEEKS))]
-    return tuple(Week(monday, _sum(recent, monday)) for monday in mondays)
+    return tuple(WeekTotals(monday, _sum(recent, monday)) for monday in mondays)
 
 
-def summary(days: StudyDays, firsts: int, today: dt.date) -> str:
+def summary(days: StudyHistory, firsts: int, today: dt.date) -> str:
     """Since when, on how many days, and how much, in one sentence.
 
     `firsts` are the first answers to different questions among all answers.
@@ -77,7 +77,7 @@ def summary(days: StudyDays, firsts: int, today: dt.date) -> str:
     return f"Since {since}: {', '.join(parts)}."
 
 
-def _sum(recent: Mapping[str, Studied], monday: dt.date) -> Studied:
+def _sum(recent: Mapping[str, DayTotals], monday: dt.date) -> DayTotals:
     days: Iterable[dt.date] = (monday + dt.timedelta(days=n) for n in range(7))
-    found = (recent.get(day.isoformat(), Studied()) for day in days)
-    return sum(found, Studied())
+    found = (recent.get(day.isoformat(), DayTotals()) for day in days)
+    return sum(found, DayTotals())

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from app.drawings.axes import counting
-from app.drawings.columns import Columns, draw_columns
+from app.drawings.columns import ColumnChart, draw_columns
 from app.progress.figures.day_names import WIDTH, day_names
 from app.web.words import count_of, weekday_of
 
@@ -24,7 +24,7 @@ class DueDay:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class DueDays:
+class DueChart:
     """The days ahead; `overdue` of today's cards should have come earlier."""
 
     bars: tuple[DueDay, ...]
@@ -49,7 +49,7 @@ def last_day(today: dt.date, exam: dt.date | None) -> dt.date:
     return today + dt.timedelta(days=DAYS - 1)
 
 
-def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None) -> DueDays:
+def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None) -> DueChart:
     """The forecast; `due` counts cards by ISO date, those before today included.
 
     Each card counts once, on the day it comes back next. What is reviewed until then
@@ -62,7 +62,7 @@ def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None
     counts[0] += overdue
     bars = tuple(DueDay(*pair) for pair in zip(days, counts, strict=True))
     by_exam = last == exam
-    return DueDays(
+    return DueChart(
         bars=bars,
         svg=draw_columns(columns_of(bars), _says(bars, overdue, by_exam=by_exam)),
         overdue=overdue,
@@ -71,10 +71,10 @@ def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None
     )
 
 
-def columns_of(bars: Sequence[DueDay]) -> Columns:
+def columns_of(bars: Sequence[DueDay]) -> ColumnChart:
     """The days as columns: today marked, the others alike."""
     looks = ["mark edge", *["fill"] * (len(bars) - 1)]
-    return Columns(
+    return ColumnChart(
         columns=[[(look, bar.cards)] for look, bar in zip(looks, bars, strict=True)],
         axis=counting(max(bar.cards for bar in bars)),
         names=day_names([bar.day for bar in bars]),

@@ -2,16 +2,16 @@
 
 from markupsafe import Markup
 
-from app.drawings.ranges import Score, draw_score
-from app.mastery.readiness import Forecast
+from app.drawings.ranges import ScoreRange, draw_score
+from app.mastery.readiness import ScoreForecast
 
 
-def draw_forecast(ahead: Forecast, target: int | None) -> Markup:
+def draw_forecast(ahead: ScoreForecast, target: int | None) -> Markup:
     """Draw it; `target` is in percent."""
     of = ahead.questions
     says = f"Expected {ahead.expected} of {of}, most likely {ahead.low} to {ahead.high}"
     words = f"your target {target}%" if target else ""
-    score = Score(
+    score = ScoreRange(
         score=ahead.expected,
         low=ahead.low,
         high=ahead.high,

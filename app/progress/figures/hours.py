@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from app.cards.store import Studied
+from app.cards.store import DayTotals
 from app.drawings.axes import counting
-from app.drawings.columns import Columns, Name, draw_columns
-from app.progress.figures.days import Week
+from app.drawings.columns import ColumnChart, ColumnLabel, draw_columns
+from app.progress.figures.days import WeekTotals
 from app.web.words import count_of, date_of, time_of
 
 _WIDTH = 86.0
@@ -17,25 +17,25 @@ _HOUR = 60
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WeekOfWork:
+class WeekMinutes:
     """One week: its minutes, and what was done in them."""
 
     name: str
     minutes: float
-    sums: Studied
+    sums: DayTotals
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Hours:
+class TimeChart:
     """The last weeks; `total` are their minutes, as their table adds up."""
 
-    weeks: tuple[WeekOfWork, ...]
+    weeks: tuple[WeekMinutes, ...]
     svg: Markup
     total: float
     sentence: str
 
 
-def hours(weeks: Sequence[Week], begun: dt.date | None = None) -> Hours:
+def hours(weeks: Sequence[WeekTotals], begun: dt.date | None = None) -> TimeChart:
     """Minutes from showing to answering, by week, beside what was done in them.
 
     Where `begun`, the first day with work, lies in these weeks, it is named.
@@ -45,7 +45,7 @@ def hours(weeks: Sequence[Week], begun: dt.date | None = None) -> Hours:
     total = sum(round(m) if m >= 1 else m for m in minutes)
     young = begun if begun and begun > weeks[0].monday else None
     span = f"since {date_of(young)}" if young else "in twelve weeks"
-    done = sum((week.sums for week in weeks), Studied())
+    done = sum((week.sums for week in weeks), DayTotals())
     time = time_of(total)
     words = (
         f"{time[:1].upper()}{time[1:]} {span}, for "
@@ -53,26 +53,26 @@ def hours(weeks: Sequence[Week], begun: dt.date | None = None) -> Hours:
     )
     now = time_of(minutes[-1]) if weeks[-1].sums.work else "none"
     says = f"Time by week: {words} This week {now}."
-    return Hours(
-        weeks=tuple(WeekOfWork(w.name, w.sums.minutes, w.sums) for w in weeks),
+    return TimeChart(
+        weeks=tuple(WeekMinutes(w.name, w.sums.minutes, w.sums) for w in weeks),
         svg=draw_columns(_columns(weeks, minutes), says),
         total=total,
         sentence=words if done.work else "",
     )
 
 
-def _columns(weeks: Sequence[Week], minutes: Sequence[float]) -> Columns:
+def _columns(weeks: Sequence[WeekTotals], minutes: Sequence[float]) -> ColumnChart:
     in_hours = max(minutes) >= 2 * _HOUR
     unit = _HOUR if in_hours else 1
     looks = [*["fill"] * (len(weeks) - 1), "mark edge"]
     slot = _WIDTH / len(weeks)
-    return Columns(
+    return ColumnChart(
         columns=[[(look, m / unit)] for look, m in zip(looks, minutes, strict=True)],
         axis=counting(max(minutes) / unit, "h" if in_hours else "min"),
         names=(
-            Name(0, weeks[0].name),
-            Name(slot * 6.5, weeks[6].name, "m"),
-            Name(_WIDTH, "this week", "e"),
+            ColumnLabel(0, weeks[0].name),
+            ColumnLabel(slot * 6.5, weeks[6].name, "m"),
+            ColumnLabel(_WIDTH, "this week", "e"),
         ),
         width=_WIDTH,
     )

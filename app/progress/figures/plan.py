@@ -6,10 +6,10 @@ import datetime as dt
 from markupsafe import Markup
 
 from app.drawings.axes import counting
-from app.drawings.columns import Columns, draw_columns
+from app.drawings.columns import ColumnChart, draw_columns
 from app.progress.figures.day_names import WIDTH, day_names
 from app.scheduling.exam_plan import again_words
-from app.scheduling.outlook import DayAhead, Outlook
+from app.scheduling.outlook import ForecastDay, PlanForecast
 from app.web.words import count_of, minutes_of, weekday_of
 
 
@@ -25,7 +25,7 @@ class PlanDay:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PlanFigure:
+class PlanChart:
     """The days, what they come to in a sentence, and the drawing of them."""
 
     days: tuple[PlanDay, ...]
@@ -34,11 +34,11 @@ class PlanFigure:
     svg: Markup
 
 
-def plan_figure(outlook: Outlook, seconds: float, pace: str) -> PlanFigure:
+def plan_figure(outlook: PlanForecast, seconds: float, pace: str) -> PlanChart:
     """Draw the days; `seconds` of each are for cards, `pace` says how many are new."""
     sentence, course = _sentence(outlook), course_of(outlook, pace)
     says = f"Minutes of cards per day until the exam: {sentence} {course}".rstrip()
-    return PlanFigure(
+    return PlanChart(
         days=tuple(map(_day, outlook.days)),
         sentence=sentence,
         course=course,
@@ -46,10 +46,10 @@ def plan_figure(outlook: Outlook, seconds: float, pace: str) -> PlanFigure:
     )
 
 
-def columns_of(outlook: Outlook, seconds: float) -> Columns:
+def columns_of(outlook: PlanForecast, seconds: float) -> ColumnChart:
     """The days as columns: looks at cards that were begun, new cards upon them."""
     most = max([seconds, *(day.seconds for day in outlook.days)]) / 60
-    return Columns(
+    return ColumnChart(
         columns=[_parts(day, now=not n) for n, day in enumerate(outlook.days)],
         axis=counting(most, "min"),
         names=day_names([_date(day) for day in outlook.days]),
@@ -58,18 +58,18 @@ def columns_of(outlook: Outlook, seconds: float) -> Columns:
     )
 
 
-def _parts(day: DayAhead, *, now: bool) -> list[tuple[str, float]]:
+def _parts(day: ForecastDay, *, now: bool) -> list[tuple[str, float]]:
     fresh = day.fresh * day.first / 60
     looks = max(0.0, day.seconds / 60 - fresh)
     look = "mark edge" if now else "ink" if day.final else "fill"
     return [(look, looks), ("none edge", fresh)]
 
 
-def _day(day: DayAhead) -> PlanDay:
+def _day(day: ForecastDay) -> PlanDay:
     return PlanDay(_date(day), day.due, day.fresh, day.final, day.seconds / 60)
 
 
-def _sentence(outlook: Outlook) -> str:
+def _sentence(outlook: PlanForecast) -> str:
     most = max(outlook.days, key=lambda day: day.cards)
     longest = max(day.seconds for day in outlook.days) / 60
     if not most.cards:
@@ -78,11 +78,11 @@ def _sentence(outlook: Outlook) -> str:
     return f"{cards}, at most about {minutes_of(longest)}."
 
 
-def _date(day: DayAhead) -> dt.date:
+def _date(day: ForecastDay) -> dt.date:
     return dt.date.fromordinal(day.day)
 
 
-def course_of(outlook: Outlook, pace: str) -> str:
+def course_of(outlook: PlanForecast, pace: str) -> str:
     """How the days go on, in a sentence: new cards until when, last looks from when."""
     final = next((day for day in outlook.days if day.final), None)
     fresh = [day for day in outlook.days if day.fresh]

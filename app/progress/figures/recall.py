@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from app.cards.store import Studied
+from app.cards.store import DayTotals
 from app.drawings.axes import Axis
 from app.drawings.columns import HEIGHT, TOP
-from app.drawings.planes import Plane
+from app.drawings.planes import PlotArea
 from app.drawings.svg import Box, dot, frame, line, nested, polyline, text
 from app.mastery.wilson import wilson
-from app.progress.figures.days import Week
+from app.progress.figures.days import WeekTotals
 from app.web.words import count_of, percent_of
 
 LEAST = 10  # fewer cards in a week, and its share would mostly be luck
@@ -23,12 +23,12 @@ _NAMES = TOP + HEIGHT + 18
 _LOWEST = 0.8
 _TENTH = 0.1
 _LINE = 14.0  # pixels that a number needs for itself
-Told = Sequence[tuple[int, Studied]]
+Told = Sequence[tuple[int, DayTotals]]
 """Weeks with enough to tell, by their place."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class WeekOfRecall:
+class WeekRetention:
     """One week: `asked` cards of which `known` were; shares empty when too few."""
 
     name: str
@@ -39,29 +39,29 @@ class WeekOfRecall:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Recall:
+class RetentionChart:
     """The weeks as a table and as a drawing, and what they mean.
 
     `svg` is empty where no week had enough reviews.
     """
 
-    weeks: tuple[WeekOfRecall, ...]
+    weeks: tuple[WeekRetention, ...]
     svg: Markup
     sentence: str
 
 
-def recall_by_week(weeks: Sequence[Week], wanted: float) -> Recall:
+def recall_by_week(weeks: Sequence[WeekTotals], wanted: float) -> RetentionChart:
     """Recall of the last weeks; `wanted` is the recall that the learner set (0..1)."""
     told = [(n, w.sums) for n, w in enumerate(weeks) if w.sums.asked >= LEAST]
-    return Recall(
+    return RetentionChart(
         weeks=tuple(map(_row, weeks)),
         svg=_draw(weeks, told, wanted) if told else Markup(),
         sentence=_sentence([w.sums for w in weeks[-LATELY:]], wanted),
     )
 
 
-def _draw(weeks: Sequence[Week], told: Told, wanted: float) -> Markup:
-    plane = Plane(_BOX, recall_axis(told, wanted))
+def _draw(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> Markup:
+    plane = PlotArea(_BOX, recall_axis(told, wanted))
     step = 100 / max(1, len(weeks) - 1)
     runs = [run for run in _runs(told) if len(run) > 1]
     lines = [
@@ -89,12 +89,12 @@ def recall_axis(told: Told, wanted: float) -> Axis:
     return Axis(low, 1.0, (1.0, low), "%", 0.01)
 
 
-def _up(plane: Plane, share: float) -> float:
+def _up(plane: PlotArea, share: float) -> float:
     """A share in the nested drawing, where 0 is at the top."""
     return 100 - plane.axis.place(share)
 
 
-def _target(plane: Plane, wanted: float) -> list[str]:
+def _target(plane: PlotArea, wanted: float) -> list[str]:
     """The line aimed at; without words where those of the axis are too near."""
     at = plane.down(wanted)
     marks = [line("dash", 0, at, _WIDTH, at)]
@@ -103,35 +103,35 @@ def _target(plane: Plane, wanted: float) -> list[str]:
     return marks
 
 
-def _last(plane: Plane, x: float, share: float) -> list[str]:
+def _last(plane: PlotArea, x: float, share: float) -> list[str]:
     at = plane.down(share)
     words = text("", x, at - 10, "m", bold=percent_of(share))
     return [dot("ink", x, at, 4.5), words]
 
 
-def _runs(told: Told) -> list[list[tuple[int, Studied]]]:
+def _runs(told: Told) -> list[list[tuple[int, DayTotals]]]:
     """Weeks that follow each other without a gap."""
     places = enumerate(told)
     groups = itertools.groupby(places, lambda pair: pair[1][0] - pair[0])
     return [[week for _, week in group] for _, group in groups]
 
 
-def _alone(told: Told) -> list[tuple[int, Studied]]:
+def _alone(told: Told) -> list[tuple[int, DayTotals]]:
     return [run[0] for run in _runs(told) if len(run) == 1]
 
 
-def _share(sums: Studied) -> float:
+def _share(sums: DayTotals) -> float:
     return sums.recalled / sums.asked
 
 
-def _chance(sums: Studied) -> float:
+def _chance(sums: DayTotals) -> float:
     return sums.expected / sums.asked
 
 
-def _row(week: Week) -> WeekOfRecall:
+def _row(week: WeekTotals) -> WeekRetention:
     sums = week.sums
     told = sums.asked >= LEAST
-    return WeekOfRecall(
+    return WeekRetention(
         name=week.name,
         asked=sums.asked,
         known=sums.recalled,
@@ -140,9 +140,9 @@ def _row(week: Week) -> WeekOfRecall:
     )
 
 
-def _sentence(lately: Sequence[Studied], wanted: float) -> str:
+def _sentence(lately: Sequence[DayTotals], wanted: float) -> str:
     """What the last weeks say of the intervals; empty when they say nothing yet."""
-    sums = sum(lately, Studied())
+    sums = sum(lately, DayTotals())
     if sums.asked < LEAST:
         return ""
     low, high = wilson(sums.recalled, sums.asked)
@@ -164,7 +164,7 @@ def _sentence(lately: Sequence[Studied], wanted: float) -> str:
     return f"{known} That is about the {percent_of(wanted)} you want."
 
 
-def _says(weeks: Sequence[Week], told: Told, wanted: float) -> str:
+def _says(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> str:
     (first, then), (last, now) = told[0], told[-1]
     since = f"from {percent_of(_share(then))} in the week of {weeks[first].name}"
     until = "this week" if last == len(weeks) - 1 else f"in that of {weeks[last].name}"

@@ -11,9 +11,9 @@ from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
 from app.db.engine import DbSession
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.learners.current import EnrolledLearner, learner_of
-from app.learners.desk import Desk
+from app.learners.desk import RequestContext
 from app.progress import store
 from app.progress.calendar_file import calendar_of
 from app.progress.planning import whole_plan
@@ -35,8 +35,8 @@ def calendar(
     if learner and learner.course != request.state.course and learner.course:
         return RedirectResponse(f"../../{learner.course}/calendar/{key}.ics", 307)
     if feed is None or learner is None or learner.course != request.state.course:
-        raise NotFound("There is no calendar at this address. It may have been renewed.")
-    desk = Desk(request, library, learner, db, now)
+        raise NotFoundError("There is no calendar at this address. It may have been renewed.")
+    desk = RequestContext(request, library, learner, db, now)
     # Programs ask again and again, and the plan changes only when one of these does.
     known = f"{key} {feed.changes} {desk.day} {library.version}"
     tag = f'W/"{hashlib.sha256(known.encode()).hexdigest()[:32]}"'
@@ -52,7 +52,7 @@ def _kept(_tag: str, make: Callable[[], str]) -> str:
     return make()
 
 
-def _text(desk: Desk) -> str:
+def _text(desk: RequestContext) -> str:
     learner, library, db = desk.learner, desk.library, desk.db
     held = store.held_cards(db, learner.id, library, desk.day)
     snapshot = snapshot_of(library, learner, db, desk.now)

@@ -8,15 +8,15 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.db.engine import DbSession
 from app.learners.current import EnrolledLearner
-from app.learners.desk import Desk
+from app.learners.desk import RequestContext
 from app.learners.settings_page import as_typed, settings_page
 from app.learners.store import change_settings
 from app.progress import store
 from app.progress.calendar_file import card_words
-from app.progress.figures import StudyDays
+from app.progress.figures import StudyHistory
 from app.progress.figures.plan import plan_figure
-from app.progress.planning import CardsAhead, whole_plan
-from app.progress.snapshot import CurrentSnapshot, Snapshot, main_exam
+from app.progress.planning import CardForecast, whole_plan
+from app.progress.snapshot import CurrentSnapshot, LearnerSnapshot, main_exam
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
 from app.web.addresses import public
@@ -34,7 +34,7 @@ def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResp
     learner, exam, day = snapshot.learner, snapshot.learner.exam_day, snapshot.day
     seconds = card_seconds(learner.minutes_a_day)
     held = store.held_cards(db, learner.id, snapshot.library, day)
-    desk = Desk(request, snapshot.library, learner, db, snapshot.now)
+    desk = RequestContext(request, snapshot.library, learner, db, snapshot.now)
     days = store.study_days(db, learner.id, day - _DAY)
     made = whole_plan(desk, snapshot, held, days)
     key = store.feed_key(db, learner.id) if learner.id else ""
@@ -58,7 +58,7 @@ def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResp
     )
 
 
-def _missed_yesterday(snapshot: Snapshot, days: StudyDays) -> dt.date | None:
+def _missed_yesterday(snapshot: LearnerSnapshot, days: StudyHistory) -> dt.date | None:
     """Yesterday, where nothing was done on it by one who had begun before.
 
     What was read counts as much as what was answered or reviewed.
@@ -91,7 +91,7 @@ def set_exam_day(
     return RedirectResponse("/plan" if exam_day else "/", 303)
 
 
-def _shown(coming: CardsAhead, seconds: float) -> dict[str, Any]:
+def _shown(coming: CardForecast, seconds: float) -> dict[str, Any]:
     ahead = coming.ahead
     if ahead is None:
         return {"ahead": None, "figure": None, "over": ""}

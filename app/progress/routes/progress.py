@@ -10,14 +10,14 @@ from app.db.engine import DbSession
 from app.flashcards.left_words import over_words
 from app.flashcards.review_table import stack_of
 from app.flashcards.store import strays_of
-from app.learners.desk import Desk
+from app.learners.desk import RequestContext
 from app.mastery.standing import certainties
 from app.progress import figures, store
 from app.progress.mastery_table import mastery_of, turnouts_of
 from app.progress.prediction_log import keep_shown
-from app.progress.snapshot import WEEK, CurrentSnapshot, Snapshot
+from app.progress.snapshot import WEEK, CurrentSnapshot, LearnerSnapshot
 from app.progress.study_log import first_day, study_log
-from app.scheduling import Left
+from app.scheduling import CardsLeft
 from app.web.page_cache import keep
 from app.web.render import page
 
@@ -37,10 +37,10 @@ def progress(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTML
     )
 
 
-def _figures(request: Request, snapshot: Snapshot, db: Session) -> dict[str, Any]:
+def _figures(request: Request, snapshot: LearnerSnapshot, db: Session) -> dict[str, Any]:
     """The drawings, from sums; a stranger costs no question."""
     learner, today = snapshot.learner, snapshot.day
-    desk = Desk(request, snapshot.library, learner, db, snapshot.now)
+    desk = RequestContext(request, snapshot.library, learner, db, snapshot.now)
     # The study log reaches a week farther back than the figures by week.
     days = store.study_days(db, learner.id, first_day(today))
     weeks = figures.weeks(days.recent, today)
@@ -60,7 +60,7 @@ def _figures(request: Request, snapshot: Snapshot, db: Session) -> dict[str, Any
     }
 
 
-def _due(snapshot: Snapshot, left: Left, db: Session) -> dict[str, int]:
+def _due(snapshot: LearnerSnapshot, left: CardsLeft, db: Session) -> dict[str, int]:
     """The cards of each day ahead; of today those `left` on the desk.
 
     What a plan leaves for another day is no card of today, nor overdue.

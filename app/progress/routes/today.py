@@ -13,13 +13,13 @@ from app.content.model import Topic
 from app.db.engine import DbSession
 from app.flashcards.left_words import over_words
 from app.flashcards.review_table import stack_of
-from app.learners.desk import Desk
+from app.learners.desk import RequestContext
 from app.mastery.bank import missed
 from app.mastery.course import anchors
 from app.progress import store
 from app.progress.blueprint import plots
 from app.progress.planning import (
-    SoFar,
+    TodaySoFar,
     left_runs_of,
     may_sit_today,
     read_today,
@@ -27,13 +27,13 @@ from app.progress.planning import (
     today_plan,
 )
 from app.progress.prediction_log import keep_shown
-from app.progress.snapshot import CurrentSnapshot, Snapshot, main_exam
+from app.progress.snapshot import CurrentSnapshot, LearnerSnapshot, main_exam
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
 from app.progress.week import week
 from app.progress.welcome import welcome_of
 from app.questions.asking import new_token
-from app.scheduling import Left
+from app.scheduling import CardsLeft
 from app.web.clock import moment
 from app.web.page_cache import keep
 from app.web.render import page
@@ -45,10 +45,10 @@ router = APIRouter()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cards:
+class TodayCards:
     """The cards of today, and a sentence on the plan while an exam lies ahead."""
 
-    left: Left = dataclasses.field(default_factory=Left)
+    left: CardsLeft = dataclasses.field(default_factory=CardsLeft)
     sentence: str = ""
 
 
@@ -56,13 +56,13 @@ class Cards:
 def today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
     keep(request, snapshot.until, strangers=True)
     if not snapshot.learner.id:
-        return _first(request, snapshot, _today(snapshot, SoFar(), Cards()))
+        return _first(request, snapshot, _today(snapshot, TodaySoFar(), TodayCards()))
     day = snapshot.day
     days = store.study_days(db, snapshot.learner.id, first_day(day))
     done = days.recent.get(day.isoformat())
     pace = store.pace(db, snapshot.learner, snapshot.library, day)
     placing, left_run = left_runs_of(snapshot, db)
-    so_far = SoFar(
+    so_far = TodaySoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
         read=read_today(snapshot, pace),
         sat=_sat(snapshot, db),
@@ -73,9 +73,9 @@ def today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLRes
     )
     if so_far.running is not None:  # the minutes on its clock are named
         keep(request, min(snapshot.until, snapshot.now + _MINUTE), strangers=True)
-    desk = Desk(request, snapshot.library, snapshot.learner, db, snapshot.now)
+    desk = RequestContext(request, snapshot.library, snapshot.learner, db, snapshot.now)
     stack = stack_of(desk)
-    cards = Cards(stack.left, until_exam(desk, stack))
+    cards = TodayCards(stack.left, until_exam(desk, stack))
     shown = _today(snapshot, so_far, cards)
     if snapshot.is_new and so_far.running is None:
         return _first(request, snapshot, shown)
@@ -84,20 +84,20 @@ def today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLRes
     return page(request, "progress/today.html", log=log, **shown)
 
 
-def _first(request: Request, snapshot: Snapshot, shown: dict[str, Any]) -> HTMLResponse:
+def _first(request: Request, snapshot: LearnerSnapshot, shown: dict[str, Any]) -> HTMLResponse:
     """The page of a first visit."""
     minutes, exam = snapshot.learner.minutes_a_day, main_exam(snapshot.library)
     welcome = welcome_of(snapshot.library, exam, minutes, snapshot.learner.key)
     return page(request, "progress/first.html", welcome=welcome, token=new_token(), **shown)
 
 
-def _sat(snapshot: Snapshot, db: Session) -> dt.date | None:
+def _sat(snapshot: LearnerSnapshot, db: Session) -> dt.date | None:
     """The study day of the last mock exam, if the plan may have one today."""
     sat = store.last_sat(db, snapshot.learner.id) if may_sit_today(snapshot) else None
     return snapshot.learner.study_day(moment(sat)) if sat else None
 
 
-def _today(snapshot: Snapshot, so_far: SoFar, cards: Cards) -> dict[str, Any]:
+def _today(snapshot: LearnerSnapshot, so_far: TodaySoFar, cards: TodayCards) -> dict[str, Any]:
     library, learner = snapshot.library, snapshot.learner
     last = snapshot.pages[0].topic if snapshot.pages else ""
     topic = library.topics.get(last)
@@ -144,7 +144,7 @@ def _read_of(topic: Topic, sections: Collection[str]) -> str:
     return f"{done} of {len(named)} sections read, the last" if done else "opened"
 
 
-def _recent(snapshot: Snapshot) -> Sequence[dict[str, Any]]:
+def _recent(snapshot: LearnerSnapshot) -> Sequence[dict[str, Any]]:
     """The pages read last, with the study day of it."""
     return [
         {

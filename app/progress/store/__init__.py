@@ -5,7 +5,7 @@ from app.progress.store.feeds import feed_key, find_feed, renew_feed
 from app.progress.store.figures import study_days
 from app.progress.store.pace import pace
 from app.progress.store.record import (
-    Coming,
+    DueCount,
     coming,
     coming_later,
     last_sat,

@@ -9,9 +9,9 @@ from sqlmodel import Session
 from app.cards.names import is_added
 from app.content.live.library import Library
 from app.db.tables import TABLES
-from app.progress.ahead import Held
+from app.progress.ahead import DeckCounts
 from app.scheduling.curve import curve_of
-from app.scheduling.exam import Begun, never_graded
+from app.scheduling.exam import StartedCard, never_graded
 
 _MEMORY = TABLES["memory"]
 _ROWS = select(
@@ -31,17 +31,17 @@ _ROWS = select(
 ).where(_MEMORY.c.learner_id == bindparam("learner"))
 
 
-def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> Held:
+def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> DeckCounts:
     """Every card as it stands now."""
     if not learner_id:
-        return Held(unseen=len(library.cards))
+        return DeckCounts(unseen=len(library.cards))
     found = db.connection().execute(_ROWS, {"learner": learner_id})
     rows = [row for row in found if is_added(row.card) or row.card in library.cards]
     live = [row for row in rows if not row.suspended]
     today = day.isoformat()
     added = [row for row in live if not row.last_day]
     now, curve = day.toordinal(), curve_of()
-    return Held(
+    return DeckCounts(
         begun=(
             *(_begun(row) for row in live if row.last_day and row.stability),
             *(never_graded(row.card, row.note, _ordinal(row.due_day), now, curve) for row in added),
@@ -53,9 +53,9 @@ def held_cards(db: Session, learner_id: int, library: Library, day: dt.date) -> 
     )
 
 
-def _begun(row: Any) -> Begun:
+def _begun(row: Any) -> StartedCard:
     last, due = _ordinal(row.last_day), _ordinal(row.due_day)
-    return Begun(row.card, row.stability, row.difficulty, last, due, row.note)
+    return StartedCard(row.card, row.stability, row.difficulty, last, due, row.note)
 
 
 def _ordinal(day: str) -> int:

@@ -5,9 +5,9 @@ import datetime as dt
 from sqlalchemy import bindparam, func, literal, select
 from sqlmodel import Session
 
-from app.cards.store import Studied
+from app.cards.store import DayTotals
 from app.db.tables import TABLES
-from app.progress.figures import StudyDays
+from app.progress.figures import StudyHistory
 
 # Statements are built once: making one costs more than running it.
 _DAY = TABLES["study_day"]
@@ -34,17 +34,17 @@ _BEFORE = select(func.min(_DAY.c.day), func.count(), *map(func.sum, _SUMS)).wher
 _DAYS = _BEFORE.union_all(_RECENT)
 
 
-def study_days(db: Session, learner_id: int, since: dt.date) -> StudyDays:
+def study_days(db: Session, learner_id: int, since: dt.date) -> StudyHistory:
     """What was done on each day from `since` on, and in sum before."""
     if not learner_id:
-        return StudyDays()
+        return StudyHistory()
     values = {"learner": learner_id, "since": since.isoformat()}
     (first, earlier, *sums), *rows = db.connection().execute(_DAYS, values).all()
-    recent = {day: Studied(*rest) for day, _, *rest in rows}
+    recent = {day: DayTotals(*rest) for day, _, *rest in rows}
     begun = min(day for day in (first or "9999-12-31", *recent))
-    return StudyDays(
+    return StudyHistory(
         recent=recent,
-        before=Studied(*(value or 0 for value in sums)),
+        before=DayTotals(*(value or 0 for value in sums)),
         earlier=earlier,
         first=dt.date.fromisoformat(begun) if earlier or recent else None,
     )

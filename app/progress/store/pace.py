@@ -7,11 +7,11 @@ from sqlmodel import Session
 
 from app.cards.store import card_pace
 from app.content.live.library import Library
-from app.db.once_a_day import OnceADay
+from app.db.once_a_day import StudyDayCache
 from app.db.tables import TABLES
-from app.learners.current import CurrentLearnerValue
-from app.progress.pace import USUAL, Pace, pace_of, page_spent
-from app.scheduling.card_pace import Spent
+from app.learners.current import LearnerProfile
+from app.progress.pace import USUAL, StudyPace, pace_of, page_spent
+from app.scheduling.card_pace import TimeSpent
 from app.scheduling.study_day import begin_of
 from app.web.clock import milliseconds
 
@@ -44,10 +44,10 @@ _SPENT = select(_spent, _READING.c.topic, _READING.c.section, _READING.c.at).sel
 )
 
 
-_KEPT: OnceADay[Pace] = OnceADay()
+_KEPT: StudyDayCache[StudyPace] = StudyDayCache()
 
 
-def pace(db: Session, learner: CurrentLearnerValue, library: Library, day: dt.date) -> Pace:
+def pace(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
     """How long this learner takes, as the study day `day` began.
 
     What is usual for one who has no row yet.
@@ -57,7 +57,7 @@ def pace(db: Session, learner: CurrentLearnerValue, library: Library, day: dt.da
     return _KEPT.of(db, learner.id, day, lambda: _asked(db, learner, library, day))
 
 
-def _asked(db: Session, learner: CurrentLearnerValue, library: Library, day: dt.date) -> Pace:
+def _asked(db: Session, learner: LearnerProfile, library: Library, day: dt.date) -> StudyPace:
     values = {
         "learner": learner.id,
         "day": day.isoformat(),
@@ -65,6 +65,6 @@ def _asked(db: Session, learner: CurrentLearnerValue, library: Library, day: dt.
     }
     rows = db.connection().execute(_SPENT, values).all()
     read = ((r.topic, r.section, r.at) for r in rows if r.topic is not None)
-    question = Spent((rows[0].taken or 0) / 1000, rows[0].answers)
+    question = TimeSpent((rows[0].taken or 0) / 1000, rows[0].answers)
     page = page_spent(read, library.topics)
     return pace_of(card_pace(db, learner.id, day), question, page)

@@ -9,8 +9,8 @@ from sqlmodel import Session
 from app.db.counted_scores import ATTEMPT, NEWEST, REGRADE, SCORE
 from app.db.insert_once import insert_once
 from app.db.tables import TABLES, Prediction
-from app.mastery.readiness import RULE, Forecast
-from app.mastery.turnout import Predicted, Result
+from app.mastery.readiness import RULE, ScoreForecast
+from app.mastery.turnout import ExamResult, ScorePrediction
 from app.web.clock import milliseconds
 
 _PREDICTION = TABLES["prediction"]
@@ -32,7 +32,7 @@ def is_kept(db: Session, learner_id: int, exam: str, day: dt.date) -> bool:
 def keep_first(
     db: Session,
     learner_id: int,
-    ahead: Forecast,
+    ahead: ScoreForecast,
     target: int | None,
     when: tuple[dt.date, dt.datetime],
 ) -> None:
@@ -61,10 +61,12 @@ _PREDICTIONS = select(
 ).where(_PREDICTION.c.learner_id == bindparam("learner"))
 
 
-def told(db: Session, learner_id: int) -> tuple[Predicted, ...]:
+def told(db: Session, learner_id: int) -> tuple[ScorePrediction, ...]:
     """Everything that a learner was told."""
     rows = db.connection().execute(_PREDICTIONS, {"learner": learner_id})
-    return tuple(Predicted(exam, dt.date.fromisoformat(day), *rest) for exam, day, *rest in rows)
+    return tuple(
+        ScorePrediction(exam, dt.date.fromisoformat(day), *rest) for exam, day, *rest in rows
+    )
 
 
 _RESULTS = (
@@ -85,11 +87,11 @@ _RESULTS = (
 )
 
 
-def results(db: Session, learner_id: int, most: int) -> tuple[Result, ...]:
+def results(db: Session, learner_id: int, most: int) -> tuple[ExamResult, ...]:
     """The last `most` closed sittings with their points."""
     values = {"learner": learner_id, "most": most}
     rows = db.connection().execute(_RESULTS, values).all()
     return tuple(
-        Result(number, exam, started, score, len(json.loads(paper)), answered)
+        ExamResult(number, exam, started, score, len(json.loads(paper)), answered)
         for number, exam, started, paper, score, answered in rows
     )

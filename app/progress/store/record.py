@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, case, func, select
 from sqlmodel import Session
 
 from app.db.tables import TABLES
-from app.progress.situation import LeftRun, Placing, Running
+from app.progress.situation import OpenPlacementTest, OpenPracticeRun, OpenSitting
 
 # Statements are built once: making one costs more than running it.
 _MEMORY = TABLES["memory"]
@@ -20,7 +20,7 @@ _ATTEMPT = TABLES["attempt"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Coming:
+class DueCount:
     """The cards of one study day: all, those whose step is not over, its next end.
 
     Those that were added and never graded are none of them: they are new.
@@ -67,7 +67,7 @@ def coming(
     learner_id: int,
     span: tuple[dt.date, dt.date, int],
     gone: Collection[str],
-) -> dict[str, Coming]:
+) -> dict[str, DueCount]:
     """The cards that come back on each day up to the end of `span`.
 
     `span` is the study day, the last day asked for, and the moment in ms; `gone` are
@@ -84,7 +84,7 @@ def coming(
     if gone:
         statement, values["gone"] = _COMING_OF_COURSE, list(gone)
     rows = db.connection().execute(statement, values)
-    return {row[0]: Coming(row[1], row[2], row[3]) for row in rows}
+    return {row[0]: DueCount(row[1], row[2], row[3]) for row in rows}
 
 
 _LATER = (
@@ -136,13 +136,13 @@ _RUNNING = (
 )
 
 
-def running(db: Session, learner_id: int, now: int) -> Running | None:
+def running(db: Session, learner_id: int, now: int) -> OpenSitting | None:
     """The mock exam whose clock runs, under the slug of its blueprint."""
     values = {"learner": learner_id, "now": now}
     row = db.connection().execute(_RUNNING, values).first()
     if row is None:
         return None
-    return Running(row[0], row[1], (row[2] - now) / 60_000)
+    return OpenSitting(row[0], row[1], (row[2] - now) / 60_000)
 
 
 _OF_PLACING = _RUN.c.mode == "placement"
@@ -160,7 +160,7 @@ _DONE = select(_ATTEMPT.c.run_id, _ATTEMPT.c.item).where(
 
 def left_runs(
     db: Session, learner_id: int, known: Collection[str]
-) -> tuple[Placing | None, LeftRun | None]:
+) -> tuple[OpenPlacementTest | None, OpenPracticeRun | None]:
     """The placement test and the practice run that were left with open questions.
 
     Each is the one begun last; a practice run before a placement test is over. `known`
@@ -176,9 +176,9 @@ def left_runs(
         items = [item for item in json.loads(row.asked) if item in known]
         left = sum((row.id, item) not in done for item in items)
         if left and row.mode == "placement":
-            placing = Placing(row.id, left)
+            placing = OpenPlacementTest(row.id, left)
         elif left and row.id == max(one.id for one in rows):
-            left_run = LeftRun(row.id, left, len(items))
+            left_run = OpenPracticeRun(row.id, left, len(items))
     return placing, left_run
 
 

@@ -3,37 +3,46 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from app.questions.choosing import Choices
-from app.questions.kind import Kind
-from app.questions.kinds.cloze import Cloze, ClozeKind
-from app.questions.kinds.design import DesignKind
-from app.questions.kinds.design.model import Design
-from app.questions.kinds.match import Match, MatchKind
-from app.questions.kinds.multiple import Multiple
-from app.questions.kinds.numeric import NumericKind
-from app.questions.kinds.numeric.model import Numeric
-from app.questions.kinds.order import Order, OrderKind
-from app.questions.kinds.place import PlaceKind, Places
-from app.questions.kinds.short import Short, ShortKind
-from app.questions.kinds.single import Single
-from app.questions.kinds.true_false import TrueFalse
+from app.questions.choosing import ChoiceAnswer
+from app.questions.kind import QuestionType
+from app.questions.kinds.cloze import ClozeAnswer, ClozeType
+from app.questions.kinds.design import DesignType
+from app.questions.kinds.design.model import DesignAnswer
+from app.questions.kinds.match import MatchAnswer, MatchingType
+from app.questions.kinds.multiple import MultipleChoiceType
+from app.questions.kinds.numeric import NumericType
+from app.questions.kinds.numeric.model import NumericAnswer
+from app.questions.kinds.order import OrderAnswer, OrderingType
+from app.questions.kinds.place import HotspotAnswer, HotspotType
+from app.questions.kinds.short import ShortAnswer, ShortAnswerType
+from app.questions.kinds.single import SingleChoiceType
+from app.questions.kinds.true_false import TrueFalseType
 
-Answer = Choices | Numeric | Short | Order | Match | Cloze | Design | Places
+Answer = (
+    ChoiceAnswer
+    | NumericAnswer
+    | ShortAnswer
+    | OrderAnswer
+    | MatchAnswer
+    | ClozeAnswer
+    | DesignAnswer
+    | HotspotAnswer
+)
 """The answer part of a question; its type says the kind, for options their `kind`."""
 
-_ALL: tuple[Kind[Any], ...] = (
-    Single(),
-    Multiple(),
-    TrueFalse(),
-    NumericKind(),
-    ShortKind(),
-    OrderKind(),
-    MatchKind(),
-    ClozeKind(),
-    DesignKind(),
-    PlaceKind(),
+_ALL: tuple[QuestionType[Any], ...] = (
+    SingleChoiceType(),
+    MultipleChoiceType(),
+    TrueFalseType(),
+    NumericType(),
+    ShortAnswerType(),
+    OrderingType(),
+    MatchingType(),
+    ClozeType(),
+    DesignType(),
+    HotspotType(),
 )
-KINDS: Mapping[str, Kind[Any]] = {kind.name: kind for kind in _ALL}
+KINDS: Mapping[str, QuestionType[Any]] = {kind.name: kind for kind in _ALL}
 """The kinds by the type that an author writes."""
 _BY_MODEL = {kind.models[0]: kind for kind in _ALL}
 
@@ -46,13 +55,13 @@ class HasAnswer(Protocol):
         """Its answer part."""
 
 
-def of(asked: HasAnswer) -> Kind[Any]:
+def of(asked: HasAnswer) -> QuestionType[Any]:
     """The kind of a question or of a variant."""
     return of_answer(asked.answer)
 
 
-def of_answer(answer: Answer) -> Kind[Any]:
+def of_answer(answer: Answer) -> QuestionType[Any]:
     """The kind that an answer part belongs to."""
-    if isinstance(answer, Choices):
+    if isinstance(answer, ChoiceAnswer):
         return KINDS[answer.kind]
     return _BY_MODEL[type(answer)]

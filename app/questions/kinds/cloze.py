@@ -12,25 +12,25 @@ from app.content.identity import key, normal
 from app.content.limits import MOST_OPTIONS
 from app.content.markdown.syntax import close_of, first_line
 from app.content.markdown.writer import write
-from app.content.model import NO_TEXT, Text
-from app.content.source_file import Manuscript
-from app.questions.faces import Faces
-from app.questions.kind import Gap, Kind, State
-from app.questions.options import Option, is_full
+from app.content.model import NO_TEXT, RichText
+from app.content.source_file import SourceFile
+from app.questions.faces import CardFaces
+from app.questions.kind import Gap, QuestionType, State
+from app.questions.options import ParsedOption, is_full
 from app.questions.phrases import same_words
 from app.questions.verdict import (
     LONGEST,
-    Mark,
+    GradeResult,
+    PartResult,
     Raw,
-    Unreadable,
-    Verdict,
+    UnreadableResponse,
     only,
     share,
 )
 from app.questions.verdict import (
     written as as_text,
 )
-from app.questions.written import Written
+from app.questions.written import AuthoredItem
 
 _BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
 _HALF = re.compile(r"(?<!\[)\[[^\[\]|]+\|[^\[\]]+\](?![\](])")
@@ -40,7 +40,7 @@ _SEARCHING = 0.001  # microseconds for each character that is looked through
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Blank:
+class ClozeBlank:
     """A gap in a cloze text with all answers that count, and a hint.
 
     Where it has words that are `wrong`, one is chosen; otherwise it is typed.
@@ -65,11 +65,11 @@ class Blank:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cloze:
+class ClozeAnswer:
     """Text with gaps: `pieces` has one more element than `blanks`."""
 
-    pieces: tuple[Text, ...]
-    blanks: tuple[Blank, ...]
+    pieces: tuple[RichText, ...]
+    blanks: tuple[ClozeBlank, ...]
 
 
 _OTHERWISE = re.compile(r"\{\{([^{}\n]{1,40})\}\}|\[([^\[\]\n]{1,40})\](?!\()|_{3,}|\.{4,}")
@@ -77,11 +77,11 @@ _LINE = re.compile(r"_{3,}|\.{5,}")
 _TIGHT = re.compile(r"(?<=\w)~(?=\w)")
 
 
-class ClozeKind(Kind[Cloze]):
+class ClozeType(QuestionType[ClozeAnswer]):
     """Gaps of a text, each judged by itself."""
 
     name = "cloze"
-    models = (Cloze, Blank)
+    models = (ClozeAnswer, ClozeBlank)
     template = "questions/cloze.html"
     boxed = False
     independent = True
@@ -90,12 +90,12 @@ class ClozeKind(Kind[Cloze]):
     blank = re.compile(r"\[\[[^\[\]\n]+\]\]")
     begins = True
 
-    def told_by(self, block: Token, options: Sequence[Option]) -> str:
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
         """Two brackets, closed or not."""
         opened = block.type == "inline" and "[[" in block.content
         return "a blank [[…]]" if opened and not options else ""
 
-    def parse(self, written: Written) -> Cloze:
+    def parse(self, written: AuthoredItem) -> ClozeAnswer:
         """A text with gaps, cut at its blanks."""
         blocks = written.parts.stem
         made = _cloze(blocks, written)
@@ -112,7 +112,7 @@ class ClozeKind(Kind[Cloze]):
             written.sheet.report("E54", written.draft.line, 1, message, hint)
         return made
 
-    def check(self, answer: Cloze, written: Written, *, exam: bool) -> None:
+    def check(self, answer: ClozeAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """E55: in a table the bars of a blank would be read as columns."""
         del answer, exam
         body = written.draft.body
@@ -125,7 +125,9 @@ class ClozeKind(Kind[Cloze]):
                 hint = "Put it into a sentence."
                 written.sheet.report("E55", first_line(token), 1, message, hint)
 
-    def check_words(self, answer: Cloze, stem: Text, line: int, sheet: Manuscript) -> None:
+    def check_words(
+        self, answer: ClozeAnswer, stem: RichText, line: int, sheet: SourceFile
+    ) -> None:
         """W56: no answer stands elsewhere in the text."""
         del stem
         text = f" {normal(' '.join(p.plain for p in answer.pieces))} "
@@ -136,25 +138,27 @@ class ClozeKind(Kind[Cloze]):
                 message = f"“{words}” is a blank and stands elsewhere in the text."
                 sheet.report("W56", line, 1, message, "Reword the text.")
 
-    def right_words(self, answer: Cloze) -> list[str]:
+    def right_words(self, answer: ClozeAnswer) -> list[str]:
         """What fills the gaps."""
         return [words for blank in answer.blanks for words in blank.answers]
 
-    def grade(self, answer: Cloze, raw: Raw, partial: str) -> Verdict | Unreadable:
+    def grade(
+        self, answer: ClozeAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
         """Judge the gaps; `blank.KEY` in the response holds what stands in each.
 
         Each gap counts the same unless the item wants all or nothing.
         """
         typed = {b.key: only(raw, f"blank.{b.key}") for b in answer.blanks}
         if not any(typed.values()):
-            return Unreadable("No gap is filled.", "Type what is missing.")
+            return UnreadableResponse("No gap is filled.", "Type what is missing.")
         if any(len(words) > LONGEST for words in typed.values()):
-            return Unreadable(f"An answer is longer than {LONGEST} characters.")
+            return UnreadableResponse(f"An answer is longer than {LONGEST} characters.")
         marks = tuple(
             _gap(number, blank, typed[blank.key]) for number, blank in enumerate(answer.blanks, 1)
         )
         good, all_ = sum(mark.good for mark in marks), len(marks)
-        return Verdict(
+        return GradeResult(
             score=float(good == all_) if partial == "off" else share(good, all_),
             parsed={"blanks": typed},
             marks=marks,
@@ -162,17 +166,17 @@ class ClozeKind(Kind[Cloze]):
             wanted=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
         )
 
-    def anything(self, answer: Cloze) -> Raw:
+    def anything(self, answer: ClozeAnswer) -> Raw:
         """A word in each gap."""
         return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
 
-    def faces(self, answer: Cloze, gap: Gap) -> Faces:
+    def faces(self, answer: ClozeAnswer, gap: Gap) -> CardFaces:
         """The text with its gaps, then filled."""
         gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
         words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
-        return Faces(_filled(answer, gaps), _filled(answer, words))
+        return CardFaces(_filled(answer, gaps), _filled(answer, words))
 
-    def states(self, answer: Cloze) -> Iterator[State]:
+    def states(self, answer: ClozeAnswer) -> Iterator[State]:
         """All right, each gap wrong by itself, all wrong."""
         right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
         yield "Every gap right", dict(right)
@@ -187,7 +191,7 @@ class ClozeKind(Kind[Cloze]):
                 yield words, {**right, name: wrong[name]}
         yield "No gap right", wrong
 
-    def guess_rate(self, answer: Cloze, partial: str) -> float:
+    def guess_rate(self, answer: ClozeAnswer, partial: str) -> float:
         """A gap of n words is right once in n times; what is typed, never."""
         odds = [1 / len(b.choices) if b.choices else 0.0 for b in answer.blanks]
         if not odds:
@@ -195,23 +199,23 @@ class ClozeKind(Kind[Cloze]):
         return math.prod(odds) if partial == "off" else sum(odds) / len(odds)
 
 
-def _cloze(blocks: list[Token], written: Written) -> Cloze:
-    blanks: list[Blank] = []
+def _cloze(blocks: list[Token], written: AuthoredItem) -> ClozeAnswer:
+    blanks: list[ClozeBlank] = []
     for token in blocks:
         for child in token.children or []:
             if child.type in {"text", "text_special"}:
                 _cut(child, first_line(token), blanks, written)
     if len(blanks) > MOST_OPTIONS:
         is_full(blanks, "blanks", first_line(blocks[0]), written.sheet)
-        return Cloze((NO_TEXT,), ())
+        return ClozeAnswer((NO_TEXT,), ())
     text = write(blocks, written.scope)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
     words += [""] * (len(html) - len(words))
-    pieces = tuple(Text(h, w) for h, w in zip(html, words, strict=False))
-    return Cloze(pieces, tuple(blanks))
+    pieces = tuple(RichText(h, w) for h, w in zip(html, words, strict=False))
+    return ClozeAnswer(pieces, tuple(blanks))
 
 
-def _cut(child: Token, line: int, blanks: list[Blank], written: Written) -> None:
+def _cut(child: Token, line: int, blanks: list[ClozeBlank], written: AuthoredItem) -> None:
     """Put a mark for each blank of a text, and note the blank."""
     nested: list[str] = []
 
@@ -241,7 +245,7 @@ def _cut(child: Token, line: int, blanks: list[Blank], written: Written) -> None
         written.sheet.report("E54", *at, message, "Write [[answer]] in its place.")
 
 
-def _blank(inside: str, where: tuple[int, int], written: Written) -> Blank:
+def _blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeBlank:
     line, number = where
     body, _, hint = inside.partition("?")
     accepted, *others = _OTHERS.split(body)
@@ -266,12 +270,12 @@ def _blank(inside: str, where: tuple[int, int], written: Written) -> Blank:
         apart = _TIGHT.sub(" ~ ", body).strip()
         written.sheet.report("E54", *at, message, f"Write [[{apart[:60]}]].")
     name = key(written.comment.id, "blank", str(number))
-    return Blank(name, answers, hint.strip(), wrong)
+    return ClozeBlank(name, answers, hint.strip(), wrong)
 
 
-def _gap(number: int, blank: Blank, typed: str) -> Mark:
+def _gap(number: int, blank: ClozeBlank, typed: str) -> PartResult:
     good = blank.fits(typed)
-    return Mark(
+    return PartResult(
         key=blank.key,
         label=f"Gap {number}",
         text=as_text(blank.hint),
@@ -283,7 +287,7 @@ def _gap(number: int, blank: Blank, typed: str) -> Mark:
     )
 
 
-def _filled(answer: Cloze, gaps: list[str]) -> str:
+def _filled(answer: ClozeAnswer, gaps: list[str]) -> str:
     pieces = [piece.html for piece in answer.pieces]
     words = [a + b for a, b in zip(pieces, [*gaps, ""], strict=True)]
     return f'<div class="cloze">{"".join(words)}</div>'

@@ -11,17 +11,17 @@ from markdown_it.token import Token
 from app.content.identity import key, normal
 from app.content.markdown.syntax import first_line, plain
 from app.content.markdown.writer import write
-from app.content.model import NO_TEXT, Text
-from app.content.source_file import Manuscript
-from app.questions.faces import Faces, items, why
-from app.questions.kind import Gap, Kind, State, Typed
-from app.questions.options import Option, fresh, is_full
-from app.questions.verdict import Mark, Raw, Unreadable, Verdict, only, share
-from app.questions.written import Written
+from app.content.model import NO_TEXT, RichText
+from app.content.source_file import SourceFile
+from app.questions.faces import CardFaces, items, why
+from app.questions.kind import Gap, QuestionType, State, Typed
+from app.questions.options import ParsedOption, fresh, is_full
+from app.questions.verdict import GradeResult, PartResult, Raw, UnreadableResponse, only, share
+from app.questions.written import AuthoredItem
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pair:
+class MatchPair:
     """A row of a match table; an empty `left` is a decoy on the right.
 
     `key` names the left cell, `answer` the right one. Equal right cells share one
@@ -29,14 +29,14 @@ class Pair:
     """
 
     key: str
-    left: Text
-    right: Text
-    why: Text = NO_TEXT
+    left: RichText
+    right: RichText
+    why: RichText = NO_TEXT
     answer: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Match:
+class MatchAnswer:
     """Left things to be matched with right things.
 
     `shown_left` has keys and `shown_right` answers, each once, in the order displayed
@@ -45,24 +45,24 @@ class Match:
 
     left_title: str
     right_title: str
-    pairs: tuple[Pair, ...]
+    pairs: tuple[MatchPair, ...]
     shown_left: tuple[str, ...] = ()
     shown_right: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sides:
+class MatchColumns:
     """The rows, and what they can be matched with, each once, as displayed."""
 
-    lefts: tuple[Pair, ...]
-    rights: tuple[Pair, ...]
+    lefts: tuple[MatchPair, ...]
+    rights: tuple[MatchPair, ...]
 
 
-class MatchKind(Kind[Match]):
+class MatchingType(QuestionType[MatchAnswer]):
     """A table of left, right and an optional reason."""
 
     name = "match"
-    models = (Match, Pair)
+    models = (MatchAnswer, MatchPair)
     template = "questions/match.html"
     boxed = False
     independent = True
@@ -72,17 +72,17 @@ class MatchKind(Kind[Match]):
     block = "table_open"
     verb = "had"
 
-    def told_by(self, block: Token, options: Sequence[Option]) -> str:
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
         """A table."""
         found = block.type == self.block and not block.level
         return "a table" if found and not options else ""
 
-    def parse(self, written: Written) -> Match:
+    def parse(self, written: AuthoredItem) -> MatchAnswer:
         """The rows of the table below its titles."""
         table, item = written.parts.block, written.comment.id
         rows = rows_of(table)
         titles = [plain(cell) for cell in rows[0]] if rows else []
-        pairs: list[Pair] = []
+        pairs: list[MatchPair] = []
         taken: set[str] = set()
         for row in rows[1:]:
             if is_full(pairs, "pairs", first_line(table[0]), written.sheet):
@@ -92,11 +92,11 @@ class MatchKind(Kind[Match]):
             )
             name = fresh(item, f"left {normal(left.plain)}", taken)
             answer = key(item, f"right {normal(right.plain)}")
-            pairs.append(Pair(name, left, right, reason, answer))
+            pairs.append(MatchPair(name, left, right, reason, answer))
         padded = [*titles, "", ""]
-        return Match(padded[0], padded[1], tuple(pairs))
+        return MatchAnswer(padded[0], padded[1], tuple(pairs))
 
-    def check(self, answer: Match, written: Written, *, exam: bool) -> None:
+    def check(self, answer: MatchAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """E52, E53."""
         del exam
         table, sheet = written.parts.block, written.sheet
@@ -123,12 +123,12 @@ class MatchKind(Kind[Match]):
             hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
             sheet.report("E52", first_line(tables[1]), 1, message, hint)
 
-    def key_words(self, answer: Match) -> list[str]:
+    def key_words(self, answer: MatchAnswer) -> list[str]:
         """What belongs to what; the order of the rows says nothing."""
         rows = [pair for pair in answer.pairs if pair.left.html]
         return sorted(f"/ {_told(p.left)} = {_told(p.right)}" for p in rows)
 
-    def shuffled(self, answer: Match, mixer: random.Random) -> Match:
+    def shuffled(self, answer: MatchAnswer, mixer: random.Random) -> MatchAnswer:
         """Both sides mixed."""
         lefts = [p.key for p in answer.pairs if p.left.html]
         rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
@@ -136,17 +136,19 @@ class MatchKind(Kind[Match]):
         mixer.shuffle(rights)
         return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
 
-    def shown(self, answer: Match, typed: Typed) -> Sides:
+    def shown(self, answer: MatchAnswer, typed: Typed) -> MatchColumns:
         """Both sides in the order displayed."""
         del typed
         rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
         cells = {p.answer: p for p in answer.pairs}
-        return Sides(
+        return MatchColumns(
             tuple(rows[k] for k in answer.shown_left or rows if k in rows),
             tuple(cells[a] for a in answer.shown_right or sorted(cells)),
         )
 
-    def grade(self, answer: Match, raw: Raw, partial: str) -> Verdict | Unreadable:
+    def grade(
+        self, answer: MatchAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
         """Judge a matching; `pair.KEY` in the response holds the answer to each row.
 
         Each row counts the same unless the item wants all or nothing; under `net` a
@@ -158,10 +160,10 @@ class MatchKind(Kind[Match]):
         given = {r.key: only(raw, f"pair.{r.key}") for r in rows}
         given = {name: value if value in known else "" for name, value in given.items()}
         if not any(given.values()):
-            return Unreadable("Nothing is matched.", "Choose a match for each row.")
+            return UnreadableResponse("Nothing is matched.", "Choose a match for each row.")
         good = sum(given[row.key] == row.answer for row in rows)
         wrong = sum(1 for row in rows if given[row.key] not in {"", row.answer})
-        return Verdict(
+        return GradeResult(
             score=_credit(good, wrong, len(rows), partial),
             parsed={"pairs": given},
             marks=tuple(_row(row, given[row.key], known) for row in rows),
@@ -169,16 +171,16 @@ class MatchKind(Kind[Match]):
             wanted="",
         )
 
-    def anything(self, answer: Match) -> Raw:
+    def anything(self, answer: MatchAnswer) -> Raw:
         """The same match for every row."""
         first = answer.pairs[0].answer
         return {f"pair.{pair.key}": [first] for pair in answer.pairs}
 
-    def columns(self, answer: Match) -> tuple[str, str]:
+    def columns(self, answer: MatchAnswer) -> tuple[str, str]:
         """The titles of the table."""
         return answer.left_title or "Item", answer.right_title or "Belongs to it"
 
-    def faces(self, answer: Match, gap: Gap) -> Faces:
+    def faces(self, answer: MatchAnswer, gap: Gap) -> CardFaces:
         """Both lists, then the table."""
         del gap
         rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
@@ -194,9 +196,9 @@ class MatchKind(Kind[Match]):
         )
         head = "".join(f'<th scope="col">{words}</th>' for words in heads)
         table = f'<table class="t"><thead><tr>{head}</tr></thead>'
-        return Faces(asked, f"{table}<tbody>{told}</tbody></table>")
+        return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
 
-    def states(self, answer: Match) -> Iterator[State]:
+    def states(self, answer: MatchAnswer) -> Iterator[State]:
         """All right, the first alone, each one off, and a decoy."""
         rows = [p for p in answer.pairs if p.left.html]
         answers = [p.answer for p in rows]
@@ -208,7 +210,7 @@ class MatchKind(Kind[Match]):
         if decoy:
             yield "A decoy in the first row", _paired(rows, [decoy[0], *answers[1:]])
 
-    def guess_rate(self, answer: Match, partial: str) -> float:
+    def guess_rate(self, answer: MatchAnswer, partial: str) -> float:
         """One of k cells is right once in k times, in each row."""
         rows = sum(bool(pair.left.plain or pair.left.html) for pair in answer.pairs)
         cells = len({pair.answer for pair in answer.pairs})
@@ -231,7 +233,7 @@ def rows_of(table: list[Token]) -> list[list[list[Token]]]:
     return rows
 
 
-def _report_no_table(written: Written) -> None:
+def _report_no_table(written: AuthoredItem) -> None:
     """E52: at the rows, where there are some that Markdown does not take for such."""
     sheet, first = written.sheet, written.draft.line
     hint, message = (
@@ -247,7 +249,7 @@ def _report_no_table(written: Written) -> None:
     sheet.report("E52", written.line, 1, message, hint)
 
 
-def _check_filled(answer: Match, at: int, sheet: Manuscript) -> None:
+def _check_filled(answer: MatchAnswer, at: int, sheet: SourceFile) -> None:
     """E52: each row has something to be matched with."""
     for row, pair in enumerate(answer.pairs, at + 2):
         if not pair.right.html:
@@ -257,7 +259,7 @@ def _check_filled(answer: Match, at: int, sheet: Manuscript) -> None:
             sheet.report("E52", row, 1, message, "Fill it, or delete the row.")
 
 
-def _check_lefts(answer: Match, at: int, written: Written) -> None:
+def _check_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = normal(pair.left.plain)
@@ -268,7 +270,7 @@ def _check_lefts(answer: Match, at: int, written: Written) -> None:
         seen.add(words)
 
 
-def _check_rights(answer: Match, at: int, written: Written) -> None:
+def _check_rights(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
         words = normal(pair.right.plain)
@@ -279,7 +281,7 @@ def _check_rights(answer: Match, at: int, written: Written) -> None:
         seen.add(words)
 
 
-def _told(cell: Text) -> str:
+def _told(cell: RichText) -> str:
     """A cell in words; a picture is told apart by its markup."""
     return cell.plain or cell.html
 
@@ -292,13 +294,13 @@ def _credit(good: int, wrong: int, rows: int, rule: str) -> float:
     return share(good - wrong if rule == "net" else good, rows)
 
 
-def _shown(answer: Match, rows: list[Pair]) -> list[Pair]:
+def _shown(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:
     place = {name: index for index, name in enumerate(answer.shown_left)}
     return sorted(rows, key=lambda row: place.get(row.key, len(place)))
 
 
-def _row(row: Pair, given: str, known: dict[str, Text]) -> Mark:
-    return Mark(
+def _row(row: MatchPair, given: str, known: dict[str, RichText]) -> PartResult:
+    return PartResult(
         key=row.key,
         label=row.left.plain,
         text=row.left,
@@ -311,10 +313,10 @@ def _row(row: Pair, given: str, known: dict[str, Text]) -> Mark:
     )
 
 
-def _paired(rows: Sequence[Pair], answers: Sequence[str]) -> dict[str, list[str]]:
+def _paired(rows: Sequence[MatchPair], answers: Sequence[str]) -> dict[str, list[str]]:
     return {f"pair.{row.key}": [a] for row, a in zip(rows, answers, strict=False)}
 
 
-def _list(title: str, texts: list[Text]) -> str:
+def _list(title: str, texts: list[RichText]) -> str:
     head = f"<p><b>{title}</b></p>" if title else ""
     return f"{head}<ul>{items(text.html for text in texts)}</ul>"

@@ -5,15 +5,15 @@ import itertools
 import math
 from collections.abc import Collection, Iterator, Sequence
 
-from app.content.source_file import Manuscript
-from app.questions.choosing import Choices, Choosing
+from app.content.source_file import SourceFile
+from app.questions.choosing import ChoiceAnswer, ChoiceType
 from app.questions.kind import State
-from app.questions.options import Option
+from app.questions.options import ParsedOption
 from app.questions.verdict import share
-from app.questions.written import Written
+from app.questions.written import AuthoredItem
 
 
-class Multiple(Choosing):
+class MultipleChoiceType(ChoiceType):
     """Boxes to tick, scored by the item's own rule."""
 
     name = "multiple"
@@ -26,14 +26,14 @@ class Multiple(Choosing):
     note = "More than one may be right."
     nothing = "No answer is ticked. Tick all that are right."
 
-    def check_ticks(self, ticked: Sequence[Option], sheet: Manuscript) -> None:
+    def check_ticks(self, ticked: Sequence[ParsedOption], sheet: SourceFile) -> None:
         """E21: learners are told that several are right."""
         if len(ticked) == 1:
             message = "1 option is marked right in a multiple choice."
             hint = "Mark another one, or leave the type out."
             sheet.report("E21", ticked[0].line, 1, message, hint)
 
-    def check(self, answer: Choices, written: Written, *, exam: bool) -> None:
+    def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """E33: not everything is right."""
         super().check(answer, written, exam=exam)
         sheet = written.sheet
@@ -44,12 +44,12 @@ class Multiple(Choosing):
             message = "Every option is marked right."
             sheet.report("E33", line, 1, message, hint)
 
-    def score(self, answer: Choices, chosen: set[str], partial: str) -> float:
+    def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
         """The score by the rule of the item."""
         right = {o.key for o in answer.options if o.right}
         return credit(right, chosen, len(answer.options), partial)
 
-    def states(self, answer: Choices) -> Iterator[State]:
+    def states(self, answer: ChoiceAnswer) -> Iterator[State]:
         """All right ones, each alone, and everything."""
         right = [o.key for o in answer.options if o.right]
         yield "All that are right", {"answer": right}
@@ -57,7 +57,7 @@ class Multiple(Choosing):
             yield f"Only “{option.text.plain}”", {"answer": [option.key]}
         yield "Everything", {"answer": [o.key for o in answer.options]}
 
-    def guess_rate(self, answer: Choices, partial: str) -> float:
+    def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
         """Boxes are ticked by a coin, and marked by the question's own rule."""
         right = sum(option.right for option in answer.options)
         return _boxes(right, len(answer.options) - right, partial)

@@ -13,13 +13,13 @@ from markdown_it.token import Token
 from app.content.identity import normal
 from app.content.markdown.syntax import close_of, first_line, last_line
 from app.content.markdown.writer import write
-from app.content.model import Text
-from app.questions.faces import Faces, aside, items, with_why
-from app.questions.kind import Gap, Kind, State, Typed
-from app.questions.options import Choice, Option, choices_of, fresh, is_full, text_of
-from app.questions.verdict import Mark, Raw, Unreadable, Verdict, only, share
+from app.content.model import RichText
+from app.questions.faces import CardFaces, aside, items, with_why
+from app.questions.kind import Gap, QuestionType, State, Typed
+from app.questions.options import Choice, ParsedOption, choices_of, fresh, is_full, text_of
+from app.questions.verdict import GradeResult, PartResult, Raw, UnreadableResponse, only, share
 from app.questions.verdict import written as as_text
-from app.questions.written import Written
+from app.questions.written import AuthoredItem
 
 _LAST = 10**9
 _BOX = re.compile(r"\[[ xX]?\] ")
@@ -27,7 +27,7 @@ _LONGEST = 6  # the mean run of more shuffled steps is taken from this many
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Order:
+class OrderAnswer:
     """Steps to be put in order; distractors belong nowhere.
 
     `steps` are in the right order, also in a variant; `shown` has the keys of steps
@@ -39,11 +39,11 @@ class Order:
     shown: tuple[str, ...] = ()
 
 
-class OrderKind(Kind[Order]):
+class OrderingType(QuestionType[OrderAnswer]):
     """A place for each step, by a list or by buttons that move it."""
 
     name = "order"
-    models = (Order, Choice)
+    models = (OrderAnswer, Choice)
     template = "questions/order.html"
     in_parts = True
     credits = ("off", "each", "lcs")
@@ -52,13 +52,13 @@ class OrderKind(Kind[Order]):
     verb = "had"
     begins = True
 
-    def told_by(self, block: Token, options: Sequence[Option]) -> str:
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
         """A numbered list, whose boxes may be those of other steps."""
         del options
         found = block.type == self.block and not block.level
         return "a numbered list" if found else ""
 
-    def parse(self, written: Written) -> Order:
+    def parse(self, written: AuthoredItem) -> OrderAnswer:
         """Steps of an ordered list; unticked options are distractors."""
         made: list[Choice] = []
         taken: set[str] = set()
@@ -77,9 +77,9 @@ class OrderKind(Kind[Order]):
             made.append(Choice(name, text, True, why))
             at = end + 1
         wrong = choices_of(written.comment.id, written.parts.options, written.scope)
-        return Order(tuple(made), wrong)
+        return OrderAnswer(tuple(made), wrong)
 
-    def check(self, answer: Order, written: Written, *, exam: bool) -> None:
+    def check(self, answer: OrderAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """E21, E24, E50, E51."""
         del exam
         sheet, line = written.sheet, written.line
@@ -100,17 +100,17 @@ class OrderKind(Kind[Order]):
                 sheet.report("E51", line, 1, message, "Change or delete one of them.")
             seen.add(words)
 
-    def key_words(self, answer: Order) -> list[str]:
+    def key_words(self, answer: OrderAnswer) -> list[str]:
         """The steps, each behind the one that it follows."""
         return [f"> {step.text.plain or step.text.html}" for step in answer.steps]
 
-    def shuffled(self, answer: Order, mixer: random.Random) -> Order:
+    def shuffled(self, answer: OrderAnswer, mixer: random.Random) -> OrderAnswer:
         """The keys in an order in which the steps do not stand right already."""
         keys = [c.key for c in (*answer.steps, *answer.distractors)]
         right = [c.key for c in answer.steps]
         return dataclasses.replace(answer, shown=tuple(_unlike(keys, right, mixer)))
 
-    def shown(self, answer: Order, typed: Typed) -> tuple[tuple[Choice, str], ...]:
+    def shown(self, answer: OrderAnswer, typed: Typed) -> tuple[tuple[Choice, str], ...]:
         """The items as they stand, each with its place."""
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
         keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
@@ -143,7 +143,7 @@ class OrderKind(Kind[Order]):
         places = {name: [str(number)] for number, name in enumerate(names, 1)}
         return {**{name: list(values) for name, values in raw.items()}, **places}
 
-    def settled(self, answer: Order, raw: Typed, said: str) -> Typed:
+    def settled(self, answer: OrderAnswer, raw: Typed, said: str) -> Typed:
         """An order as it counts: one that stands as it was drawn is no answer.
 
         A form sends the place of every step, touched or not. They are the answer
@@ -156,17 +156,19 @@ class OrderKind(Kind[Order]):
             return raw
         return {name: values for name, values in raw.items() if name not in places}
 
-    def grade(self, answer: Order, raw: Raw, partial: str) -> Verdict | Unreadable:
+    def grade(
+        self, answer: OrderAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
         """Judge an order; `place.KEY` in the response holds the place of each item.
 
         A place is a number from 1; an empty one leaves the item out.
         """
         places = _places(answer, raw)
-        if isinstance(places, Unreadable):
+        if isinstance(places, UnreadableResponse):
             return places
         given = sorted(places, key=lambda key: places[key])
         right = [step.key for step in answer.steps]
-        return Verdict(
+        return GradeResult(
             score=order_credit(right, given, partial),
             parsed={"order": given},
             marks=_marks(answer, given),
@@ -174,17 +176,17 @@ class OrderKind(Kind[Order]):
             wanted="",
         )
 
-    def anything(self, answer: Order) -> Raw:
+    def anything(self, answer: OrderAnswer) -> Raw:
         """The steps in the right order."""
         keys = [step.key for step in answer.steps]
         return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
 
-    def columns(self, answer: Order) -> tuple[str, str]:
+    def columns(self, answer: OrderAnswer) -> tuple[str, str]:
         """Steps and their places."""
         del answer
         return "Step", "Its place"
 
-    def faces(self, answer: Order, gap: Gap) -> Faces:
+    def faces(self, answer: OrderAnswer, gap: Gap) -> CardFaces:
         """The steps as they are displayed, then in order."""
         del gap
         pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
@@ -192,13 +194,13 @@ class OrderKind(Kind[Order]):
         note = "Put these in order."
         if answer.distractors:
             note = "Put these in order. Some belong nowhere."
-        return Faces(
+        return CardFaces(
             f"<p>{note}</p><ul>{items(item.text.html for item in shown)}</ul>",
             f"<ol>{items(with_why(step) for step in answer.steps)}</ol>"
             + aside("No step", [with_why(item) for item in answer.distractors]),
         )
 
-    def states(self, answer: Order) -> Iterator[State]:
+    def states(self, answer: OrderAnswer) -> Iterator[State]:
         """In order, two swapped, backwards, and with each distractor."""
         keys = [step.key for step in answer.steps]
         extra = {f"place.{d.key}": [""] for d in answer.distractors}
@@ -213,7 +215,7 @@ class OrderKind(Kind[Order]):
             words += f" ({number + 1})" if number else ""
             yield words, {**_placed(keys), **used}
 
-    def guess_rate(self, answer: Order, partial: str) -> float:
+    def guess_rate(self, answer: OrderAnswer, partial: str) -> float:
         """Steps are shuffled, and marked by the question's own rule."""
         if answer.distractors or partial == "":
             return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
@@ -237,7 +239,7 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     return float(list(right) == list(given))
 
 
-def _check_lists(answer: Order, written: Written) -> None:
+def _check_lists(answer: OrderAnswer, written: AuthoredItem) -> None:
     """Steps are one numbered list without boxes; what does not belong is not ticked."""
     sheet, body = written.sheet, written.draft.body
     for option in written.parts.options:
@@ -262,7 +264,7 @@ def _check_lists(answer: Order, written: Written) -> None:
     _check_bullets(written)
 
 
-def _check_bullets(written: Written) -> None:
+def _check_bullets(written: AuthoredItem) -> None:
     """E50: bullets right before or behind the steps would be no part of them."""
     body = [t for t in written.draft.body if not t.level and t.nesting >= 0]
     boxed = {option.line for option in written.parts.options}
@@ -294,7 +296,7 @@ def _unlike(keys: list[str], right: list[str], mixer: random.Random) -> list[str
     return mixed
 
 
-def _places(answer: Order, raw: Raw) -> dict[str, int] | Unreadable:
+def _places(answer: OrderAnswer, raw: Raw) -> dict[str, int] | UnreadableResponse:
     pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
     places: dict[str, int] = {}
     for key, item in pieces.items():
@@ -302,18 +304,18 @@ def _places(answer: Order, raw: Raw) -> dict[str, int] | Unreadable:
         if not typed:
             continue
         if not (typed.isascii() and typed.isdigit()) or len(typed) > 3:
-            return Unreadable(f"“{typed}” is not a place; write a number from 1.")
+            return UnreadableResponse(f"“{typed}” is not a place; write a number from 1.")
         taken = [k for k, place in places.items() if place == int(typed)]
         if taken:
             both = f"“{pieces[taken[0]].text.plain}” and “{item.text.plain}”"
-            return Unreadable(f"{both} both stand at place {typed}.", "Move one of them.")
+            return UnreadableResponse(f"{both} both stand at place {typed}.", "Move one of them.")
         places[key] = int(typed)
     if not places:
-        return Unreadable("No step has a place.", "Give each step its place.")
+        return UnreadableResponse("No step has a place.", "Give each step its place.")
     return places
 
 
-def _marks(answer: Order, given: list[str]) -> tuple[Mark, ...]:
+def _marks(answer: OrderAnswer, given: list[str]) -> tuple[PartResult, ...]:
     """The steps in the right order, then the items that are no steps."""
     place = {key: number for number, key in enumerate(given, 1)}
     steps = [
@@ -324,8 +326,8 @@ def _marks(answer: Order, given: list[str]) -> tuple[Mark, ...]:
     return (*steps, *foreign)
 
 
-def _step(key: str, text: Text, why: Text, wanted: str, given: int | None) -> Mark:
-    return Mark(
+def _step(key: str, text: RichText, why: RichText, wanted: str, given: int | None) -> PartResult:
+    return PartResult(
         key=key,
         label=wanted,
         text=text,
@@ -338,7 +340,7 @@ def _step(key: str, text: Text, why: Text, wanted: str, given: int | None) -> Ma
     )
 
 
-def _said(answer: Order, given: Sequence[str]) -> str:
+def _said(answer: OrderAnswer, given: Sequence[str]) -> str:
     """How many steps stand right, and what was placed that is no step."""
     right = [step.key for step in answer.steps]
     said = f"{_in_place(right, given)} of {len(right)} steps in their place"

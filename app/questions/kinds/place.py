@@ -10,31 +10,31 @@ from markupsafe import Markup
 from app.content.identity import SLUG, lies_within
 from app.content.markdown.syntax import plain
 from app.content.markdown.writer import write
-from app.content.model import Area, Drawing
+from app.content.model import RegionBox, SvgFigure
 from app.content.svg_cleaning import narrow
 from app.content.svg_figures import WIDTHS, opening
 from app.drawings.svg import tag
 from app.questions.choosing import LETTERS, faces_of, letters, marks_of
-from app.questions.faces import Faces
-from app.questions.kind import Counted, Gap, Kind, State, Typed
+from app.questions.faces import CardFaces
+from app.questions.kind import CountedOption, Gap, QuestionType, State, Typed
 from app.questions.option_rules import check_any_right, check_count, check_feedback
-from app.questions.options import Choice, Option, make_key, text_of
-from app.questions.verdict import Raw, Unreadable, Verdict
-from app.questions.written import Written
+from app.questions.options import Choice, ParsedOption, make_key, text_of
+from app.questions.verdict import GradeResult, Raw, UnreadableResponse
+from app.questions.written import AuthoredItem
 
 _MOST = 12  # the stylesheet marks as many
 _OUT, _DOWN = 4.0, 13.0  # pixels from the corner of a region to its letter
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Region(Choice):
+class HotspotRegion(Choice):
     """An option that is a region of the drawing; its text is the label."""
 
     region: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Places:
+class HotspotAnswer:
     """A drawing of which one region is right.
 
     `drawings` are the wide one and, where it exists, the narrow one for phones; empty
@@ -42,17 +42,17 @@ class Places:
     """
 
     file: str
-    regions: tuple[Region, ...]
-    drawings: tuple[Drawing, ...] = ()
+    regions: tuple[HotspotRegion, ...]
+    drawings: tuple[SvgFigure, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Spot:
+class HotspotMarker:
     """Where an option lies in a drawing: its key, its letter, its box."""
 
     key: str
     letter: str
-    area: Area
+    area: RegionBox
 
     @property
     def across(self) -> float:
@@ -66,19 +66,19 @@ class Spot:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Drawn:
+class HotspotFigure:
     """A drawing with its spots; `width` is wide or narrow."""
 
     width: str
-    drawing: Drawing
-    spots: tuple[Spot, ...]
+    drawing: SvgFigure
+    spots: tuple[HotspotMarker, ...]
 
     def opening(self, name: str) -> Markup:
         """The opening of its `<svg>`; ids begin with `name`."""
         return Markup(opening(self.drawing, self.width, name))  # noqa: S704 - cleaned
 
 
-class PlaceKind(Kind[Places]):
+class HotspotType(QuestionType[HotspotAnswer]):
     """Regions of a drawing, of which one is right.
 
     A click in the drawing is one on the label of a button in the list, so that both
@@ -86,7 +86,7 @@ class PlaceKind(Kind[Places]):
     """
 
     name = "place"
-    models = (Places, Region)
+    models = (HotspotAnswer, HotspotRegion)
     template = "questions/place.html"
     in_parts = True
     keys = ("figure",)
@@ -95,7 +95,7 @@ class PlaceKind(Kind[Places]):
     least = 3
     verb = "chose"
 
-    def parse(self, written: Written) -> Places:
+    def parse(self, written: AuthoredItem) -> HotspotAnswer:
         """The drawing, and each option as a region in code and its label."""
         file = written.comment.word("figure")
         place = written.comment.place("figure")
@@ -109,9 +109,9 @@ class PlaceKind(Kind[Places]):
             written.sheet.report("E58", *place, message, hint)
         taken: set[str] = set()
         made = [_region(option, taken, written) for option in written.parts.options]
-        return Places(file, tuple(made))
+        return HotspotAnswer(file, tuple(made))
 
-    def check(self, answer: Places, written: Written, *, exam: bool) -> None:
+    def check(self, answer: HotspotAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """E20, E21, E22, E23, E59, E88, W25: one right among different regions."""
         options, sheet = written.parts.options, written.sheet
         first = options[0].line if options else written.draft.line
@@ -127,36 +127,38 @@ class PlaceKind(Kind[Places]):
             sheet.report("E88", options[_MOST].line, 1, message, f"Use at most {_MOST}.")
         _check_regions(answer, written)
 
-    def options(self, answer: Places) -> tuple[Counted, ...]:
+    def options(self, answer: HotspotAnswer) -> tuple[CountedOption, ...]:
         """Every region by its label."""
-        return tuple(Counted(o.key, o.text.plain, o.right) for o in answer.regions)
+        return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.regions)
 
-    def drawings(self, answer: Places) -> tuple[str, ...]:
+    def drawings(self, answer: HotspotAnswer) -> tuple[str, ...]:
         """The drawing, and the one for phones."""
         return answer.file, narrow(answer.file)
 
-    def drawn(self, answer: Places, found: Mapping[str, Drawing]) -> Places:
+    def drawn(self, answer: HotspotAnswer, found: Mapping[str, SvgFigure]) -> HotspotAnswer:
         """The answer with its drawings, the wide one first."""
         names = self.drawings(answer)
         drawings = tuple(found[name] for name in names if name in found)
         return dataclasses.replace(answer, drawings=drawings)
 
-    def shown(self, answer: Places, typed: Typed) -> tuple[Drawn, ...]:
+    def shown(self, answer: HotspotAnswer, typed: Typed) -> tuple[HotspotFigure, ...]:
         """The drawings with a spot for each option."""
         del typed
         return drawings_of(answer)
 
-    def grade(self, answer: Places, raw: Raw, partial: str) -> Verdict | Unreadable:
+    def grade(
+        self, answer: HotspotAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
         """Judge the region chosen; `answer` in the response holds its key."""
         del partial
         sent = set(raw.get("answer", ()))
         chosen = [o for o in answer.regions if o.key in sent]
         if not chosen:
             hint = "Select a part in the drawing or in the list."
-            return Unreadable("No part is chosen.", hint)
+            return UnreadableResponse("No part is chosen.", hint)
         if len(chosen) > 1:
-            return Unreadable("Choose one part only.", "Nothing was counted.")
-        return Verdict(
+            return UnreadableResponse("Choose one part only.", "Nothing was counted.")
+        return GradeResult(
             score=float(chosen[0].right),
             parsed={"chosen": [chosen[0].key]},
             marks=marks_of(answer.regions, sent),
@@ -164,33 +166,33 @@ class PlaceKind(Kind[Places]):
             wanted=letters(answer.regions, [o for o in answer.regions if o.right]),
         )
 
-    def anything(self, answer: Places) -> Raw:
+    def anything(self, answer: HotspotAnswer) -> Raw:
         """The first region."""
         return {"answer": [answer.regions[0].key]}
 
-    def faces(self, answer: Places, gap: Gap) -> Faces:
+    def faces(self, answer: HotspotAnswer, gap: Gap) -> CardFaces:
         """The drawing with its letters above the labels, then the right one."""
         del gap
         asked, told = faces_of(answer.regions)
         figure = "".join(map(_svg, drawings_of(answer)))
-        return Faces(f'<div class="dias">{figure}</div>{asked}', told)
+        return CardFaces(f'<div class="dias">{figure}</div>{asked}', told)
 
-    def states(self, answer: Places) -> Iterator[State]:
+    def states(self, answer: HotspotAnswer) -> Iterator[State]:
         """Each region, the right one first."""
         for option in sorted(answer.regions, key=lambda o: not o.right):
             yield option.text.plain, {"answer": [option.key]}
 
-    def guess_rate(self, answer: Places, partial: str) -> float:
+    def guess_rate(self, answer: HotspotAnswer, partial: str) -> float:
         """One of k regions is right once in k times."""
         del partial
         return 1 / max(1, len(answer.regions))
 
-    def guess_score(self, answer: Places) -> float | None:
+    def guess_score(self, answer: HotspotAnswer) -> float | None:
         """The same in percent."""
         return 100 * self.guess_rate(answer, "")
 
 
-def label_of(option: Option) -> tuple[str, Token]:
+def label_of(option: ParsedOption) -> tuple[str, Token]:
     """An option parted into the region it names and the label behind it."""
     label = Token("inline", "", 0, map=option.inline.map, children=[])
     children = list(option.inline.children or [])
@@ -208,30 +210,30 @@ def label_of(option: Option) -> tuple[str, Token]:
     return region, label
 
 
-def drawings_of(answer: Places) -> tuple[Drawn, ...]:
+def drawings_of(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]:
     """The drawings, each with the spots of the options that it has."""
     return tuple(
-        Drawn(width, drawing, _spots(answer, drawing))
+        HotspotFigure(width, drawing, _spots(answer, drawing))
         for width, drawing in zip(WIDTHS, answer.drawings, strict=False)
     )
 
 
-def _spots(answer: Places, drawing: Drawing) -> tuple[Spot, ...]:
+def _spots(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
     areas = {area.region: area for area in drawing.areas}
     return tuple(
-        Spot(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
+        HotspotMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
         for number, o in enumerate(answer.regions)
         if o.region in areas
     )
 
 
-def _region(option: Option, taken: set[str], written: Written) -> Region:
+def _region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> HotspotRegion:
     region, label = label_of(option)
     if region:
         file = written.comment.word("figure")
         place = written.sheet.find(f"`{region}`", option.line, option.line)
         written.sheet.mention("drawing", f"{file}#{region}", *place)
-    return Region(
+    return HotspotRegion(
         make_key(written.comment.id, option, taken),
         write([label], written.scope),
         option.ticked,
@@ -240,7 +242,7 @@ def _region(option: Option, taken: set[str], written: Written) -> Region:
     )
 
 
-def _check_regions(answer: Places, written: Written) -> None:
+def _check_regions(answer: HotspotAnswer, written: AuthoredItem) -> None:
     """E59 and E23: each option names a region of its own, with a label of its own."""
     seen: dict[str, int] = {}
     for option, region in zip(written.parts.options, answer.regions, strict=False):
@@ -273,7 +275,7 @@ def _with_region(words: str) -> str:
     return f"`{region}` {rest}" if rest and SLUG.match(region) else f"`id` {words}"
 
 
-def _svg(drawn: Drawn) -> str:
+def _svg(drawn: HotspotFigure) -> str:
     """A drawing with its letters, for the face of a card."""
     drawing = drawn.drawing
     spots = "".join(tag(s.letter, s.across, s.down) for s in drawn.spots)

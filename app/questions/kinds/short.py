@@ -4,16 +4,16 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from html import escape
 
-from app.content.model import NO_TEXT, Text
+from app.content.model import NO_TEXT, RichText
 from app.content.numbers import templates
 from app.content.numbers.expressions import Value
-from app.questions.faces import Faces, aside, told
-from app.questions.kind import Counted, Gap, Kind, State
+from app.questions.faces import CardFaces, aside, told
+from app.questions.kind import CountedOption, Gap, QuestionType, State
 from app.questions.option_rules import check_any_right, check_doubles, check_feedback
 from app.questions.options import code_or_report, make_key, text_of, worth_of
 from app.questions.phrases import same_words
-from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
-from app.questions.written import Written
+from app.questions.verdict import LONGEST, GradeResult, Raw, UnreadableResponse, only
+from app.questions.written import AuthoredItem
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -23,12 +23,12 @@ class ShortOption:
     key: str
     answer: str
     right: bool
-    feedback: Text = NO_TEXT
+    feedback: RichText = NO_TEXT
     credit: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Short:
+class ShortAnswer:
     """A word or short phrase to be typed."""
 
     options: tuple[ShortOption, ...]
@@ -39,17 +39,17 @@ def _first(answer: str) -> str:
     return answer.partition("|")[0].strip()
 
 
-class ShortKind(Kind[Short]):
+class ShortAnswerType(QuestionType[ShortAnswer]):
     """A word, forgiven its hyphens and end marks."""
 
     name = "short"
-    models = (Short, ShortOption)
+    models = (ShortAnswer, ShortOption)
     template = "questions/short.html"
     keys = ("case",)
     listed = "options"
     weighed = True
 
-    def parse(self, written: Written) -> Short:
+    def parse(self, written: AuthoredItem) -> ShortAnswer:
         """Words accepted and foreseen."""
         made = []
         taken: set[str] = set()
@@ -60,9 +60,9 @@ class ShortKind(Kind[Short]):
                 name = make_key(written.comment.id, option, taken)
                 words, credit = answer.strip(), option.credit
                 made.append(ShortOption(name, words, option.ticked, why, credit))
-        return Short(tuple(made), written.comment.says_yes("case"))
+        return ShortAnswer(tuple(made), written.comment.says_yes("case"))
 
-    def check(self, answer: Short, written: Written, *, exam: bool) -> None:
+    def check(self, answer: ShortAnswer, written: AuthoredItem, *, exam: bool) -> None:
         """The rules of options, and E24 for an answer that is no word."""
         del exam
         for option, short in zip(written.parts.options, answer.options, strict=False):
@@ -79,11 +79,11 @@ class ShortKind(Kind[Short]):
         check_doubles(written.parts.options, written.sheet)
         check_feedback(written.parts.options, written.sheet)
 
-    def options(self, answer: Short) -> tuple[Counted, ...]:
+    def options(self, answer: ShortAnswer) -> tuple[CountedOption, ...]:
         """Every word."""
-        return tuple(Counted(o.key, o.answer, o.right, o.credit) for o in answer.options)
+        return tuple(CountedOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
 
-    def filled(self, answer: Short, values: Mapping[str, Value]) -> Short:
+    def filled(self, answer: ShortAnswer, values: Mapping[str, Value]) -> ShortAnswer:
         """The words too are templates."""
         made = super().filled(answer, values)
         options = tuple(
@@ -91,25 +91,27 @@ class ShortKind(Kind[Short]):
         )
         return dataclasses.replace(made, options=options)
 
-    def grade(self, answer: Short, raw: Raw, partial: str) -> Verdict | Unreadable:
+    def grade(
+        self, answer: ShortAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
         """Judge one typed word or phrase; `answer` in the response holds it."""
         del partial
         typed = only(raw, "answer")
         if not typed:
-            return Unreadable("Nothing is typed.", "Type a word or a short phrase.")
+            return UnreadableResponse("Nothing is typed.", "Type a word or a short phrase.")
         if len(typed) > LONGEST:
-            return Unreadable(f"The answer is longer than {LONGEST} characters.")
+            return UnreadableResponse(f"The answer is longer than {LONGEST} characters.")
         option = _found(answer, typed)
         right = [o.answer for o in answer.options if o.right]
-        return Verdict(
+        return GradeResult(
             score=worth_of(option),
             parsed={"text": typed, "option": option.key if option else ""},
             said=f"“{typed}”",
             wanted=" or ".join(f"“{r}”" for r in right),
-            feedback=option.feedback if option else Text("", ""),
+            feedback=option.feedback if option else RichText("", ""),
         )
 
-    def faces(self, answer: Short, gap: Gap) -> Faces:
+    def faces(self, answer: ShortAnswer, gap: Gap) -> CardFaces:
         """That a word is asked for, then the words that count."""
         del gap
         right = [escape(o.answer) for o in answer.options if o.right]
@@ -120,16 +122,16 @@ class ShortKind(Kind[Short]):
         ]
         back = told([f"<b>{' or '.join(right)}</b>"])
         asked = "<p>A word or a short phrase.</p>"
-        return Faces(asked, back + aside("Not right", others))
+        return CardFaces(asked, back + aside("Not right", others))
 
-    def states(self, answer: Short) -> Iterator[State]:
+    def states(self, answer: ShortAnswer) -> Iterator[State]:
         """Each word, and another."""
         for option in answer.options:
             yield f"“{option.answer}”", {"answer": [option.answer]}
         yield "Something else", {"answer": ["something else"]}
 
 
-def _found(answer: Short, typed: str) -> ShortOption | None:
+def _found(answer: ShortAnswer, typed: str) -> ShortOption | None:
     ordered = sorted(answer.options, key=worth_of, reverse=True)
     for option in ordered:
         if same_words(option.answer, typed, case_sensitive=answer.case_sensitive):

@@ -8,17 +8,17 @@ from fastapi import APIRouter, Query
 from fastapi.responses import HTMLResponse
 
 from app.content.model import Domain
-from app.errors import NotFound
-from app.learners.desk import Desk, Reader
+from app.errors import NotFoundError
+from app.learners.desk import Reader, RequestContext
 from app.learners.store.under_exam import in_past_exams
-from app.mastery.bank import Tally, domain_of, held_back, of_objective, of_topic
-from app.mastery.standing import DomainStanding, Standing
+from app.mastery.bank import QuestionCount, domain_of, held_back, of_objective, of_topic
+from app.mastery.standing import DomainMastery, ObjectiveMastery
 from app.questions.asking import new_token, title_of
 from app.questions.model import Question
 from app.quiz import store
-from app.quiz.practice import Past
+from app.quiz.practice import PastAttempts
 from app.quiz.showing import away
-from app.quiz.store import Run
+from app.quiz.store import PracticeRunState
 from app.quiz.weakest import standing_of
 from app.web.course import find_topic
 from app.web.page_cache import keep
@@ -28,24 +28,24 @@ Count = Annotated[int, Query(ge=1, le=100)]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Goal:
+class ObjectivePractice:
     """An objective: where the learner stands in it, and its questions counted."""
 
-    standing: Standing
-    tally: Tally
+    standing: ObjectiveMastery
+    tally: QuestionCount
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Part:
+class DomainPractice:
     """A domain with its objectives; a question of two of them counts once."""
 
     domain: Domain
-    goals: tuple[Goal, ...]
-    tally: Tally
+    goals: tuple[ObjectivePractice, ...]
+    tally: QuestionCount
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Begun:
+class _OpenRun:
     """A run that was left: so many of its questions are answered."""
 
     id: int
@@ -84,7 +84,7 @@ def objective(desk: Reader, number: str, count: Count = 10) -> HTMLResponse:
     goals = (o for d in desk.library.syllabus.domains for o in d.objectives)
     found = next((goal for goal in goals if goal.number == number), None)
     if found is None:
-        raise NotFound(f"This course has no objective “{number}”.")
+        raise NotFoundError(f"This course has no objective “{number}”.")
     title = f"{found.number} {found.name}"
     questions = of_objective(desk.library, number)
     return _offered(desk, title, f"objective:{number}", questions, count)
@@ -99,7 +99,7 @@ def topic(desk: Reader, topic: str, count: Count = 10) -> HTMLResponse:
 
 
 def _offered(
-    desk: Desk, title: str, pick: str, questions: Iterable[Question], count: int
+    desk: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
     """Questions and how they went; a run of so many of them begins with `pick`."""
     keep(desk.request)
@@ -129,19 +129,21 @@ def _offered(
     )
 
 
-def _kept(desk: Desk) -> frozenset[str]:
+def _kept(desk: RequestContext) -> frozenset[str]:
     """The questions that are kept for mock exams to come."""
     met = in_past_exams(desk.db, desk.learner.id, desk.now)
     return held_back(desk.library, met)
 
 
-def _tally(questions: Iterable[Question], past: Mapping[str, Past]) -> Tally:
+def _tally(questions: Iterable[Question], past: Mapping[str, PastAttempts]) -> QuestionCount:
     pool = list(questions)
     seen = [past[q.id] for q in pool if q.id in past]
-    return Tally(len(pool), len(seen), sum(not p.missed for p in seen))
+    return QuestionCount(len(pool), len(seen), sum(not p.missed for p in seen))
 
 
-def _by_topic(desk: Desk, past: Mapping[str, Past]) -> list[tuple[str, str, Tally]]:
+def _by_topic(
+    desk: RequestContext, past: Mapping[str, PastAttempts]
+) -> list[tuple[str, str, QuestionCount]]:
     """Topics in reading order that have questions: slug, title, tally."""
     library = desk.library
     order = [s for s in library.syllabus.topics if s in library.topics]
@@ -155,24 +157,24 @@ def _by_topic(desk: Desk, past: Mapping[str, Past]) -> list[tuple[str, str, Tall
 
 
 def _by_objective(
-    desk: Desk, past: Mapping[str, Past], domains: Iterable[DomainStanding]
-) -> list[Part]:
+    desk: RequestContext, past: Mapping[str, PastAttempts], domains: Iterable[DomainMastery]
+) -> list[DomainPractice]:
     """The domains, each with the objectives that have questions."""
     parts, there = [], domain_of(desk.library)
     home = {q.id: q.home(there) for q in desk.library.questions.values()}
     for domain in domains:
         goals = [
-            Goal(standing, _tally(pool, past))
+            ObjectivePractice(standing, _tally(pool, past))
             for standing in domain.standings
             if (pool := of_objective(desk.library, standing.objective.number))
         ]
         whole = [q for q, at in home.items() if at == domain.domain.number]
         mine = _tally((desk.library.questions[q] for q in whole), past)
-        parts.append(Part(domain.domain, tuple(goals), mine))
+        parts.append(DomainPractice(domain.domain, tuple(goals), mine))
     return [part for part in parts if part.goals]
 
 
-def _unfinished(run: Run | None) -> _Begun | None:
+def _unfinished(run: PracticeRunState | None) -> _OpenRun | None:
     if run is None or len(run.answers) >= len(run.items):
         return None
-    return _Begun(run.id, run.mode, len(run.answers), len(run.items))
+    return _OpenRun(run.id, run.mode, len(run.answers), len(run.items))

@@ -9,18 +9,18 @@ from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.cards.names import comes_back
 from app.db.engine import reading_session
-from app.errors import NotFound
+from app.errors import NotFoundError
 from app.learners.current import writing
-from app.learners.desk import Desk, Reader, Writer, desk_of
-from app.questions.asking import Asked
+from app.learners.desk import Reader, RequestContext, Writer, desk_of
+from app.questions.asking import OpenQuestion
 from app.questions.grading import grade, unanswered
 from app.questions.model import Question
-from app.questions.verdict import Unreadable, Verdict
+from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz import store
-from app.quiz.forms import AskedFor, FlagWished, Posted, Reported, Sent
-from app.quiz.outcomes import Judged
+from app.quiz.forms import AskedFor, FlagWished, Posted, Reported, Submission
+from app.quiz.outcomes import GradedVariant
 from app.quiz.showing import (
-    Flag,
+    FlagButton,
     RunFrame,
     frame_of,
     judged,
@@ -31,7 +31,7 @@ from app.quiz.showing import (
     tally_of,
     verdict_page,
 )
-from app.quiz.store import Answer, Given, Run
+from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.web.course import CurrentLibrary, find_question
 from app.web.render import is_htmx, page, reply
 
@@ -42,12 +42,12 @@ async def read_question(topic: str, question: str, library: CurrentLibrary) -> Q
     """The question of the address; raises NotFound."""
     found = find_question(library, question)
     if found.topic != topic:
-        raise NotFound(f"There is no question “{question}” in “{topic}”.")
+        raise NotFoundError(f"There is no question “{question}” in “{topic}”.")
     return found
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedAnswer:
     """Why an answer does not count, and the status that says so."""
 
     words: str
@@ -56,13 +56,13 @@ class Refused:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Taken:
+class SubmitResult:
     """What became of an answer: kept as `given` and judged; or refused."""
 
-    asked: Asked
+    asked: OpenQuestion
     frame: RunFrame | None
-    given: Given | None = None
-    judged: Judged | None = None
+    given: RecordedAttempt | None = None
+    judged: GradedVariant | None = None
     status: int = 200
 
 
@@ -78,7 +78,7 @@ def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
         return question_page(desk, asked, reported=sent.form.reported)
     given = store.find(desk.db, desk.learner.id, sent.form.attempt)
     if given.item != question.id:
-        raise NotFound(f"Answer {given.id} belongs to another question.")
+        raise NotFoundError(f"Answer {given.id} belongs to another question.")
     outcome = judged(desk, given, None, sent)
     shown = once_more(desk, outcome, sent) or outcome
     return question_page(desk, shown, reported=sent.form.reported)
@@ -108,25 +108,25 @@ async def attempt(request: Request, question: Addressed, sent: Posted) -> Respon
         return await run_in_threadpool(_answer_to, after, taken, sent)
 
 
-def _take(desk: Desk, question: Question, sent: Sent) -> Taken:
+def _take(desk: RequestContext, question: Question, sent: Submission) -> SubmitResult:
     """Keep an answer that can be judged."""
     not_in_exam(desk, question)
     run = _run(desk, question, sent)
     asked = _placed(put(desk, question, sent), run)
     verdict = _judge(asked, sent)
-    if isinstance(verdict, Refused):
+    if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
-        return Taken(shown, _frame(desk, question, run), status=verdict.status)
+        return SubmitResult(shown, _frame(desk, question, run), status=verdict.status)
     given = _keep(desk, asked, verdict, sent)
     frame = _frame(desk, question, run, given)
-    return Taken(asked, frame, given, Judged(asked.variant, verdict))
+    return SubmitResult(asked, frame, given, GradedVariant(asked.variant, verdict))
 
 
 @router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
 def flag(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
     """Flag a question to come back to it, or take the flag away."""
     store.set_flag(desk.db, desk.learner.id, question.id, desk.now, wanted=sent.wanted)
-    made = Flag(question.topic, question.id, sent.wanted, sent.back)
+    made = FlagButton(question.topic, question.id, sent.wanted, sent.back)
     where = sent.back or f"/quiz/{question.topic}/{question.id}"
     return reply(desk.request, "quiz/_flag.html", otherwise=where, flag=made)
 
@@ -151,32 +151,34 @@ def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
     return reply(desk.request, "quiz/_reported.html", otherwise=f"{where}{sign}reported=1")
 
 
-def _without_answer(sent: Sent) -> Sent:
+def _without_answer(sent: Submission) -> Submission:
     """Who says that they do not know has chosen nothing, whatever was ticked."""
-    return Sent(sent.form, {}) if _gives_up(sent) else sent
+    return Submission(sent.form, {}) if _gives_up(sent) else sent
 
 
-def _gives_up(sent: Sent) -> bool:
+def _gives_up(sent: Submission) -> bool:
     """Whether a placement test hears that one does not know; elsewhere it asks on."""
     return sent.form.unknown and sent.form.context == "placement"
 
 
-def _judge(asked: Asked, sent: Sent) -> Verdict | Refused:
+def _judge(asked: OpenQuestion, sent: Submission) -> GradeResult | RejectedAnswer:
     """The verdict, or why the answer does not count."""
     if sent.form.revision not in {"", asked.question.revision}:
         words = "This question was edited while it was open. Nothing was counted."
         hint = "Read it again, and answer what it asks now."
-        return Refused(words, hint, 409)
+        return RejectedAnswer(words, hint, 409)
     if _gives_up(sent):
         return unanswered(asked.variant)
     verdict = grade(asked.variant, sent.raw)
-    if isinstance(verdict, Unreadable):
-        return Refused(verdict.message, verdict.hint, 422)
+    if isinstance(verdict, UnreadableResponse):
+        return RejectedAnswer(verdict.message, verdict.hint, 422)
     return verdict
 
 
-def _keep(desk: Desk, asked: Asked, verdict: Verdict, sent: Sent) -> Given:
-    answer = Answer(
+def _keep(
+    desk: RequestContext, asked: OpenQuestion, verdict: GradeResult, sent: Submission
+) -> RecordedAttempt:
+    answer = NewAttempt(
         question=asked.question,
         seed=asked.variant.seed,
         raw=sent.raw,
@@ -198,7 +200,7 @@ def _keep(desk: Desk, asked: Asked, verdict: Verdict, sent: Sent) -> Given:
     return store.find(desk.db, desk.learner.id, number)
 
 
-def _answer_to(desk: Desk, taken: Taken, sent: Sent) -> Response:
+def _answer_to(desk: RequestContext, taken: SubmitResult, sent: Submission) -> Response:
     given, frame = taken.given, taken.frame
     if given is None:
         return question_page(desk, taken.asked, frame, status=taken.status)
@@ -213,18 +215,21 @@ def _answer_to(desk: Desk, taken: Taken, sent: Sent) -> Response:
     return question_page(desk, near or outcome, frame, tally=tally)
 
 
-def _run(desk: Desk, question: Question, sent: Sent) -> Run | None:
+def _run(desk: RequestContext, question: Question, sent: Submission) -> PracticeRunState | None:
     """The run that the answer belongs to; raises NotFound for another's."""
     if not sent.form.run:
         return None
     run = store.find_run(desk.db, desk.learner.id, sent.form.run)
     if question.id not in run.items:
-        raise NotFound(f"Question “{question.id}” is not in practice run {run.id}.")
+        raise NotFoundError(f"Question “{question.id}” is not in practice run {run.id}.")
     return run
 
 
 def _frame(
-    desk: Desk, question: Question, run: Run | None, given: Given | None = None
+    desk: RequestContext,
+    question: Question,
+    run: PracticeRunState | None,
+    given: RecordedAttempt | None = None,
 ) -> RunFrame | None:
     """What stands around the question, with the answer just `given`."""
     if run is None:
@@ -234,6 +239,6 @@ def _frame(
     return frame_of(desk, run, run.items.index(question.id) + 1)
 
 
-def _placed(asked: Asked, run: Run | None) -> Asked:
+def _placed(asked: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
     place = run.items.index(asked.question.id) + 1 if run else 0
     return dataclasses.replace(asked, place=place)

@@ -5,14 +5,14 @@ import dataclasses
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.errors import Conflict, NotFound
-from app.learners.desk import Desk, Reader, run_reading, run_writing
+from app.errors import ConflictError, NotFoundError
+from app.learners.desk import Reader, RequestContext, run_reading, run_writing
 from app.mastery.bank import domain_of
 from app.questions.asking import new_token, title_of
 from app.quiz import store
-from app.quiz.forms import AskedFor, RunForm, RunWished, ScoreWished, Sent
+from app.quiz.forms import AskedFor, PracticeForm, RunWished, ScoreWished, Submission
 from app.quiz.placement import draw_placement
-from app.quiz.practice import Wish, choose
+from app.quiz.practice import PracticeRequest, choose
 from app.quiz.showing import (
     away,
     frame_of,
@@ -22,7 +22,7 @@ from app.quiz.showing import (
     put,
     question_page,
 )
-from app.quiz.store import Run, Wanted
+from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.quiz.weakest import weakest_of
 from app.web.addresses import LAST_ROW, RowNumber
 from app.web.cookies import YEAR
@@ -38,7 +38,7 @@ _NOTHING = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Placed:
+class PlacementResult:
     """What a placement test showed of a domain."""
 
     title: str
@@ -58,18 +58,18 @@ async def begin(request: Request, wanted: RunWished) -> Response:
     return RedirectResponse(f"/quiz/runs/{run}", 303)
 
 
-def _choose(desk: Desk, wish: Wish) -> tuple[str, ...]:
+def _choose(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
     """The questions of a run; raises Conflict where there are none."""
     items = _missed_of(desk, wish) if wish.mode == "retry" else _chosen(desk, wish)
     if not items:
         words = _NOTHING.get(wish.mode, "This course has no questions yet.")
-        raise Conflict(words, "Choose another way to practice.")
+        raise ConflictError(words, "Choose another way to practice.")
     return items
 
 
-def _begin(desk: Desk, wanted: RunForm, items: tuple[str, ...]) -> int:
+def _begin(desk: RequestContext, wanted: PracticeForm, items: tuple[str, ...]) -> int:
     wish = wanted.wish
-    run = Wanted(wanted.token or new_token(), wish.mode, wish.scope, items)
+    run = NewPracticeRun(wanted.token or new_token(), wish.mode, wish.scope, items)
     return store.begin_run(desk.db, desk.learner.id, run, desk.now)
 
 
@@ -111,12 +111,12 @@ def result(desk: Reader, run: RowNumber) -> HTMLResponse:
     )
 
 
-def _placed(desk: Desk, run: Run) -> list[Placed]:
+def _placed(desk: RequestContext, run: PracticeRunState) -> list[PlacementResult]:
     """A placement test by domain."""
     there = domain_of(desk.library)
     home = {i: desk.library.questions[i].home(there) for i in run.items}
     return [
-        Placed(
+        PlacementResult(
             domain.title,
             sum(home[item] == domain.number for item in run.items),
             sum(
@@ -134,12 +134,12 @@ def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTML
     """A question of a run: open, or with the verdict of its answer."""
     found = _find(desk, run)
     if not 1 <= place <= len(found.items):
-        raise NotFound(f"This run has questions 1 to {len(found.items)}.")
+        raise NotFoundError(f"This run has questions 1 to {len(found.items)}.")
     frame = frame_of(desk, found, place)
     question = desk.library.questions[found.items[place - 1]]
     kind = "placement" if found.mode == "placement" else "practice"
     form = sent.form.model_copy(update={"run": found.id, "context": kind})
-    sent = Sent(form, sent.raw)
+    sent = Submission(form, sent.raw)
     not_in_exam(desk, question)
     answered = found.answers.get(question.id)
     if answered is None:
@@ -151,16 +151,16 @@ def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTML
     return question_page(desk, shown, frame, reported=sent.form.reported)
 
 
-def _find(desk: Desk, number: int) -> Run:
+def _find(desk: RequestContext, number: int) -> PracticeRunState:
     """The run with the questions that the course still has."""
     run = store.find_run(desk.db, desk.learner.id, number)
     left = tuple(item for item in run.items if item in desk.library.questions)
     if not left:
-        raise NotFound("The questions of this run are no longer in the course.")
+        raise NotFoundError("The questions of this run are no longer in the course.")
     return dataclasses.replace(run, items=left)
 
 
-def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
+def _chosen(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
     hidden = away(desk)
     questions = [q for q in desk.library.questions.values() if q.id not in hidden]
     past = store.history(desk.db, desk.learner.id)
@@ -175,11 +175,11 @@ def _chosen(desk: Desk, wish: Wish) -> tuple[str, ...]:
     return choose(questions, past, wish, seed, weakest)
 
 
-def _missed_of(desk: Desk, wish: Wish) -> tuple[str, ...]:
+def _missed_of(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
     """The questions of an earlier run that were not answered rightly."""
     plain = wish.scope.isascii() and wish.scope.isdigit()
     if not plain or int(wish.scope) > LAST_ROW:
-        raise NotFound(f"There is no practice run “{wish.scope}” of yours.")
+        raise NotFoundError(f"There is no practice run “{wish.scope}” of yours.")
     run = _find(desk, int(wish.scope))
     hidden = away(desk)
     return tuple(

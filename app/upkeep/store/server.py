@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, text
 
 from app.db.database_url import without_password
-from app.upkeep.installation import Unusable
+from app.upkeep.installation import InstallationError
 
 DUMP = "pg_dump"
 PROGRAMS = (DUMP, "pg_restore", "psql")
@@ -40,7 +40,7 @@ def missing() -> str:
 def expect_programs() -> None:
     """Raise Unusable where PostgreSQL's programs are not installed."""
     if name := missing():
-        raise Unusable(
+        raise InstallationError(
             f"{name} was not found, and PostgreSQL is copied with it: install the "
             "PostgreSQL client programs of your server's version (on Debian: apt "
             "install postgresql-client)."
@@ -114,7 +114,7 @@ def revision(engine: Engine) -> str | None:
         if not there:
             return None
         if "alembic_version" not in there:
-            raise Unusable(
+            raise InstallationError(
                 f"the database holds tables of another program, such as “{there[0]}”: "
                 "set HEADROOM_DATABASE_URL to a database of Headroom's own."
             )
@@ -150,7 +150,7 @@ def _run(engine: Engine, words: list[str], breath: Callable[[], object] = lambda
     if running.returncode:
         address = engine.url.render_as_string(hide_password=False)
         last = without_password(said.strip().rpartition("\n")[2], address)
-        raise Unusable(f"{words[0]} failed ({last or running.returncode}).")
+        raise InstallationError(f"{words[0]} failed ({last or running.returncode}).")
 
 
 def _wait(running: "subprocess.Popen[bytes]", breath: Callable[[], object]) -> str:

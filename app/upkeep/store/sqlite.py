@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from app.db.schema_state import BESIDE, looking_into
-from app.upkeep.installation import Unusable
+from app.upkeep.installation import InstallationError
 
 _PAGES = 256  # one megabyte, so that nobody waits long for the disk
 _MOMENTS = {
@@ -83,7 +83,7 @@ def take_out_of_use(path: Path) -> None:
             database.execute("PRAGMA journal_mode=DELETE")
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
-                raise Unusable(
+                raise InstallationError(
                     f"another program has the database {path} open: stop it first."
                 ) from None
             raise

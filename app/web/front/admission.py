@@ -4,15 +4,15 @@ import dataclasses
 
 from starlette.exceptions import HTTPException
 
-from app.errors import NotAllowed
+from app.errors import ForbiddenError
 from app.web.front.csrf import comes_from_here
-from app.web.front.http_exchange import Exchange
+from app.web.front.http_exchange import HttpExchange
 
 _ALIVE = {"/healthz", "/readyz", "/metrics"}  # asked by machines, under any name
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Bounds:
+class RequestLimits:
     """How long the parts of a request may be, in bytes; `body` is for a form."""
 
     head: int = 64 * 1024
@@ -22,18 +22,18 @@ class Bounds:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Admission:
+class RequestGuard:
     """What every request is held against.
 
     `hosts` are the names under which the server answers, none for any; `origin` is the
     scheme and host of its public address, empty where that is not known.
     """
 
-    bounds: Bounds
+    bounds: RequestLimits
     hosts: frozenset[str] = frozenset()
     origin: str = ""
 
-    def refusal(self, exchange: Exchange) -> Exception | None:
+    def refusal(self, exchange: HttpExchange) -> Exception | None:
         """Why a request is not looked at; None where it is."""
         if len(exchange.hosts) > 1:  # proxies and programs take different ones
             return HTTPException(400, "The request has more than one Host header.")
@@ -42,13 +42,13 @@ class Admission:
             words = f"This server does not answer under the name “{host[:80]}”."
             return HTTPException(421, words)
         if not comes_from_here(exchange.method, exchange.headers, self.origin):
-            return NotAllowed(
+            return ForbiddenError(
                 "This was sent by another site, so nothing was changed.",
                 "Open the page here and send it again.",
             )
         return self._too_long(exchange)
 
-    def _too_long(self, exchange: Exchange) -> HTTPException | None:
+    def _too_long(self, exchange: HttpExchange) -> HTTPException | None:
         cookies, most = len(exchange.headers.get(b"cookie", b"")), self.bounds.cookies
         if cookies > most:
             words = f"The cookies have {cookies:,} bytes, and at most {most:,} are read"

@@ -23,7 +23,7 @@ _PIECE = 256 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Patience:
+class BodyTimeouts:
     """How long a body may take, and how many large ones may come at a time.
 
     `seconds` is for any body; each `bytes_a_second` that have come earn one more, so
@@ -43,10 +43,10 @@ class Patience:
         return self.seconds + size / self.bytes_a_second
 
 
-class Intake:
+class BodyBuffer:
     """Takes bodies in; one of it serves a process."""
 
-    def __init__(self, patience: Patience) -> None:
+    def __init__(self, patience: BodyTimeouts) -> None:
         self._patience = patience
         self._slots = TransferSlots(patience.files, patience.of_one_client)
 

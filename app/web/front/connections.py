@@ -34,7 +34,7 @@ _SEND_BUFFER = 256 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Limits:
+class ConnectionLimits:
     """Limits of one server process.
 
     `head_bytes` and `head_seconds` bound request line and headers together, from the
@@ -55,12 +55,12 @@ class Limits:
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """uvicorn's protocol with `Limits`; `clients` has the connections by client."""
+    """uvicorn's protocol with `ConnectionLimits`; `clients` has the connections by client."""
 
     def __init__(
         self,
         *args: Any,
-        limits: Limits,
+        limits: ConnectionLimits,
         clients: "dict[str, set[GuardedProtocol]]",
         **named: Any,
     ) -> None:
@@ -268,7 +268,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._watch_closing()
 
 
-def guarded(limits: Limits) -> type[asyncio.Protocol]:
+def guarded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """The protocol class for uvicorn; counts the connections of one process."""
     made = functools.partial(GuardedProtocol, limits=limits, clients={})
     return cast("type[asyncio.Protocol]", made)  # uvicorn calls it, as it would a class

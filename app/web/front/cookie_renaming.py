@@ -24,7 +24,7 @@ def sound(name: str) -> bool:
     return bool(_NAME.fullmatch(name)) and name not in _TAKEN
 
 
-class CookieNames:
+class CookieRenamer:
     """Gives the two cookies that carry a key the names that the server was given.
 
     A cookie with `__Host-` needs HTTPS and the path “/”, so a server below a path does

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from starlette.types import Scope
 
-from app.content.live.courses import ALONE, Courses
+from app.content.live.courses import ALONE, CourseRegistry
 from app.web import health
 from app.web.cookies import YEAR, written
 
@@ -23,7 +23,7 @@ _OF_PERSON = ("/continue", "/settings", "/authoring", "/calendar/")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Way:
+class CourseRoute:
     """The request below its course. `elsewhere` is the address to go to instead.
 
     `site` is the prefix of the server, which holds for all courses; `cookie` the
@@ -37,36 +37,36 @@ class Way:
     cookie: bytes = b""
 
 
-def way(courses: Courses, scope: Scope) -> Way:
+def way(courses: CourseRegistry, scope: Scope) -> CourseRoute:
     """Where a request leads."""
     site: str = scope.get("root_path", "")
     if not courses.named:
-        return Way(scope, ALONE, site)
+        return CourseRoute(scope, ALONE, site)
     path: str = scope["path"].removeprefix(site)
     if path.startswith("/courses/"):
         name, slash, _ = path.removeprefix("/courses/").partition("/")
         if name in courses.libraries:
             return _inside(scope, site, name, slash)
-        return Way(scope, ALONE, site)
+        return CourseRoute(scope, ALONE, site)
     if path in _PATHS_OF_SERVER or path.startswith(_OF_SERVER):
-        return Way(scope, ALONE, site)
-    return Way(scope, ALONE, site, _of_old(courses, scope, path))
+        return CourseRoute(scope, ALONE, site)
+    return CourseRoute(scope, ALONE, site, _of_old(courses, scope, path))
 
 
-def _inside(scope: Scope, site: str, name: str, slash: str) -> Way:
+def _inside(scope: Scope, site: str, name: str, slash: str) -> CourseRoute:
     below = f"{site}/courses/{name}"
     if not slash:
-        return Way(scope, name, site, _with_query(scope, f"/courses/{name}/"))
+        return CourseRoute(scope, name, site, _with_query(scope, f"/courses/{name}/"))
     headers = dict(scope["headers"])
     # Only what somebody opens counts as a choice, not what a page fetches by itself.
     opened = headers.get(b"sec-fetch-mode", b"navigate") == b"navigate"
     line = b""
     if opened and _last(headers) != name:
         line = written("course", name, YEAR)
-    return Way({**scope, "root_path": below}, name, site, cookie=line)
+    return CourseRoute({**scope, "root_path": below}, name, site, cookie=line)
 
 
-def _of_old(courses: Courses, scope: Scope, path: str) -> str:
+def _of_old(courses: CourseRegistry, scope: Scope, path: str) -> str:
     """An address of the time when the course was alone: the same in the last one."""
     name = _last(dict(scope["headers"]))
     if name not in courses.libraries:

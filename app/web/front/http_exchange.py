@@ -4,12 +4,12 @@ import time
 
 from starlette.types import Message, Scope, Send
 
-from app.web.compression import Packed
+from app.web.compression import CompressedBody
 from app.web.cookies import COOKIE
 from app.web.front.headers import Headers
 from app.web.front.prefix import body_below, headers_below
 from app.web.front.rate_counting import client_of
-from app.web.page_cache import USUAL_CACHING, KeptPage, Target
+from app.web.page_cache import USUAL_CACHING, CachedPage, Target
 from app.web.visitor import Visitor
 
 _TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
@@ -20,7 +20,7 @@ _PERSONAL = ("/settings", "/continue")
 _NEW = (b"x-new-browser", b"yes")
 
 
-class Exchange:
+class HttpExchange:
     """What the front knows of one request, and the answer once it is there.
 
     `record` takes the place of `send` for the app: a whole answer is held back until
@@ -108,7 +108,7 @@ class Exchange:
             if self.kind.startswith(b"text/html"):
                 self.body = body_below(self.root, self.body)
 
-    async def give(self, kept: KeptPage) -> None:
+    async def give(self, kept: CachedPage) -> None:
         """Send a kept answer, or say that the browser already has it."""
         words = [
             (b"etag", kept.packed.tag),
@@ -137,7 +137,7 @@ class Exchange:
         words.append((b"x-request-id", self.number.encode()))
         if self.kind.startswith(_TEXT):
             words.append((b"vary", b"accept-encoding"))
-            await self._packed(self.status, words, Packed(self.body))
+            await self._packed(self.status, words, CompressedBody(self.body))
         else:
             await self._whole(self.status, words, self.body)
 
@@ -167,7 +167,7 @@ class Exchange:
         own = {name for name, _ in headers}
         return headers + [pair for pair in self._words if pair[0] not in own]
 
-    async def _packed(self, status: int, words: Headers, packed: Packed) -> None:
+    async def _packed(self, status: int, words: Headers, packed: CompressedBody) -> None:
         body, encoding = await packed.form(self.headers.get(b"accept-encoding", b""))
         if encoding:
             words.append((b"content-encoding", encoding))

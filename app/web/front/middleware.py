@@ -16,23 +16,23 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.content.live.courses import Courses
+from app.content.live.courses import CourseRegistry
 from app.content.live.library import Library, LiveLibrary
 from app.web import errors, health
 from app.web.addresses import RouteNames
-from app.web.compression import BEST_QUALITY, LONG_PAGE, QUALITY, Packed
-from app.web.front.admission import Admission
-from app.web.front.body import Intake, read_form
+from app.web.compression import BEST_QUALITY, LONG_PAGE, QUALITY, CompressedBody
+from app.web.front.admission import RequestGuard
+from app.web.front.body import BodyBuffer, read_form
 from app.web.front.characters import FORM, refuse_null, without_null
 from app.web.front.course_paths import way
 from app.web.front.fair_slots import FairSlots
 from app.web.front.headers import security
-from app.web.front.http_exchange import Exchange
-from app.web.front.rate_counting import SLOW, Rates, kind_of
+from app.web.front.http_exchange import HttpExchange
+from app.web.front.rate_counting import SLOW, RateLimiter, kind_of
 from app.web.metrics import Metrics
-from app.web.page_cache import KeptPage, Moment, Pages, Wish
-from app.web.static import StaticFiles
-from app.web.visitor import Doorkeeper, Visitor
+from app.web.page_cache import CachedPage, CachePolicy, CacheStamp, PageCache
+from app.web.static import StaticAssets
+from app.web.visitor import SessionCookies, Visitor
 
 _log = logging.getLogger("headroom")
 _SLOW = 0.5
@@ -44,37 +44,37 @@ _COURSE_THREAD = anyio.CapacityLimiter(1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Door:
+class EdgeConfig:
     """What the front works with; `uploads` are the addresses that take files.
 
     Each says how many bytes may be sent to it, instead of the few that a form needs.
     `slots` are those of pages, forms, estimates and files.
     """
 
-    static: StaticFiles
-    courses: Courses
-    pages: Pages
-    doorkeeper: Doorkeeper
+    static: StaticAssets
+    courses: CourseRegistry
+    pages: PageCache
+    doorkeeper: SessionCookies
     clock: Callable[[], dt.datetime]
-    intake: Intake
+    intake: BodyBuffer
     slots: Mapping[str, FairSlots]
-    rates: Rates
+    rates: RateLimiter
     routes: RouteNames
     https: bool
-    admission: Admission
+    admission: RequestGuard
     metrics: Metrics | None = None
     uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
-    def room(self, exchange: Exchange) -> int:
+    def room(self, exchange: HttpExchange) -> int:
         """How many bytes the body of a request may have."""
         most = self.admission.bounds.body
         return self.uploads.get(exchange.path, most) if exchange.writes else most
 
 
-class Front:
+class EdgeMiddleware:
     """The outermost layer, plain ASGI: a kept page never touches the framework."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
+    def __init__(self, app: ASGIApp, door: EdgeConfig) -> None:
         self._app = app
         self._door = door
         self._security = security(https=door.https)
@@ -86,7 +86,7 @@ class Front:
         https = self._door.https
         found = way(self._door.courses, scope)
         scope = found.scope
-        exchange = Exchange(scope, send, _NOBODY, self._security, https=https)
+        exchange = HttpExchange(scope, send, _NOBODY, self._security, https=https)
         if found.course:
             exchange.belongs_to(found.site, found.cookie)
         if found.elsewhere:
@@ -100,7 +100,7 @@ class Front:
         else:
             await self._page(scope, receive, exchange, found.course)
 
-    async def _file(self, exchange: Exchange) -> None:
+    async def _file(self, exchange: HttpExchange) -> None:
         accepted = exchange.headers.get(b"accept-encoding", b"")
         known = exchange.headers.get(b"if-none-match", b"")
         query = exchange.target[1]
@@ -108,14 +108,16 @@ class Front:
             *await self._door.static.answer(exchange.path, query, accepted, known)
         )
 
-    async def _page(self, scope: Scope, receive: Receive, exchange: Exchange, name: str) -> None:
+    async def _page(
+        self, scope: Scope, receive: Receive, exchange: HttpExchange, name: str
+    ) -> None:
         door = self._door
         refusal = door.admission.refusal(exchange)
         cookies = b"" if refusal else exchange.headers.get(b"cookie", b"")
         visitor = exchange.visitor = door.doorkeeper.recognize(cookies)
         live = door.courses.libraries[name or door.courses.first]
         course = await _read_course(live)
-        now = Moment(
+        now = CacheStamp(
             course.version,
             door.clock().timestamp(),
             door.pages.changes(visitor),
@@ -140,12 +142,12 @@ class Front:
         if door.metrics is not None:
             self._count(exchange, door.routes.of(inner))
 
-    def _count(self, exchange: Exchange, route: str) -> None:
+    def _count(self, exchange: HttpExchange, route: str) -> None:
         if self._door.metrics is not None:
             seconds = time.perf_counter() - exchange.begun
             self._door.metrics.answered(exchange.method, route, exchange.status, seconds)
 
-    def _importing(self, exchange: Exchange) -> AbstractContextManager[None]:
+    def _importing(self, exchange: HttpExchange) -> AbstractContextManager[None]:
         metrics = self._door.metrics
         if metrics and exchange.writes and exchange.path in self._door.uploads:
             return metrics.importing()
@@ -155,8 +157,8 @@ class Front:
         self,
         inner: Scope,
         receive: Receive,
-        exchange: Exchange,
-        now: Moment,
+        exchange: HttpExchange,
+        now: CacheStamp,
         refusal: Exception | None,
     ) -> None:
         try:
@@ -178,7 +180,7 @@ class Front:
         self,
         inner: Scope,
         receive: Receive,
-        exchange: Exchange,
+        exchange: HttpExchange,
         refusal: Exception | None,
     ) -> None:
         """Let the app answer what has been read whole, and not too often."""
@@ -206,7 +208,7 @@ class Front:
                 raise HTTPException(503, words, {"retry-after": "60"})
             await self._app(inner, whole, _freeing(slot, exchange.record))
 
-    def _note(self, exchange: Exchange, inner: Scope) -> None:
+    def _note(self, exchange: HttpExchange, inner: Scope) -> None:
         seconds = time.perf_counter() - exchange.begun
         if seconds < _SLOW and exchange.status < 500:
             return
@@ -219,7 +221,9 @@ class Front:
         }
         _log.warning("request %s: %s %s answered %d after %d ms", *known.values(), extra=known)
 
-    async def _finish(self, exchange: Exchange, wish: Wish | None, now: Moment) -> None:
+    async def _finish(
+        self, exchange: HttpExchange, wish: CachePolicy | None, now: CacheStamp
+    ) -> None:
         if wish is None or exchange.status != 200 or not exchange.reads:
             await exchange.finish()
             return
@@ -228,8 +232,8 @@ class Front:
         is_shared = exchange.is_cacheable and wish.sharing != "nobody"
         is_long = len(exchange.body) >= LONG_PAGE
         quality = BEST_QUALITY if is_shared and is_long else QUALITY
-        packed = Packed(exchange.body, quality)
-        kept = KeptPage(packed, exchange.kind, now.version, changes, wish.until, exchange.caching)
+        packed = CompressedBody(exchange.body, quality)
+        kept = CachedPage(packed, exchange.kind, now.version, changes, wish.until, exchange.caching)
         if exchange.is_cacheable and (shared or changes is not None):
             self._door.pages.put(exchange.target, exchange.visitor, kept, wish.sharing)
         await exchange.give(kept)

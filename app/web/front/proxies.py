@@ -10,7 +10,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from app.web.front.proxy_settings import Network, prefix_in
 
 
-class Proxies:
+class TrustedProxyMiddleware:
     """Outermost layer: client, scheme and path prefix of a request as they are.
 
     `trusted` are the proxies whose X-Forwarded-For and -Proto count. `root` is the path

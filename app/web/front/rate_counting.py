@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
 from app.web.front.proxy_settings import network_of
-from app.web.front.rate_setting import Rate, read_rates
+from app.web.front.rate_setting import RateLimit, read_rates
 
 _CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
 _EXPORTS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
@@ -36,11 +36,11 @@ class _Key(NamedTuple):
     """What is counted: `who` is an address, or a browser for `…_browser`."""
 
     limit: str
-    rate: Rate
+    rate: RateLimit
     who: str
 
 
-class Rates:
+class RateLimiter:
     """Counts the work of each kind by client; `clock` must never go back.
 
     A kind `imports` has its limit for one address; `imports_browser` is that for one
@@ -96,10 +96,10 @@ class Rates:
         window, count = self._counts.get(key, (0, 0))
         return count if window == self._window(key.rate) else 0
 
-    def _window(self, rate: Rate) -> int:
+    def _window(self, rate: RateLimit) -> int:
         return int(self._clock() // rate.seconds)
 
-    def _seconds_left(self, rate: Rate) -> int:
+    def _seconds_left(self, rate: RateLimit) -> int:
         """Until the present window ends, 1 or more."""
         end = (self._window(rate) + 1) * rate.seconds
         return max(1, round(end - self._clock()))

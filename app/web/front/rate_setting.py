@@ -8,7 +8,7 @@ _RATE = re.compile(rf"([1-9]\d{{0,8}})/({'|'.join(_SECONDS)})")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rate:
+class RateLimit:
     """So many in a second, minute, hour or day; windows are fixed."""
 
     most: int
@@ -20,7 +20,7 @@ class Rate:
         return _SECONDS[self.unit]
 
 
-def read_rates(words: str) -> tuple[Rate, ...]:
+def read_rates(words: str) -> tuple[RateLimit, ...]:
     """The rates of a setting, e.g. "60/minute;1000/day"; none for "off".
 
     Raises ValueError with a sentence for anything else.
@@ -30,4 +30,4 @@ def read_rates(words: str) -> tuple[Rate, ...]:
     found = [_RATE.fullmatch(part.strip()) for part in words.split(";")]
     if not all(found):
         raise ValueError("write a number for a time, e.g. 60/minute, or off")
-    return tuple(Rate(int(match[1]), match[2]) for match in found if match)
+    return tuple(RateLimit(int(match[1]), match[2]) for match in found if match)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.inputs import Group, ask
+from app.estimator.inputs import InputGroup, ask
 from app.estimator.shared_inputs import (
     LOAD,
     ask_cache,
@@ -14,9 +14,9 @@ from app.estimator.shared_inputs import (
 )
 from app.estimator.timing.hours import LOST, USUAL
 
-_TRAINING = Group("Training", "training-memory")
-_ACCELERATOR = Group("Accelerator", "cluster-components")
-_MONEY = Group("Money", "on-premises-and-cloud")
+_TRAINING = InputGroup("Training", "training-memory")
+_ACCELERATOR = InputGroup("Accelerator", "cluster-components")
+_MONEY = InputGroup("Money", "on-premises-and-cloud")
 
 RANKS = (
     ("gpus", "Fewest GPUs"),
@@ -37,7 +37,7 @@ COOLING = (("any", "Any"), ("air", "Air only"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class AcceleratorChoice:
+class AcceleratorChoiceInputs:
     """The job, what an accelerator must and must not be, and what counts most."""
 
     job: str = ask(

@@ -3,41 +3,41 @@
 import dataclasses
 from typing import Any
 
-from app.estimator.estimate import Change
-from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
+from app.estimator.estimate import VerdictFlip
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoiceInputs
 from app.estimator.estimates.accelerator_choice.search import (
     USABLE,
-    Candidate,
-    Search,
+    GpuCandidate,
+    GpuRanking,
     search,
 )
 from app.estimator.estimates.accelerator_choice.terms import named
-from app.estimator.inputs import BadInputs
+from app.estimator.inputs import InvalidInputsError
 from app.estimator.models.formats import FORMATS, format_of
 from app.estimator.thresholds import within
 from app.estimator.units import format_number, format_value
 
 
-def changes_of(asked: AcceleratorChoice, found: Search) -> tuple[Change, ...]:
+def changes_of(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[VerdictFlip, ...]:
     """Values of inputs near those asked for with which another GPU is the best."""
     changes = []
     for field, label, value, now, flips in _tries(asked, found):
         changed: dict[str, Any] = {field: value}
         try:
             other = search(dataclasses.replace(asked, **changed))
-        except BadInputs:
+        except InvalidInputsError:
             continue
         if _first(other) != _first(found):
-            changes.append(Change(field, label, now, flips, _becomes(other)))
+            changes.append(VerdictFlip(field, label, now, flips, _becomes(other)))
     return tuple(changes)
 
 
-def _first(found: Search) -> tuple[str, int]:
+def _first(found: GpuRanking) -> tuple[str, int]:
     best = found.found[0] if found.found else None
     return (best.gpu.id, best.count) if best else ("", 0)
 
 
-def _becomes(found: Search) -> str:
+def _becomes(found: GpuRanking) -> str:
     if not found.found:
         return "No GPU of the catalog does it."
     best = found.found[0]
@@ -47,7 +47,7 @@ def _becomes(found: Search) -> str:
 _Try = tuple[str, str, Any, str, str]
 
 
-def _tries(asked: AcceleratorChoice, found: Search) -> tuple[_Try, ...]:
+def _tries(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[_Try, ...]:
     best = found.found[0] if found.found else None
     if asked.job == "training":
         return _training_tries(asked)
@@ -66,7 +66,7 @@ def _tries(asked: AcceleratorChoice, found: Search) -> tuple[_Try, ...]:
     return tuple(tries)
 
 
-def _training_tries(asked: AcceleratorChoice) -> tuple[_Try, ...]:
+def _training_tries(asked: AcceleratorChoiceInputs) -> tuple[_Try, ...]:
     now = format_value(asked.days, "s").replace("\u00a0", " ")
     half = asked.days / 2
     if not within(type(asked), "days", half):
@@ -75,7 +75,9 @@ def _training_tries(asked: AcceleratorChoice) -> tuple[_Try, ...]:
     return (("days", "Time for the training", half, now, days),)
 
 
-def _fuller(asked: AcceleratorChoice, found: Search, best: Candidate) -> tuple[_Try, ...]:
+def _fuller(
+    asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate
+) -> tuple[_Try, ...]:
     """One sequence more than fits on the best."""
     load = found.loads[best.count]
     room = best.gpu.capacity * USABLE - load.fixed

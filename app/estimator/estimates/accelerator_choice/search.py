@@ -5,29 +5,29 @@ import functools
 import math
 from collections.abc import Mapping
 
-from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoiceInputs
 from app.estimator.estimates.accelerator_choice.terms import (
     gpus,
     objection,
     read_prices,
     sold_by,
 )
-from app.estimator.estimates.inference_memory.asked import InferenceMemory
-from app.estimator.estimates.inference_memory.compute import Load, load_of
+from app.estimator.estimates.inference_memory.asked import InferenceMemoryInputs
+from app.estimator.estimates.inference_memory.compute import GpuMemoryUse, load_of
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.memory.sharding import tensor_parallel_choices
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import format_of
 from app.estimator.models.lookup import find_model
-from app.estimator.serving.engine import Serving, unpacked
+from app.estimator.serving.engine import ServingSetup, unpacked
 from app.estimator.serving.step import decode_time, place
 from app.estimator.timing.hours import hours_per_token
 from app.estimator.units import format_value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Candidate:
+class GpuCandidate:
     """An accelerator that does the job.
 
     `need` is memory on each [B]; `seconds` the time per output token in serving
@@ -59,13 +59,13 @@ class Candidate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Search:
+class GpuRanking:
     """Candidates, best first, and all others with the reason against them."""
 
     model: Architecture
-    found: tuple[Candidate, ...]
+    found: tuple[GpuCandidate, ...]
     against: tuple[tuple[Accelerator, str], ...]
-    loads: Mapping[int, Load]
+    loads: Mapping[int, GpuMemoryUse]
 
 
 USABLE = 0.9  # of the memory may an engine take
@@ -82,13 +82,13 @@ FOR_STATES = 0.6
 _SERVER = 8
 
 
-def search(asked: AcceleratorChoice) -> Search:
+def search(asked: AcceleratorChoiceInputs) -> GpuRanking:
     """Try every GPU; BadInputs for prices that cannot be read or are missing."""
     model = find_model(asked.model)
     prices = read_prices(asked)
     loads = _loads_by_repacking(asked, model) if asked.job == "serving" else {}
     form = format_of(model, asked.weights)
-    found: list[Candidate] = []
+    found: list[GpuCandidate] = []
     against: list[tuple[Accelerator, str]] = []
     for gpu in gpus():
         why = objection(asked, gpu)
@@ -100,21 +100,23 @@ def search(asked: AcceleratorChoice) -> Search:
             found.append(tried)
     found.sort(key=lambda c: _order(asked.rank, c))
     best = loads.get(unpacked(found[0].gpu, form), {}) if found else {}
-    return Search(model, tuple(found), tuple(against), best)
+    return GpuRanking(model, tuple(found), tuple(against), best)
 
 
 def _loads_by_repacking(
-    asked: AcceleratorChoice, model: Architecture
-) -> dict[bool, dict[int, Load]]:
+    asked: AcceleratorChoiceInputs, model: Architecture
+) -> dict[bool, dict[int, GpuMemoryUse]]:
     """Loads of cards that unpack the weights to 16 bit, and of those that do not."""
     form = format_of(model, asked.weights)
     examples = {unpacked(gpu, form): gpu for gpu in gpus()}
     return {wide: _loads(asked, model, gpu) for wide, gpu in examples.items()}
 
 
-def _loads(asked: AcceleratorChoice, model: Architecture, gpu: Accelerator) -> dict[int, Load]:
+def _loads(
+    asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator
+) -> dict[int, GpuMemoryUse]:
     """What each GPU has to hold, by the number that share the model."""
-    memory = InferenceMemory(
+    memory = InferenceMemoryInputs(
         model=asked.model,
         gpu=gpu.id,
         weights=asked.weights,
@@ -125,7 +127,7 @@ def _loads(asked: AcceleratorChoice, model: Architecture, gpu: Accelerator) -> d
     return {n: load_of(model, memory, n) for n in tensor_parallel_choices(model, 72)}
 
 
-def _order(rank: str, one: Candidate) -> tuple[float, ...]:
+def _order(rank: str, one: GpuCandidate) -> tuple[float, ...]:
     """What the ranking compares, unknown values last."""
     power = math.inf if one.power is None else one.power
     work = one.seconds if one.hours is None else one.hours
@@ -136,12 +138,12 @@ def _order(rank: str, one: Candidate) -> tuple[float, ...]:
 
 
 def _tried(
-    asked: AcceleratorChoice,
+    asked: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
-    loads: Mapping[int, Load],
+    loads: Mapping[int, GpuMemoryUse],
     price: float | None,
-) -> Candidate | str:
+) -> GpuCandidate | str:
     """The smallest number of GPUs that does the job, or why none does."""
     if asked.budget is not None and price is None:
         return "No price was given for it."
@@ -154,7 +156,7 @@ def _tried(
     return _over(asked, tried) or tried
 
 
-def _over(asked: AcceleratorChoice, one: Candidate) -> str:
+def _over(asked: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
     """Whether all GPUs together are over the power or the budget."""
     count = format_value(one.count, "GPU")
     if asked.total_power is not None:
@@ -179,12 +181,12 @@ def board_of(gpu: Accelerator) -> int:
 
 
 def _served(
-    asked: AcceleratorChoice,
+    asked: AcceleratorChoiceInputs,
     model: Architecture,
     gpu: Accelerator,
-    loads: Mapping[int, Load],
+    loads: Mapping[int, GpuMemoryUse],
     price: float | None,
-) -> Candidate | str:
+) -> GpuCandidate | str:
     limit, most = gpu.capacity * USABLE, domain_of(gpu)
     why = ""
     for count, load in loads.items():
@@ -199,17 +201,19 @@ def _served(
             why = f"{format_value(seconds, 's')} for a token on {count}."
             continue
         power = None if gpu.tdp is None else gpu.tdp * count
-        return Candidate(gpu, count, load.total, seconds, None, power, price)
+        return GpuCandidate(gpu, count, load.total, seconds, None, power, price)
     if why:
         return why
     return f"Does not fit on {most} in one domain."
 
 
 def token_time(
-    asked: AcceleratorChoice, model: Architecture, gpu: Accelerator, count: int
+    asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
 ) -> float | None:
     """Time for one token of every sequence [s]; None where rates are unknown."""
-    serving = Serving(weights=asked.weights, cache=asked.cache, tensor=count, expert_tensor=count)
+    serving = ServingSetup(
+        weights=asked.weights, cache=asked.cache, tensor=count, expert_tensor=count
+    )
     try:
         placed = place(model, gpu, fabric_of(_joined(gpu.id, count)), serving)
     except ValueError:
@@ -237,8 +241,8 @@ def _hours_per_token(model: str, gpu: str, number_format: str, software: str) ->
 
 
 def _trained(
-    asked: AcceleratorChoice, model: Architecture, gpu: Accelerator, price: float | None
-) -> Candidate | str:
+    asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, price: float | None
+) -> GpuCandidate | str:
     if gpu.peak(asked.number_format) is None and asked.number_format != "bf16":
         return f"It does not compute in {asked.number_format.upper()}."
     each = _hours_per_token(asked.model, gpu.id, asked.number_format, asked.software)
@@ -251,4 +255,4 @@ def _trained(
     board = board_of(gpu)
     count = -(-count // board) * board
     power = None if gpu.tdp is None else gpu.tdp * count
-    return Candidate(gpu, count, states / count, None, hours, power, price)
+    return GpuCandidate(gpu, count, states / count, None, hours, power, price)

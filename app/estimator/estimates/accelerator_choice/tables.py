@@ -2,9 +2,9 @@
 
 import math
 
-from app.estimator.estimate import Table
-from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
-from app.estimator.estimates.accelerator_choice.search import STATES, Candidate, Search
+from app.estimator.estimate import ResultTable
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoiceInputs
+from app.estimator.estimates.accelerator_choice.search import STATES, GpuCandidate, GpuRanking
 from app.estimator.estimates.accelerator_choice.terms import bought, others
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.formats import weight_table
@@ -16,7 +16,7 @@ _ROWS = 12
 _Cell = str | tuple[float, str]
 
 
-def ranking(asked: AcceleratorChoice, found: Search) -> Table:
+def ranking(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
     """The best candidates, each with what sets it off from the first."""
     best = found.found[0]
     training = asked.job == "training"
@@ -40,10 +40,10 @@ def ranking(asked: AcceleratorChoice, found: Search) -> Table:
     cost = (("Training" if training else "Hour"),) if priced else ()
     first = ("Place", "GPU", "Number", "Bought")
     columns = (*first, "Each holds", work, "Power", *cost, "Why")
-    return Table("Ranking", columns, rows)
+    return ResultTable("Ranking", columns, rows)
 
 
-def _work(one: Candidate) -> _Cell:
+def _work(one: GpuCandidate) -> _Cell:
     if one.hours is not None:
         return (one.hours, "GPU-h")
     return _known(one.seconds, "s")
@@ -53,7 +53,7 @@ def _known(value: float | None, unit: str) -> _Cell:
     return "unknown" if value is None else (value, unit)
 
 
-def _against_best(asked: AcceleratorChoice, best: Candidate, one: Candidate) -> str:
+def _against_best(asked: AcceleratorChoiceInputs, best: GpuCandidate, one: GpuCandidate) -> str:
     """Why a candidate stands where it stands."""
     if one is best:
         if asked.job == "training":
@@ -85,19 +85,19 @@ _FIRST = {
 _FIRST_TRAINING = {"speed": "The fewest GPU-hours.", "cost": "The cheapest training."}
 
 
-def _slower(best: Candidate, one: Candidate) -> float | None:
+def _slower(best: GpuCandidate, one: GpuCandidate) -> float | None:
     mine = one.seconds if one.hours is None else one.hours
     first = best.seconds if best.hours is None else best.hours
     return mine / first if mine and first else None
 
 
-def against_table(found: Search) -> Table:
+def against_table(found: GpuRanking) -> ResultTable:
     """Every GPU that is left out, and why."""
     rows = tuple((gpu.name, why) for gpu, why in found.against)
-    return Table("Left out", ("GPU", "Why not"), rows or (("None", ""),))
+    return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
 
 
-def context_table(asked: AcceleratorChoice, found: Search) -> Table:
+def context_table(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
     """Accelerators that are no GPUs: chips for the memory alone, and what is known."""
     if asked.job == "training":
         need = found.model.parameters * STATES
@@ -105,7 +105,7 @@ def context_table(asked: AcceleratorChoice, found: Search) -> Table:
         need = weight_table(found.model, asked.weights).total
     rows = tuple(_beside(chip, need) for chip in others())
     columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
-    return Table("Beside the ranking", (*columns, "Not known"), rows)
+    return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
 
 
 def _beside(chip: Accelerator, need: float) -> tuple[_Cell, ...]:

@@ -3,7 +3,7 @@
 import functools
 from collections.abc import Mapping
 
-from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoiceInputs
 from app.estimator.hardware.accelerators import (
     Accelerator,
     accelerator_id,
@@ -115,7 +115,7 @@ def named(gpu: Accelerator, count: int) -> str:
     return words if whole == count else f"{words}, of a {unit} of {whole}"
 
 
-def objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
+def objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     """Why a GPU is left out before it is tried; empty if it is not."""
     if asked.only not in {None, gpu.id}:
         return "Another one was asked for."
@@ -123,7 +123,7 @@ def objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
     return next((why for check in checks if (why := check(asked, gpu))), "")
 
 
-def _kind_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
+def _kind_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if asked.vendor not in {"any", gpu.vendor}:
         return f"Made by {gpu.vendor}."
     rare = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
@@ -138,7 +138,7 @@ def _kind_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
     return ""
 
 
-def _limit_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
+def _limit_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     if asked.most_power is not None:
         if gpu.tdp is None:
             return "Its power is not known."
@@ -151,7 +151,7 @@ def _limit_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
     return ""
 
 
-def _format_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
+def _format_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
     form = FORMATS["bf16"]
     if asked.job != "training":
         form = format_of(find_model(asked.model), asked.weights)
@@ -159,7 +159,7 @@ def _format_objection(asked: AcceleratorChoice, gpu: Accelerator) -> str:
     return f"Cannot compute in {form.label}." if gpu.lacks(needed) else ""
 
 
-def read_prices(asked: AcceleratorChoice) -> Mapping[str, float]:
+def read_prices(asked: AcceleratorChoiceInputs) -> Mapping[str, float]:
     """The prices that were typed [USD/h] by id; BadInputs names what cannot be read.
 
     Ranking by cost and a budget need at least one.

@@ -2,23 +2,23 @@
 
 from app.estimator.confidence import around
 from app.estimator.estimate import (
+    BarSegment,
     Estimate,
     Figure,
+    FormulaStep,
     Output,
-    Segment,
     StackedBar,
-    Step,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoice
+from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoiceInputs
 from app.estimator.estimates.accelerator_choice.changes import changes_of
 from app.estimator.estimates.accelerator_choice.search import (
     FOR_STATES,
     STATES,
     USABLE,
-    Candidate,
-    Search,
+    GpuCandidate,
+    GpuRanking,
     board_of,
 )
 from app.estimator.estimates.accelerator_choice.tables import (
@@ -27,13 +27,13 @@ from app.estimator.estimates.accelerator_choice.tables import (
     ranking,
 )
 from app.estimator.estimates.accelerator_choice.terms import bought, named
-from app.estimator.estimates.inference_memory.compute import Load
+from app.estimator.estimates.inference_memory.compute import GpuMemoryUse
 from app.estimator.hardware.accelerators import Accelerator, field_of
 from app.estimator.hardware.fields import FIELDS, RATES
 from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     added,
     term,
 )
@@ -55,10 +55,10 @@ OUTPUTS = (
     Output("excluded", "That do not"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "parallelism")
+_WORKING = StepBuilder(_OUT, "parallelism")
 
 
-def answer(asked: AcceleratorChoice, found: Search) -> Estimate:
+def answer(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Estimate:
     """Put the ranking into words, figures, tables and the working of the best."""
     best = found.found[0] if found.found else None
     tables = (ranking(asked, found),) if best else ()
@@ -74,7 +74,7 @@ def answer(asked: AcceleratorChoice, found: Search) -> Estimate:
     )
 
 
-def _verdict(asked: AcceleratorChoice, found: Search) -> Verdict:
+def _verdict(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Verdict:
     tried = len(found.found) + len(found.against)
     if not found.found:
         return Verdict(
@@ -94,7 +94,7 @@ def _verdict(asked: AcceleratorChoice, found: Search) -> Verdict:
     return Verdict("fits", f"{named(best.gpu, best.count)}.", f"{text}.")
 
 
-def _criterion(asked: AcceleratorChoice) -> str:
+def _criterion(asked: AcceleratorChoiceInputs) -> str:
     """What the first of the ranking is best by."""
     training = asked.job == "training"
     return {
@@ -108,7 +108,9 @@ def _criterion(asked: AcceleratorChoice) -> str:
 _NONE = "No GPU of the catalog does it."
 
 
-def _figures(asked: AcceleratorChoice, found: Search, best: Candidate | None) -> tuple[Figure, ...]:
+def _figures(
+    asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate | None
+) -> tuple[Figure, ...]:
     counts = (
         Figure(_OUT["candidates"], len(found.found)),
         Figure(_OUT["excluded"], len(found.against)),
@@ -139,7 +141,7 @@ def _figures(asked: AcceleratorChoice, found: Search, best: Candidate | None) ->
     )
 
 
-def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
+def _served(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
     seconds = best.seconds or 0.0
     low, high = around("decode" if _is_measured(best) else "tpot", seconds)
     rate = asked.concurrent / seconds
@@ -153,7 +155,7 @@ def _served(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
     )
 
 
-def _costs(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
+def _costs(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
     hour, run = _OUT["cost"], _OUT["run_cost"]
     if not asked.prices:
         note = "Write prices of a GPU-hour to see it."
@@ -169,12 +171,12 @@ def _costs(asked: AcceleratorChoice, best: Candidate) -> tuple[Figure, ...]:
     return hourly, Figure(run, best.hours * best.price, low, high)
 
 
-def _is_measured(best: Candidate) -> bool:
+def _is_measured(best: GpuCandidate) -> bool:
     """Whether kernels of this kind of GPU were measured for the model of speed."""
     return best.gpu.vendor == "NVIDIA"
 
 
-def _trained(best: Candidate) -> tuple[Figure, ...]:
+def _trained(best: GpuCandidate) -> tuple[Figure, ...]:
     hours = best.hours or 0.0
     low, high = around("gpu-hours", hours)
     each = 3600 / best.count
@@ -187,7 +189,9 @@ def _trained(best: Candidate) -> tuple[Figure, ...]:
     )
 
 
-def _steps(asked: AcceleratorChoice, found: Search, best: Candidate) -> tuple[Step, ...]:
+def _steps(
+    asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate
+) -> tuple[FormulaStep, ...]:
     if best.hours is None:
         return _serving_steps(asked, best, found.loads[best.count])
     parameters = term(found.model.parameters)
@@ -195,7 +199,7 @@ def _steps(asked: AcceleratorChoice, found: Search, best: Candidate) -> tuple[St
     board = board_of(best.gpu)
     useful = 1 - asked.lost
     return (
-        Step(
+        FormulaStep(
             "GPUs for the states",
             "parameters × 16 B ÷ (memory × share for states)",
             f"{parameters} × {term(STATES)} B ÷ ({memory} × {term(FOR_STATES, '%')})",
@@ -227,12 +231,14 @@ def _steps(asked: AcceleratorChoice, found: Search, best: Candidate) -> tuple[St
     )
 
 
-def _parts_of(load: Load) -> tuple[float, ...]:
+def _parts_of(load: GpuMemoryUse) -> tuple[float, ...]:
     parts = (load.weights, load.cache, load.activations, load.overhead)
     return (*parts, load.padding) if load.padding else parts
 
 
-def _serving_steps(asked: AcceleratorChoice, best: Candidate, load: Load) -> tuple[Step, ...]:
+def _serving_steps(
+    asked: AcceleratorChoiceInputs, best: GpuCandidate, load: GpuMemoryUse
+) -> tuple[FormulaStep, ...]:
     return (
         _WORKING.line(
             "need",
@@ -264,7 +270,7 @@ def _serving_steps(asked: AcceleratorChoice, best: Candidate, load: Load) -> tup
     )
 
 
-def _power_steps(best: Candidate) -> tuple[Step, ...]:
+def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
     if best.power is None:
         return ()
     return (
@@ -279,7 +285,7 @@ def _power_steps(best: Candidate) -> tuple[Step, ...]:
     )
 
 
-def _no_steps(found: Search) -> tuple[Step, ...]:
+def _no_steps(found: GpuRanking) -> tuple[FormulaStep, ...]:
     return (
         _WORKING.line(
             "excluded",
@@ -292,21 +298,21 @@ def _no_steps(found: Search) -> tuple[Step, ...]:
     )
 
 
-def _bar(asked: AcceleratorChoice, found: Search, best: Candidate) -> StackedBar:
+def _bar(asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate) -> StackedBar:
     memory = best.gpu.capacity
     if asked.job == "training":
         limit, words = memory * FOR_STATES, "for states"
-        parts: tuple[Segment, ...] = (
-            Segment("optimizer", "Weights, gradients, optimizer", best.need),
+        parts: tuple[BarSegment, ...] = (
+            BarSegment("optimizer", "Weights, gradients, optimizer", best.need),
         )
     else:
         load = found.loads[best.count]
         limit, words = memory * USABLE, "usable"
         parts = (
-            Segment("weights", "Weights", load.weights),
-            Segment("kv", "KV cache", load.cache),
-            Segment("activations", "Activations", load.activations),
-            Segment("overhead", "Overhead", load.overhead + load.padding),
+            BarSegment("weights", "Weights", load.weights),
+            BarSegment("kv", "KV cache", load.cache),
+            BarSegment("activations", "Activations", load.activations),
+            BarSegment("overhead", "Overhead", load.overhead + load.padding),
         )
     label = f"Memory of each {best.gpu.name}"
     return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {words}")
@@ -320,7 +326,7 @@ _RANKED = {
 }
 
 
-def _notes(asked: AcceleratorChoice, best: Candidate | None) -> tuple[str, ...]:
+def _notes(asked: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[str, ...]:
     notes = [_RANKED[asked.rank], _OTHERS]
     if asked.job == "training" and asked.rank == "speed":
         notes[0] = "Fewest GPU-hours come first, whatever the number of GPUs."

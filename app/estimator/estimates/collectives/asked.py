@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.hardware.traffic import Collective
-from app.estimator.inputs import Group
+from app.estimator.inputs import InputGroup
 from app.estimator.shared_inputs import (
     MODEL,
     NETWORK,
@@ -15,7 +15,7 @@ from app.estimator.shared_inputs import (
     ask_network_rate,
 )
 
-_MESSAGE = Group("Message", "interconnects")
+_MESSAGE = InputGroup("Message", "interconnects")
 
 OPERATIONS: tuple[tuple[Collective, str], ...] = (
     ("all_reduce", "All-reduce"),
@@ -27,7 +27,7 @@ OPERATIONS: tuple[tuple[Collective, str], ...] = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Collectives:
+class CollectivesInputs:
     """A collective and the links it runs over."""
 
     operation: str = _MESSAGE.ask(

@@ -1,13 +1,15 @@
 """What would turn the verdict of `collectives`."""
 
-from app.estimator.estimate import Change
-from app.estimator.estimates.collectives.asked import Collectives
-from app.estimator.estimates.collectives.compute import Measured, operation_of
-from app.estimator.hardware.networks import Fabric, collective_time
+from app.estimator.estimate import VerdictFlip
+from app.estimator.estimates.collectives.asked import CollectivesInputs
+from app.estimator.estimates.collectives.compute import CollectiveTimes, operation_of
+from app.estimator.hardware.networks import Interconnect, collective_time
 from app.estimator.units import format_number, format_value
 
 
-def changes(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Change, ...]:
+def changes(
+    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+) -> tuple[VerdictFlip, ...]:
     """The size and the number of GPUs from which something else decides."""
     changes = []
     if measured.limit == "latency":
@@ -18,7 +20,7 @@ def changes(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Cha
             if time >= 3 * measured.floor:
                 break
         changes.append(
-            Change(
+            VerdictFlip(
                 "message",
                 "Message",
                 format_value(asked.message, "B"),
@@ -28,7 +30,7 @@ def changes(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Cha
         )
     if not measured.crosses and asked.gpus > 1:
         changes.append(
-            Change(
+            VerdictFlip(
                 "gpus",
                 "GPUs",
                 format_number(asked.gpus),

@@ -2,15 +2,15 @@
 
 import dataclasses
 
-from app.estimator.estimates.collectives.asked import OPERATIONS, Collectives
+from app.estimator.estimates.collectives.asked import OPERATIONS, CollectivesInputs
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.hardware.networks import Fabric, collective_time, fabric_of
+from app.estimator.hardware.networks import Interconnect, collective_time, fabric_of
 from app.estimator.hardware.traffic import Collective
 from app.estimator.shared_inputs import refuse
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Measured:
+class CollectiveTimes:
     """Times of one message [s]: whole, of an empty one, inside the domain alone."""
 
     seconds: float
@@ -28,12 +28,12 @@ class Measured:
         return "links"
 
 
-def operation_of(asked: Collectives) -> Collective:
+def operation_of(asked: CollectivesInputs) -> Collective:
     """The operation as the formulas name it; the form offers no other."""
     return next(name for name, _ in OPERATIONS if name == asked.operation)
 
 
-def links_of(asked: Collectives, gpu: Accelerator) -> Fabric:
+def links_of(asked: CollectivesInputs, gpu: Accelerator) -> Interconnect:
     """The links around a card; refused where the catalog knows none."""
     if not gpu.nvlink and not gpu.pcie:
         message = f"The links of the {gpu.name} are not known."
@@ -41,13 +41,13 @@ def links_of(asked: Collectives, gpu: Accelerator) -> Fabric:
     return fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
 
 
-def measure(asked: Collectives, fabric: Fabric, message: float) -> Measured:
+def measure(asked: CollectivesInputs, fabric: Interconnect, message: float) -> CollectiveTimes:
     """The time of a message, whole and by part."""
     operation, ranks = operation_of(asked), asked.gpus
     seconds = timed(asked, fabric, message)
     inside = min(ranks, fabric.domain)
     inner = collective_time(operation, inside, message, fabric)
-    return Measured(
+    return CollectiveTimes(
         seconds=seconds,
         floor=timed(asked, fabric, 1.0),
         inner=inner if ranks > fabric.domain else seconds,
@@ -55,13 +55,13 @@ def measure(asked: Collectives, fabric: Fabric, message: float) -> Measured:
     )
 
 
-def timed(asked: Collectives, fabric: Fabric, message: float) -> float:
+def timed(asked: CollectivesInputs, fabric: Interconnect, message: float) -> float:
     """Time of the collective, with the reduction of the network if it is asked for."""
     operation, ranks = operation_of(asked), asked.gpus
     return collective_time(operation, ranks, message, reducing(asked, fabric))
 
 
-def reducing(asked: Collectives, fabric: Fabric) -> Fabric:
+def reducing(asked: CollectivesInputs, fabric: Interconnect) -> Interconnect:
     """The fabric with what its network reduces on the way, if that is asked for."""
     reduces = asked.in_network and operation_of(asked) == "all_reduce"
     if not reduces or asked.gpus <= fabric.domain:

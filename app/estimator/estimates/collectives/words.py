@@ -5,19 +5,19 @@ import math
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Chart,
+    ChartLine,
     Estimate,
     Figure,
-    Line,
+    FormulaStep,
     Output,
-    Step,
-    Table,
+    ResultTable,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.collectives.asked import Collectives
+from app.estimator.estimates.collectives.asked import CollectivesInputs
 from app.estimator.estimates.collectives.changes import changes
 from app.estimator.estimates.collectives.compute import (
-    Measured,
+    CollectiveTimes,
     operation_of,
     reducing,
 )
@@ -26,7 +26,7 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import (
     OVERLAP,
     TIERS,
-    Fabric,
+    Interconnect,
     bus_bandwidth,
     collective_time,
     parts_inside,
@@ -36,7 +36,7 @@ from app.estimator.hardware.traffic import bytes_sent
 from app.estimator.models.architecture import Architecture
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     term,
 )
 
@@ -51,7 +51,7 @@ OUTPUTS = (
     Output("limit", "Limited by"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "interconnects")
+_WORKING = StepBuilder(_OUT, "interconnects")
 
 
 _FACTORS: dict[traffic.Collective, str] = {
@@ -73,10 +73,10 @@ _NAMES = {
 
 
 def answer(
-    asked: Collectives,
+    asked: CollectivesInputs,
     gpu: Accelerator,
-    fabric: Fabric,
-    measured: Measured,
+    fabric: Interconnect,
+    measured: CollectiveTimes,
     model: Architecture,
 ) -> Estimate:
     """Put a collective into words, figures, its curve and its working."""
@@ -92,7 +92,7 @@ def answer(
     )
 
 
-def _verdict(asked: Collectives, gpu: Accelerator, measured: Measured) -> Verdict:
+def _verdict(asked: CollectivesInputs, gpu: Accelerator, measured: CollectiveTimes) -> Verdict:
     leads = {
         "latency": "Bound by latency.",
         "network": "Bound by the network.",
@@ -110,7 +110,9 @@ def _verdict(asked: Collectives, gpu: Accelerator, measured: Measured) -> Verdic
     return Verdict("info", leads[measured.limit], text)
 
 
-def _figures(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Figure, ...]:
+def _figures(
+    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+) -> tuple[Figure, ...]:
     seconds = measured.seconds
     sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
     bus = sent / seconds if seconds else 0.0
@@ -138,7 +140,9 @@ def _figures(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Fi
     )
 
 
-def _link_of(asked: Collectives, fabric: Fabric, measured: Measured, share: float) -> str:
+def _link_of(
+    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes, share: float
+) -> str:
     """Which link a share is of."""
     if asked.gpus == 1:
         return ""
@@ -157,7 +161,7 @@ def _rates(value: float) -> tuple[float, float]:
     return around_rate("collective", value)
 
 
-def _across(asked: Collectives, fabric: Fabric) -> float:
+def _across(asked: CollectivesInputs, fabric: Interconnect) -> float:
     """Bytes that one GPU's adapter sends [B]."""
     groups = math.ceil(asked.gpus / fabric.domain)
     if groups == 1:
@@ -178,7 +182,7 @@ def _share(operation: traffic.Collective, ranks: int, size: str) -> str:
     return f"{passes}({ranks:,} − 1) ÷ {ranks:,} × {size}"
 
 
-def _within(asked: Collectives, fabric: Fabric, message: float) -> str:
+def _within(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """The time of a message within one domain, with numbers."""
     inside = min(asked.gpus, fabric.domain)
     parts = parts_inside(operation_of(asked), inside, message, fabric)
@@ -188,7 +192,7 @@ def _within(asked: Collectives, fabric: Fabric, message: float) -> str:
     return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
 
 
-def _whole(asked: Collectives, fabric: Fabric, message: float) -> str:
+def _whole(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
     """The time within domains and between them, with numbers."""
     operation = operation_of(asked)
     inside = min(asked.gpus, fabric.domain)
@@ -204,7 +208,9 @@ _INSIDE = "(latency^1.5 + transfer^1.5)^⅔"
 _BOTH = "(within domains² + between them²)^½"
 
 
-def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step, ...]:
+def _steps(
+    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+) -> tuple[FormulaStep, ...]:
     operation, ranks = operation_of(asked), asked.gpus
     size, crosses = term(asked.message, "B"), measured.crosses
     empty = _whole(asked, fabric, 1.0) if crosses else _within(asked, fabric, 1.0)
@@ -222,13 +228,13 @@ def _steps(asked: Collectives, fabric: Fabric, measured: Measured) -> tuple[Step
     return (
         _WORKING.line("bytes_sent", _FACTORS[operation], share, sent, "nccl-tests"),
         _WORKING.line("latency", floor, empty, measured.floor, fitted),
-        Step(*within, fitted, "interconnects"),
+        FormulaStep(*within, fitted, "interconnects"),
         *((_across_step(asked, fabric),) if crosses else ()),
         _WORKING.line("time", spent, whole, measured.seconds, "ml-engineering"),
     )
 
 
-def _across_step(asked: Collectives, fabric: Fabric) -> Step:
+def _across_step(asked: CollectivesInputs, fabric: Interconnect) -> FormulaStep:
     groups = math.ceil(asked.gpus / fabric.domain)
     operation, size = operation_of(asked), term(asked.message, "B")
     formula = "what each of the domains sends of message ÷ GPUs of a domain"
@@ -242,7 +248,7 @@ def _across_step(asked: Collectives, fabric: Fabric) -> Step:
     return _WORKING.line("bytes_across", formula, numbers, _across(asked, fabric), "ml-engineering")
 
 
-def _curve(asked: Collectives, fabric: Fabric) -> Chart:
+def _curve(asked: CollectivesInputs, fabric: Interconnect) -> Chart:
     """Bus bandwidth over message size, with the message of this question."""
     operation, ranks = operation_of(asked), max(2, asked.gpus)
     points = []
@@ -260,15 +266,15 @@ def _curve(asked: Collectives, fabric: Fabric) -> Chart:
         "B",
         "B/s",
         (
-            Line("Bus bandwidth", tuple(points)),
-            Line("Link, one way", limit, "dash"),
-            Line("This message", (mark,), "mark"),
+            ChartLine("Bus bandwidth", tuple(points)),
+            ChartLine("Link, one way", limit, "dash"),
+            ChartLine("This message", (mark,), "mark"),
         ),
         x_log=True,
     )
 
 
-def _traffic(asked: Collectives, fabric: Fabric, model: Architecture) -> Table:
+def _traffic(asked: CollectivesInputs, fabric: Interconnect, model: Architecture) -> ResultTable:
     """What each parallelism sends for a model, and how long that takes."""
     tokens, ranks = asked.tokens, max(2, asked.gpus)
     message = 2.0 * tokens * model.hidden
@@ -299,7 +305,7 @@ def _traffic(asked: Collectives, fabric: Fabric, model: Architecture) -> Table:
         sent = bytes_sent(operation, among, size)
         rows.append((label, format_number(among), (sent, "B"), (seconds, "s")))
     columns = ("Traffic", "GPUs", "Sent per GPU", "Time")
-    return Table(f"What {model.name} sends", columns, tuple(rows))
+    return ResultTable(f"What {model.name} sends", columns, tuple(rows))
 
 
 def _keys(model: Architecture, tokens: int) -> float:
@@ -310,7 +316,7 @@ def _routed(model: Architecture, message: float) -> float:
     return message * model.experts_per_token if model.is_routed else 0.0
 
 
-def _notes(asked: Collectives, fabric: Fabric) -> tuple[str, ...]:
+def _notes(asked: CollectivesInputs, fabric: Interconnect) -> tuple[str, ...]:
     notes = [
         f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
         "The interval holds nine of ten measurements that were not fitted.",

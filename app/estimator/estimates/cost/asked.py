@@ -3,14 +3,14 @@
 import dataclasses
 
 from app.estimator.hardware.rents import example
-from app.estimator.inputs import Group, ask
+from app.estimator.inputs import InputGroup, ask
 from app.estimator.shared_inputs import ask_gpus, ask_pue
 
 TOPIC = "on-premises-and-cloud"
 
-_USE = Group("Use", TOPIC)
-_RENTING = Group("Renting", TOPIC)
-_OWNING = Group("Owning", TOPIC)
+_USE = InputGroup("Use", TOPIC)
+_RENTING = InputGroup("Renting", TOPIC)
+_OWNING = InputGroup("Owning", TOPIC)
 
 _LISTED = example()
 
@@ -20,7 +20,7 @@ _YEAR = 365.25 * 86400
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Cost:
+class CostInputs:
     """What is needed, what renting asks for it, and what owning takes."""
 
     gpus: int = ask_gpus(64, TOPIC)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.estimates.cost.asked import Cost
+from app.estimator.estimates.cost.asked import CostInputs
 from app.estimator.running.money import usd_per_million_tokens
 from app.estimator.running.ownership import (
     HOURS_PER_YEAR,
@@ -16,7 +16,7 @@ from app.estimator.units import format_value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Owned:
+class OwnershipCost:
     """What owning costs a year by what it goes to [USD/year]."""
 
     capital: float
@@ -37,12 +37,12 @@ class Owned:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class CostResult:
     """Both ways. Money a year [USD/year], hours [GPU-h], utilizations [1]."""
 
     years: float
     purchase: float
-    owned: Owned
+    owned: OwnershipCost
     rented: float
     egress: float
     hours: float
@@ -74,7 +74,7 @@ class Found:
 _YEAR = 365.25 * 86400
 
 
-def find(asked: Cost) -> Found:
+def find(asked: CostInputs) -> CostResult:
     """Reckon both ways; BadInputs where GPUs would work more than they are up."""
     if asked.utilisation > asked.availability:
         message = (
@@ -84,7 +84,7 @@ def find(asked: Cost) -> Found:
         raise refuse("utilisation", asked.utilisation, message)
     ends = owned_at(asked, 0.0).total, owned_at(asked, 1.0).total
     rent_ends = rented_at(asked, 0.0), rented_at(asked, 1.0)
-    return Found(
+    return CostResult(
         years=asked.life / _YEAR,
         purchase=purchase(asked),
         owned=owned_at(asked, asked.utilisation),
@@ -97,18 +97,18 @@ def find(asked: Cost) -> Found:
     )
 
 
-def purchase(asked: Cost) -> float:
+def purchase(asked: CostInputs) -> float:
     """What is paid at the start [USD]."""
     return asked.gpus * asked.price * (1 + asked.infrastructure)
 
 
-def owned_at(asked: Cost, utilization: float) -> Owned:
+def owned_at(asked: CostInputs, utilization: float) -> OwnershipCost:
     """A year of owning at a utilization."""
     bought = purchase(asked)
     sold = asked.gpus * asked.price * asked.resale
     watts = asked.gpus * asked.power
     drawn = average_power(watts, asked.idle, utilization)
-    return Owned(
+    return OwnershipCost(
         capital=capital_per_year(bought, sold, asked.interest, asked.life / _YEAR),
         upkeep=bought * asked.upkeep,
         electricity=electricity_per_year(drawn, asked.pue, asked.electricity),
@@ -117,14 +117,14 @@ def owned_at(asked: Cost, utilization: float) -> Owned:
     )
 
 
-def rented_at(asked: Cost, utilization: float) -> float:
+def rented_at(asked: CostInputs, utilization: float) -> float:
     """A year of renting at a utilization [USD/year]."""
     share = 1.0 if asked.commitment == "all" else utilization
     hours = asked.gpus * HOURS_PER_YEAR * share
     return hours * asked.rent * (1 - asked.discount) + _egress(asked)
 
 
-def _egress(asked: Cost) -> float:
+def _egress(asked: CostInputs) -> float:
     """A year of moving data out [USD/year]."""
     return asked.egress / 1e9 * asked.egress_price * 12
 
@@ -136,6 +136,6 @@ def _meets(owned: tuple[float, float], rented: tuple[float, float]) -> float | N
     return found if found is not None and 0 < found <= 1 else None
 
 
-def tokens_cost(asked: Cost, hour: float) -> float:
+def tokens_cost(asked: CostInputs, hour: float) -> float:
     """Cost of a million tokens at the price of a used GPU-hour [USD/Mtoken]."""
     return usd_per_million_tokens(asked.token_rate, 1, hour)

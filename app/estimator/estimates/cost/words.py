@@ -1,26 +1,26 @@
 """The words, figures and pictures of the estimate `cost`."""
 
 from app.estimator.estimate import (
+    BarSegment,
     Chart,
+    ChartLine,
     Estimate,
     Figure,
-    Line,
+    FormulaStep,
     Output,
-    Segment,
+    ResultTable,
     StackedBar,
-    Step,
-    Table,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.cost.asked import Cost
+from app.estimator.estimates.cost.asked import CostInputs
 from app.estimator.estimates.cost.changes import changes_of
-from app.estimator.estimates.cost.compute import Found, tokens_cost
+from app.estimator.estimates.cost.compute import CostResult, tokens_cost
 from app.estimator.hardware.rents import example
 from app.estimator.running.ownership import HOURS_PER_YEAR
 from app.estimator.units import format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     added,
     term,
 )
@@ -41,7 +41,7 @@ OUTPUTS = (
     Output("buying", "Owning is cheaper"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "on-premises-and-cloud")
+_WORKING = StepBuilder(_OUT, "on-premises-and-cloud")
 
 
 _YEAR = 365.25 * 86400
@@ -51,7 +51,7 @@ _YEAR = 365.25 * 86400
 _EQUAL = 0.05
 
 
-def answer(asked: Cost, found: Found) -> Estimate:
+def answer(asked: CostInputs, found: CostResult) -> Estimate:
     """Put both ways into words, figures, pictures and their working."""
     return Estimate(
         name="cost",
@@ -65,7 +65,7 @@ def answer(asked: Cost, found: Found) -> Estimate:
     )
 
 
-def _verdict(asked: Cost, found: Found) -> Verdict:
+def _verdict(asked: CostInputs, found: CostResult) -> Verdict:
     owned, rented = found.owned_hour, found.rented_hour
     lead = "Buying is cheaper." if owned < rented else "Renting is cheaper."
     if abs(owned - rented) < _EQUAL * rented:
@@ -80,7 +80,7 @@ def _verdict(asked: Cost, found: Found) -> Verdict:
     )
 
 
-def _figures(asked: Cost, found: Found) -> tuple[Figure, ...]:
+def _figures(asked: CostInputs, found: CostResult) -> tuple[Figure, ...]:
     gain = found.rented - found.owned.running
     per_hour = asked.rent * (1 - asked.discount)
     each = found.rented_hour if asked.commitment == "all" else per_hour
@@ -108,14 +108,14 @@ def _figures(asked: Cost, found: Found) -> tuple[Figure, ...]:
     )
 
 
-def _never(found: Found) -> str:
+def _never(found: CostResult) -> str:
     if found.meets is not None:
         return ""
     cheaper = "Owning" if found.owned_hour < found.rented_hour else "Renting"
     return f"{cheaper} is cheaper at any utilization."
 
 
-def _steps(asked: Cost, found: Found) -> tuple[Step, ...]:
+def _steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...]:
     gpus = term(asked.gpus)
     share = term(asked.utilisation, "%")
     return (
@@ -154,7 +154,7 @@ def _steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     )
 
 
-def _owned_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
+def _owned_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...]:
     owned = found.owned
     sold = asked.gpus * asked.price * asked.resale
     kilowatts = asked.gpus * asked.power / 1000
@@ -201,7 +201,7 @@ def _owned_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     )
 
 
-def _yearly(asked: Cost, found: Found, sold: float) -> str:
+def _yearly(asked: CostInputs, found: CostResult, sold: float) -> str:
     """The yearly share of a price, with interest."""
     bought, resale = term(found.purchase, "USD"), term(sold, "USD")
     years, growth = term(found.years), term(1 + asked.interest)
@@ -211,7 +211,7 @@ def _yearly(asked: Cost, found: Found, sold: float) -> str:
     return f"({bought} − {resale} ÷ {growth}^{years}) × {interest} ÷ (1 − {growth}^(−{years}))"
 
 
-def _rented_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
+def _rented_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...]:
     every = asked.commitment == "all"
     share = "" if every else f" × {term(asked.utilisation, '%')}"
     return (
@@ -235,7 +235,7 @@ def _rented_steps(asked: Cost, found: Found) -> tuple[Step, ...]:
     )
 
 
-def _break_even_steps(found: Found) -> tuple[Step, ...]:
+def _break_even_steps(found: CostResult) -> tuple[FormulaStep, ...]:
     if found.meets is None:
         return ()
     (idle, full), (none, every) = found.ends, found.rent_ends
@@ -258,7 +258,7 @@ _SHARES = (0.2, 0.25, 0.3, 0.35, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _TOLD = (0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def _chart(asked: Cost, found: Found) -> Chart:
+def _chart(asked: CostInputs, found: CostResult) -> Chart:
     hours = asked.gpus * HOURS_PER_YEAR
     theirs = tuple((share, found.hour_at(share, hours)[1]) for share in _SHARES)
     up = [share for share in _SHARES if share < asked.availability]
@@ -271,23 +271,23 @@ def _chart(asked: Cost, found: Found) -> Chart:
         "%",
         "USD/h",
         (
-            Line("Owned", mine),
-            Line("Rented", theirs, "dash"),
-            Line("Asked for", (here,), "mark"),
+            ChartLine("Owned", mine),
+            ChartLine("Rented", theirs, "dash"),
+            ChartLine("Asked for", (here,), "mark"),
         ),
     )
 
 
-def _bar(found: Found) -> StackedBar:
+def _bar(found: CostResult) -> StackedBar:
     owned, hours = found.owned, found.hours
     return StackedBar(
         "A used GPU-hour when owned",
         (
-            Segment("weights", "Machines", owned.capital / hours),
-            Segment("overhead", "Support and repair", owned.upkeep / hours),
-            Segment("activations", "Electricity", owned.electricity / hours),
-            Segment("kv", "Place", owned.place / hours),
-            Segment("optimizer", "Staff", owned.staff / hours),
+            BarSegment("weights", "Machines", owned.capital / hours),
+            BarSegment("overhead", "Support and repair", owned.upkeep / hours),
+            BarSegment("activations", "Electricity", owned.electricity / hours),
+            BarSegment("kv", "Place", owned.place / hours),
+            BarSegment("optimizer", "Staff", owned.staff / hours),
         ),
         found.rented_hour,
         f"{format_value(found.rented_hour, 'USD/h')} rented",
@@ -295,7 +295,7 @@ def _bar(found: Found) -> StackedBar:
     )
 
 
-def _table(asked: Cost, found: Found) -> Table:
+def _table(asked: CostInputs, found: CostResult) -> ResultTable:
     rows = []
     for share in _TOLD:
         owned, rented = found.hour_at(share, asked.gpus * HOURS_PER_YEAR)
@@ -305,7 +305,7 @@ def _table(asked: Cost, found: Found) -> Table:
             mine, cheaper = "never up so long", "Rented"
         rows.append(((share, "%"), mine, (rented, "USD/h"), cheaper))
     columns = ("Utilization", "Owned", "Rented", "Cheaper")
-    return Table("Used GPU-hour by utilization", columns, tuple(rows))
+    return ResultTable("Used GPU-hour by utilization", columns, tuple(rows))
 
 
 _PRICES = (
@@ -314,7 +314,7 @@ _PRICES = (
 )
 
 
-def _notes(asked: Cost, found: Found) -> tuple[str, ...]:
+def _notes(asked: CostInputs, found: CostResult) -> tuple[str, ...]:
     of = f"They are of {asked.priced_in}"
     if asked.rent == example().usd_per_hour:
         of += f"; the rent is {example().words}"

@@ -2,11 +2,11 @@
 
 import dataclasses
 
-from app.estimator.inputs import Group
+from app.estimator.inputs import InputGroup
 
-_CLUSTER = Group("Cluster", "cluster-components")
-_COMPUTE_NETWORK = Group("Compute network", "interconnects")
-_OTHER_NETWORKS = Group("Other networks", "interconnects")
+_CLUSTER = InputGroup("Cluster", "cluster-components")
+_COMPUTE_NETWORK = InputGroup("Compute network", "interconnects")
+_OTHER_NETWORKS = InputGroup("Other networks", "interconnects")
 
 LAYOUTS = (("rail", "Rail-optimized"), ("tree", "Fat tree, nodes by leaf"))
 
@@ -14,7 +14,7 @@ TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and 
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Fabric:
+class FabricInputs:
     """The cluster, and how its networks are to be built."""
 
     system: str = _CLUSTER.ask(

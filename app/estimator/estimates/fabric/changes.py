@@ -2,19 +2,19 @@
 
 import dataclasses
 
-from app.estimator.estimate import Change, Chart, Line
-from app.estimator.estimates.fabric.asked import LAYOUTS, Fabric
-from app.estimator.estimates.fabric.compute import Found, Wiring, most_systems, tree_of
-from app.estimator.hardware.switches import Tree
+from app.estimator.estimate import Chart, ChartLine, VerdictFlip
+from app.estimator.estimates.fabric.asked import LAYOUTS, FabricInputs
+from app.estimator.estimates.fabric.compute import FabricResult, PlaneWiring, most_systems, tree_of
+from app.estimator.hardware.switches import FatTree
 from app.estimator.units import format_number
 
 _POINTS = 10
 
 
-def named(tree: Tree, planes: int = 1) -> str:
+def named(tree: FatTree, planes: int = 1) -> str:
     """The switches of a tree as words.
 
-    >>> named(Tree(2, 64, 32, 16, 0, 32, 32))
+    >>> named(FatTree(2, 64, 32, 16, 0, 32, 32))
     '32 leaf and 16 spine switches'
     """
     counts = (
@@ -28,7 +28,7 @@ def named(tree: Tree, planes: int = 1) -> str:
     return f"{', '.join(words[:-1])} and {words[-1]} switches"
 
 
-def steps_chart(found: Found) -> Chart:
+def steps_chart(found: FabricResult) -> Chart:
     """Switches of the compute network by number of systems, in steps."""
     hosts, planes = found.hosts, found.planes
     unit = max(1, found.per_group // hosts.per_system)
@@ -50,11 +50,11 @@ def steps_chart(found: Found) -> Chart:
         "Compute switches",
         "node",
         "",
-        (Line("Full leaves", tuple(points)), Line("Asked for", (here,), "mark")),
+        (ChartLine("Full leaves", tuple(points)), ChartLine("Asked for", (here,), "mark")),
     )
 
 
-def changes_of(asked: Fabric, found: Found) -> tuple[Change, ...]:
+def changes_of(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, ...]:
     """The nearest values of inputs that need other switches."""
     hosts, way, tree = found.hosts, found.way, found.tree
     room = (tree.leaves * tree.down - way.managers) // hosts.rails // hosts.per_system
@@ -81,13 +81,13 @@ def changes_of(asked: Fabric, found: Found) -> tuple[Change, ...]:
         ),
     )
     return tuple(
-        Change(field, label, _worded(now), _worded(value), becomes)
+        VerdictFlip(field, label, _worded(now), _worded(value), becomes)
         for field, label, now, value, new in tried
         if (becomes := _becomes(found, new, more if field == "nodes" else 0))
     )
 
 
-def _becomes(found: Found, way: Wiring, systems: int) -> str:
+def _becomes(found: FabricResult, way: PlaneWiring, systems: int) -> str:
     """The switches of another wiring or number of systems; empty if the same."""
     hosts = found.hosts
     count = (systems or hosts.systems) * hosts.per_system

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.estimates.fabric.asked import Fabric
+from app.estimator.estimates.fabric.asked import FabricInputs
 from app.estimator.hardware.accelerators import (
     NetworkPart,
     ReferenceDesign,
@@ -12,7 +12,7 @@ from app.estimator.hardware.accelerators import (
     find_system,
 )
 from app.estimator.hardware.switches import (
-    Tree,
+    FatTree,
     fat_tree,
     most_leaves,
     one_switch,
@@ -25,7 +25,7 @@ from app.estimator.units import format_number
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Hosts:
+class FabricHosts:
     """What is joined: servers or compute trays with one adapter on each rail."""
 
     system: System
@@ -42,13 +42,13 @@ class Hosts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Side:
+class SideNetwork:
     """One of the smaller networks: its switch, what is on it, and its tree."""
 
     name: str
     switch: NetworkPart
     endpoints: int
-    tree: Tree
+    tree: FatTree
 
     @property
     def cables(self) -> int:
@@ -57,7 +57,7 @@ class Side:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Wiring:
+class PlaneWiring:
     """How one plane is wired: ports of the switch, ratio, layout, tiers, managers."""
 
     ports: int
@@ -68,17 +68,17 @@ class Wiring:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class FabricResult:
     """All networks of a cluster. `link` is the rate of one link [B/s, one way]."""
 
-    hosts: Hosts
+    hosts: FabricHosts
     switch: NetworkPart
-    way: Wiring
-    tree: Tree
+    way: PlaneWiring
+    tree: FatTree
     planes: int
     split: int
     link: float
-    sides: tuple[Side, ...]
+    sides: tuple[SideNetwork, ...]
 
     @property
     def managers(self) -> int:
@@ -176,7 +176,7 @@ _SERVER = 16
 _TRAY = 4
 
 
-def find(asked: Fabric) -> Found:
+def find(asked: FabricInputs) -> FabricResult:
     """Lay out all networks; BadInputs where no tree of switches can hold them."""
     hosts = hosts_of(asked)
     switch = switch_of(asked, hosts.rate / asked.planes)
@@ -189,10 +189,10 @@ def find(asked: Fabric) -> Found:
         raise _too_many(way, hosts)
     switches = tree.switches * asked.planes
     sides = _sides(asked, hosts, switch, switches)
-    return Found(hosts, switch, way, tree, asked.planes, split, link, sides)
+    return FabricResult(hosts, switch, way, tree, asked.planes, split, link, sides)
 
 
-def hosts_of(asked: Fabric) -> Hosts:
+def hosts_of(asked: FabricInputs) -> FabricHosts:
     """The hosts of the systems asked for; BadInputs names what is not known."""
     system = find_system(asked.system)
     adapters = asked.adapters or system.nics
@@ -206,14 +206,14 @@ def hosts_of(asked: Fabric) -> Hosts:
         message = f"A rack with {adapters} adapters cannot be parted into trays of four"
         raise refuse("adapters", adapters, f"{message}.")
     rails = adapters // trays
-    return Hosts(system, asked.nodes, asked.nodes * trays, rails, trays, rate)
+    return FabricHosts(system, asked.nodes, asked.nodes * trays, rails, trays, rate)
 
 
 def _unknown(what: str, system: System) -> str:
     return f"{what.capitalize()} of the {system.name} is not known: write it."
 
 
-def switch_of(asked: Fabric, rate: float) -> NetworkPart:
+def switch_of(asked: FabricInputs, rate: float) -> NetworkPart:
     """The switch asked for, or one with ports of a rate; BadInputs if it is none."""
     if asked.switch is None:
         parts = [find_network(name) for name in _INFINIBAND]
@@ -226,14 +226,14 @@ def switch_of(asked: Fabric, rate: float) -> NetworkPart:
     return part
 
 
-def wiring_of(asked: Fabric, ports: int) -> Wiring:
+def wiring_of(asked: FabricInputs, ports: int) -> PlaneWiring:
     """The wiring asked for, on switches with so many ports."""
     tiers = 0 if asked.tiers == "auto" else int(asked.tiers)
     ratio = asked.oversubscription
-    return Wiring(ports, ratio, asked.layout, tiers, asked.managers)
+    return PlaneWiring(ports, ratio, asked.layout, tiers, asked.managers)
 
 
-def tree_of(way: Wiring, hosts: int, rails: int) -> Tree | None:
+def tree_of(way: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
     """The tree of one plane; None when the hosts are more than its tiers join."""
     endpoints = hosts * rails + way.managers
     single = None if way.tiers else one_switch(endpoints, way.ports)
@@ -247,7 +247,7 @@ def tree_of(way: Wiring, hosts: int, rails: int) -> Tree | None:
     return fat_tree(leaves, way.ports, way.ratio, way.tiers)
 
 
-def most_systems(way: Wiring, hosts: Hosts, tiers: int) -> int:
+def most_systems(way: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
     """The most systems that a tree of so many tiers can join [1]."""
     down, _ = split_ports(way.ports, way.ratio)
     leaves = most_leaves(way.ports, way.ratio, tiers)
@@ -257,7 +257,7 @@ def most_systems(way: Wiring, hosts: Hosts, tiers: int) -> int:
     return max(0, room // hosts.per_system)
 
 
-def _too_many(way: Wiring, hosts: Hosts) -> Exception:
+def _too_many(way: PlaneWiring, hosts: FabricHosts) -> Exception:
     tiers = way.tiers or 3
     most = format_number(most_systems(way, hosts, tiers))
     return refuse(
@@ -268,7 +268,9 @@ def _too_many(way: Wiring, hosts: Hosts) -> Exception:
     )
 
 
-def _sides(asked: Fabric, hosts: Hosts, switch: NetworkPart, switches: int) -> tuple[Side, ...]:
+def _sides(
+    asked: FabricInputs, hosts: FabricHosts, switch: NetworkPart, switches: int
+) -> tuple[SideNetwork, ...]:
     """Storage, in-band and out-of-band network."""
     of_nodes = hosts.count * asked.storage_links
     extra = asked.storage_ports
@@ -281,25 +283,25 @@ def _sides(asked: Fabric, hosts: Hosts, switch: NetworkPart, switches: int) -> t
     switches += sum(s.tree.switches for s in sides)
     boards = hosts.count + asked.servers + switches
     part = find_network(_OUT_OF_BAND)
-    sides.append(Side("Out-of-band", part, boards, _flat(boards, part.ports or 48)))
+    sides.append(SideNetwork("Out-of-band", part, boards, _flat(boards, part.ports or 48)))
     return tuple(sides)
 
 
-def _side(name: str, switch: NetworkPart, endpoints: int, ratio: float) -> Side:
+def _side(name: str, switch: NetworkPart, endpoints: int, ratio: float) -> SideNetwork:
     """A network with two leaves at least, so that one may fail."""
     ports = switch.ports or 64
     if endpoints == 0:
-        return Side(name, switch, 0, _flat(0, ports))
+        return SideNetwork(name, switch, 0, _flat(0, ports))
     if endpoints <= ports:
-        return Side(name, switch, endpoints, Tree(1, ports, 2, 0, 0, ports, 0))
+        return SideNetwork(name, switch, endpoints, FatTree(1, ports, 2, 0, 0, ports, 0))
     down, _ = split_ports(ports, ratio)
     leaves = -(-endpoints // down)
     tree = fat_tree(leaves, ports, ratio)
     if tree is None:
         message = f"{format_number(endpoints)} ports are too many for three tiers"
         raise refuse("nodes", endpoints, f"{message} of {switch.name}: {name.lower()}.")
-    return Side(name, switch, endpoints, tree)
+    return SideNetwork(name, switch, endpoints, tree)
 
 
-def _flat(endpoints: int, ports: int) -> Tree:
-    return Tree(1, ports, -(-endpoints // ports), 0, 0, ports, 0)
+def _flat(endpoints: int, ports: int) -> FatTree:
+    return FatTree(1, ports, -(-endpoints // ports), 0, 0, ports, 0)

@@ -3,19 +3,19 @@
 from app.estimator.estimate import (
     Estimate,
     Figure,
+    FormulaStep,
     Output,
-    Step,
-    Table,
+    ResultTable,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.fabric.asked import Fabric
+from app.estimator.estimates.fabric.asked import FabricInputs
 from app.estimator.estimates.fabric.changes import changes_of, named, steps_chart
-from app.estimator.estimates.fabric.compute import Found, most_systems
-from app.estimator.hardware.switches import Tree
+from app.estimator.estimates.fabric.compute import FabricResult, most_systems
+from app.estimator.hardware.switches import FatTree
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     term,
     times,
 )
@@ -42,10 +42,10 @@ OUTPUTS = (
     Output("power", "Power of the compute switches", "W", better="less"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "interconnects")
+_WORKING = StepBuilder(_OUT, "interconnects")
 
 
-def answer(asked: Fabric, found: Found) -> Estimate:
+def answer(asked: FabricInputs, found: FabricResult) -> Estimate:
     """Put the networks into words, figures, a picture and their working."""
     return Estimate(
         name="fabric",
@@ -59,7 +59,7 @@ def answer(asked: Fabric, found: Found) -> Estimate:
     )
 
 
-def _verdict(found: Found) -> Verdict:
+def _verdict(found: FabricResult) -> Verdict:
     hosts = found.hosts
     words = named(found.tree, found.planes)
     gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
@@ -77,7 +77,7 @@ def _verdict(found: Found) -> Verdict:
     )
 
 
-def _blocking(found: Found) -> str:
+def _blocking(found: FabricResult) -> str:
     """What part of what the adapters send gets through."""
     if found.share < 1:
         return f"at {format_value(found.share, '%')} of the rate of the adapters"
@@ -85,7 +85,7 @@ def _blocking(found: Found) -> str:
     return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
 
 
-def _figures(found: Found) -> tuple[Figure, ...]:
+def _figures(found: FabricResult) -> tuple[Figure, ...]:
     tree, planes = found.tree, found.planes
     sides = {s.name: s for s in found.sides}
     counts = (
@@ -127,7 +127,7 @@ def _figures(found: Found) -> tuple[Figure, ...]:
     )
 
 
-def _steps(asked: Fabric, found: Found) -> tuple[Step, ...]:
+def _steps(asked: FabricInputs, found: FabricResult) -> tuple[FormulaStep, ...]:
     hosts, tree = found.hosts, found.tree
     nodes = "hosts × adapters + links of the fabric manager"
     steps = [
@@ -158,7 +158,7 @@ def _steps(asked: Fabric, found: Found) -> tuple[Step, ...]:
     return (*steps, *_side_steps(found))
 
 
-def _tree_steps(asked: Fabric, found: Found) -> list[Step]:
+def _tree_steps(asked: FabricInputs, found: FabricResult) -> list[FormulaStep]:
     tree, planes = found.tree, found.planes
     free = tree.ports - tree.down - tree.up
     steps = [
@@ -209,7 +209,7 @@ def _tree_steps(asked: Fabric, found: Found) -> list[Step]:
     return steps
 
 
-def _leaf_step(asked: Fabric, found: Found) -> Step:
+def _leaf_step(asked: FabricInputs, found: FabricResult) -> FormulaStep:
     tree, rails, planes = found.tree, found.hosts.rails, found.planes
     shared = asked.layout == "rail" and tree.leaves == found.groups * rails
     if shared:
@@ -231,13 +231,13 @@ def _planes(line: str, planes: int) -> str:
     return times(line, planes) if planes > 1 else line
 
 
-def _spine_numbers(tree: Tree, planes: int) -> str:
+def _spine_numbers(tree: FatTree, planes: int) -> str:
     each = tree.spines // tree.pods
     line = f"{tree.up} ÷ {tree.up // each}"
     return _planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
 
 
-def _side_steps(found: Found) -> list[Step]:
+def _side_steps(found: FabricResult) -> list[FormulaStep]:
     keys = {"Storage": "storage", "In-band": "in_band", "Out-of-band": "out_of_band"}
     return [
         _WORKING.line(
@@ -256,7 +256,7 @@ def _side_steps(found: Found) -> list[Step]:
     ]
 
 
-def _table(found: Found) -> Table:
+def _table(found: FabricResult) -> ResultTable:
     tree, planes = found.tree, found.planes
     compute = (
         "Compute",
@@ -280,14 +280,14 @@ def _table(found: Found) -> Table:
         for side in found.sides
     )
     columns = ("Network", "Switch", "Ports", "Leaf", "Spine", "Core", "Cables")
-    return Table("The four networks", columns, (compute, *others))
+    return ResultTable("The four networks", columns, (compute, *others))
 
 
 def _count(value: int) -> tuple[float, str]:
     return (float(value), "")
 
 
-def _notes(asked: Fabric, found: Found) -> tuple[str, ...]:
+def _notes(asked: FabricInputs, found: FabricResult) -> tuple[str, ...]:
     hosts, tree = found.hosts, found.tree
     notes = [_CABLES, _FULL]
     if found.design:
@@ -310,7 +310,7 @@ def _notes(asked: Fabric, found: Found) -> tuple[str, ...]:
     return (*notes, *_rate_notes(found), _MANAGEMENT)
 
 
-def _rate_notes(found: Found) -> tuple[str, ...]:
+def _rate_notes(found: FabricResult) -> tuple[str, ...]:
     """Ports that are split, and adapters that are slowed."""
     notes = []
     if found.split > 1:

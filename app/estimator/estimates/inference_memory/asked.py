@@ -20,7 +20,7 @@ _ENGINES = (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class InferenceMemory:
+class InferenceMemoryInputs:
     """What is to be served, and on what."""
 
     model: str = shared_inputs.ask_model()

@@ -9,7 +9,7 @@ from app.estimator.estimates.inference_memory.asked import (
     DATA_PARALLEL,
     GENERAL,
     TRANSFORMERS,
-    InferenceMemory,
+    InferenceMemoryInputs,
 )
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
 from app.estimator.memory.engines import (
@@ -43,7 +43,7 @@ from app.estimator.shared_inputs import refuse
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Load:
+class GpuMemoryUse:
     """Bytes on one GPU.
 
     `padding` is what repacking adds to the weights. Where no engine is chosen,
@@ -68,12 +68,12 @@ class Load:
         return self.fixed + self.cache
 
 
-Size = tuple[int, Load, float]
+Size = tuple[int, GpuMemoryUse, float]
 """A number of GPUs, what each of them holds, and what it may hold [B]."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Limits:
+class InferenceLimits:
     """How far each input can go before the GPU is full; None where it never is.
 
     `usable` bytes may be filled; `room` are there for the cache, which holds
@@ -129,7 +129,7 @@ def widest(model: Architecture) -> float:
     )
 
 
-def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
+def load_of(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
     """What one of `gpus` GPUs has to hold."""
     if asked.engine == TRANSFORMERS:
         return _generating(model, asked, gpus)
@@ -139,7 +139,7 @@ def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     sequence = elements_per_sequence(model, tokens, sharing, width) * width
     sequence += recurrent_bytes(model) / sharing
     active, default = _beside(model, asked, gpus, own)
-    return Load(
+    return GpuMemoryUse(
         weights=gpu_weights(model, asked.weights, sharing, gpus),
         cache=sequence * own,
         activations=active,
@@ -149,7 +149,7 @@ def load_of(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     )
 
 
-def _started(model: Architecture, asked: InferenceMemory, gpus: int) -> float:
+def _started(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
     """What the newest measured engine keeps, if the general formula is asked [B].
 
     It samples for as many sequences at its start as it may ever answer at once.
@@ -160,7 +160,7 @@ def _started(model: Architecture, asked: InferenceMemory, gpus: int) -> float:
     return peak + _NEWEST.outside_of(gpus)
 
 
-def _padding(model: Architecture, asked: InferenceMemory, gpus: int) -> float:
+def _padding(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
     """What repacking adds to the experts on one GPU, without 4-bit math [B]."""
     form = format_of(model, asked.weights)
     if not unpacked(find_accelerator(asked.gpu), form):
@@ -168,18 +168,18 @@ def _padding(model: Architecture, asked: InferenceMemory, gpus: int) -> float:
     return padding_bytes(model, form, gpus) / gpus
 
 
-def sharing_gpus(asked: InferenceMemory, gpus: int) -> int:
+def sharing_gpus(asked: InferenceMemoryInputs, gpus: int) -> int:
     """GPUs that share attention and the cache of one sequence."""
     return 1 if asked.attention == DATA_PARALLEL else gpus
 
 
-def own_sequences(asked: InferenceMemory, gpus: int) -> int:
+def own_sequences(asked: InferenceMemoryInputs, gpus: int) -> int:
     """Sequences whose cache lies on one GPU, or is shared by it."""
     return math.ceil(asked.concurrent * sharing_gpus(asked, gpus) / gpus)
 
 
 def _beside(
-    model: Architecture, asked: InferenceMemory, gpus: int, sequences: int
+    model: Architecture, asked: InferenceMemoryInputs, gpus: int, sequences: int
 ) -> tuple[float, float]:
     """Temporary tensors, and what lies outside of the framework unless given."""
     sharing = sharing_gpus(asked, gpus)
@@ -192,7 +192,7 @@ def _beside(
     return active, engine.outside_of(gpus)
 
 
-def _generating(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
+def _generating(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
     """The same in Transformers: layers are dealt to the GPUs in turn.
 
     Each GPU holds its own temporary tensors; the peak may be while loading.
@@ -206,7 +206,7 @@ def _generating(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     overhead = WORKSPACE if asked.overhead is None else asked.overhead
     running = prompt_bytes(model, asked.concurrent * prompt)
     loading = loading_bytes(model, asked.weights) / gpus
-    return Load(
+    return GpuMemoryUse(
         weights=stored,
         cache=cache,
         activations=max(running, loading - stored - cache - overhead),
@@ -214,14 +214,16 @@ def _generating(model: Architecture, asked: InferenceMemory, gpus: int) -> Load:
     )
 
 
-def memory_of(asked: InferenceMemory, gpu: Accelerator) -> float:
+def memory_of(asked: InferenceMemoryInputs, gpu: Accelerator) -> float:
     """Memory of one GPU as the driver shows it to the engine [B]."""
     if asked.shown_memory is not None:
         return asked.shown_memory
     return gpu.shown if asked.engine in ENGINES else gpu.capacity
 
 
-def limit_of(asked: InferenceMemory, gpu: Accelerator, load: Load, gpus: int) -> float:
+def limit_of(
+    asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, gpus: int
+) -> float:
     """What the engine may fill of one of `gpus` GPUs [B]."""
     memory, share = memory_of(asked, gpu), asked.memory_utilization
     limit = memory * share
@@ -232,7 +234,7 @@ def limit_of(asked: InferenceMemory, gpu: Accelerator, load: Load, gpus: int) ->
     return min(limit, load.total - load.cache + asked.cache_memory)
 
 
-def check(model: Architecture, asked: InferenceMemory, gpu: Accelerator) -> None:
+def check(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -> None:
     """Refuse what cannot be: a format the card lacks, heads that do not divide."""
     form = format_of(model, asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
@@ -261,7 +263,9 @@ def rates(gpu: Accelerator) -> str:
     return ", ".join(known) if known else "no published rates"
 
 
-def limits_of(model: Architecture, asked: InferenceMemory, gpu: Accelerator, load: Load) -> Limits:
+def limits_of(
+    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse
+) -> InferenceLimits:
     """The furthest context, sequences, GPUs and format."""
     gpus = asked.tensor_parallel
     limit = limit_of(asked, gpu, load, gpus)
@@ -275,7 +279,7 @@ def limits_of(model: Architecture, asked: InferenceMemory, gpu: Accelerator, loa
     width = CACHE_BITS[asked.cache] / 8
     each = elements_per_token(model, sharing_gpus(asked, gpus), width) * width
     held = int(given // (each * asked.block)) if each else None
-    return Limits(
+    return InferenceLimits(
         usable=limit,
         room=given,
         tokens=None if held is None else held * asked.block,
@@ -289,7 +293,7 @@ def limits_of(model: Architecture, asked: InferenceMemory, gpu: Accelerator, loa
 
 
 def _solved(
-    model: Architecture, asked: InferenceMemory, load: Load, room: float
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, room: float
 ) -> tuple[int | None, int | None]:
     """Context and sequences where nothing but the cache grows with them."""
     width = CACHE_BITS[asked.cache] / 8
@@ -304,7 +308,7 @@ def _solved(
 
 
 def _searched(
-    model: Architecture, asked: InferenceMemory, gpu: Accelerator
+    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator
 ) -> tuple[int | None, int | None]:
     """Context and sequences where temporary tensors grow with them as well."""
 
@@ -334,7 +338,7 @@ _MOST = 2**40
 
 
 def _sizes(
-    model: Architecture, asked: InferenceMemory, gpu: Accelerator, known: Load
+    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, known: GpuMemoryUse
 ) -> tuple[Size, ...]:
     """Every number of GPUs up to 64, what each of them holds and may hold.
 
@@ -346,12 +350,12 @@ def _sizes(
     return tuple((n, load, limit_of(asked, gpu, load, n)) for n, load in loads)
 
 
-def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[Load], float]) -> int | None:
+def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[GpuMemoryUse], float]) -> int | None:
     """The fewest GPUs over which a load of some weight fits."""
     return next((n for n, load, limit in sizes if weigh(load) <= limit), None)
 
 
-def _apart(model: Architecture, asked: InferenceMemory, gpu: Accelerator, fits: bool) -> bool:
+def _apart(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, fits: bool) -> bool:
     """Whether a load that is too large fits with data-parallel attention.
 
     A latent cache has no heads to divide: every GPU that shares attention keeps all
@@ -368,7 +372,9 @@ def _apart(model: Architecture, asked: InferenceMemory, gpu: Accelerator, fits: 
 _LIGHTER = ("fp8", "int8", "int4")
 
 
-def _lighter(model: Architecture, asked: InferenceMemory, load: Load, limit: float) -> str | None:
+def _lighter(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
+) -> str | None:
     """The widest common format with which a load that is too large fits."""
     if load.total <= limit or load.cache + load.overhead > limit:
         return None  # it fits as it is, or would not without any weights

@@ -2,34 +2,34 @@
 
 from collections.abc import Iterator
 
-from app.estimator.estimate import Segment, StackedBar, Table
+from app.estimator.estimate import BarSegment, ResultTable, StackedBar
 from app.estimator.estimates.inference_memory.asked import (
     TRANSFORMERS,
-    InferenceMemory,
+    InferenceMemoryInputs,
 )
-from app.estimator.estimates.inference_memory.compute import Load
+from app.estimator.estimates.inference_memory.compute import GpuMemoryUse
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import format_of
 from app.estimator.units import format_number, format_value
 
 
-def bar(gpu: Accelerator, load: Load, limit: float) -> StackedBar:
+def bar(gpu: Accelerator, load: GpuMemoryUse, limit: float) -> StackedBar:
     return StackedBar(
         "Memory of each GPU",
         (
-            Segment("weights", "Weights", load.weights),
-            Segment("kv", "KV cache", load.cache),
-            Segment("activations", "Activations", load.activations),
-            Segment("overhead", "Overhead", load.overhead),
-            *((Segment("other", "Padding", load.padding),) if load.padding else ()),
+            BarSegment("weights", "Weights", load.weights),
+            BarSegment("kv", "KV cache", load.cache),
+            BarSegment("activations", "Activations", load.activations),
+            BarSegment("overhead", "Overhead", load.overhead),
+            *((BarSegment("other", "Padding", load.padding),) if load.padding else ()),
         ),
         limit,
         f"{format_value(limit, 'B')} usable of {gpu.name}",
     )
 
 
-def table(asked: InferenceMemory, load: Load) -> Table:
+def table(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTable:
     gpus = asked.tensor_parallel
     parts = (
         ("Weights", load.weights),
@@ -40,10 +40,10 @@ def table(asked: InferenceMemory, load: Load) -> Table:
         ("Sum", load.total),
     )
     rows = tuple((label, (b, "B"), (b * gpus, "B")) for label, b in parts)
-    return Table("Parts", ("Part", "Each GPU", "All GPUs"), rows)
+    return ResultTable("Parts", ("Part", "Each GPU", "All GPUs"), rows)
 
 
-def notes(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[str, ...]:
+def notes(model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[str, ...]:
     found = list(_about_weights(model, asked, load))
     if asked.overhead is None:
         found.append(
@@ -72,7 +72,9 @@ def notes(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[str,
     return tuple(found)
 
 
-def _about_weights(model: Architecture, asked: InferenceMemory, load: Load) -> Iterator[str]:
+def _about_weights(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> Iterator[str]:
     """Which weights stay wider, and what repacking adds."""
     form = format_of(model, asked.weights)
     if form.widths is not None:

@@ -5,23 +5,23 @@ import dataclasses
 from app.estimator.estimate import (
     Estimate,
     Figure,
+    FormulaStep,
     Output,
-    Step,
     by_name,
 )
 from app.estimator.estimates.inference_memory.asked import (
     DATA_PARALLEL,
     GENERAL,
     TRANSFORMERS,
-    InferenceMemory,
+    InferenceMemoryInputs,
 )
 from app.estimator.estimates.inference_memory.changes import changes
 from app.estimator.estimates.inference_memory.compute import (
     COMMUNICATION,
     CONTEXT,
     STEP_TOKENS,
-    Limits,
-    Load,
+    GpuMemoryUse,
+    InferenceLimits,
     fewest_gpus,
     memory_of,
     own_sequences,
@@ -35,9 +35,9 @@ from app.estimator.memory.generation import loading_bytes, prompt_bytes
 from app.estimator.memory.kv_cache import recurrent_bytes, whole_blocks
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS, format_of, weight_table
-from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
+from app.estimator.room_verdict import MemoryLimit, capacity_note, close_note, memory_verdict
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     added,
     cache_source,
     cached,
@@ -71,19 +71,19 @@ OUTPUTS = (
     Output("cache_blocks", "Blocks of the cache", modeled=True),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "inference-memory")
+_WORKING = StepBuilder(_OUT, "inference-memory")
 
 
 def answer(
     model: Architecture,
-    asked: InferenceMemory,
+    asked: InferenceMemoryInputs,
     gpu: Accelerator,
-    load: Load,
-    limits: Limits,
+    load: GpuMemoryUse,
+    limits: InferenceLimits,
 ) -> Estimate:
     """Put the load of one GPU into words, figures, a picture and its working."""
     limit = limits.usable
-    room = Room(limit, memory_of(asked, gpu), gpu.memory)
+    room = MemoryLimit(limit, memory_of(asked, gpu), gpu.memory)
     bounds = _bounds(asked, load)
     return Estimate(
         name="inference-memory",
@@ -111,7 +111,9 @@ _GENERATED = (0.965, 1.04)
 _LOGGED = (0.9, 1.1)
 
 
-def _figures(asked: InferenceMemory, load: Load, limits: Limits) -> tuple[Figure, ...]:
+def _figures(
+    asked: InferenceMemoryInputs, load: GpuMemoryUse, limits: InferenceLimits
+) -> tuple[Figure, ...]:
     gpus, limit = asked.tensor_parallel, limits.usable
     low, high = _bounds(asked, load)
     free = (limit - load.total, limit - high, limit - low)
@@ -133,14 +135,14 @@ def _figures(asked: InferenceMemory, load: Load, limits: Limits) -> tuple[Figure
     )
 
 
-def _padding(load: Load, gpus: int) -> Figure:
+def _padding(load: GpuMemoryUse, gpus: int) -> Figure:
     """What repacking adds; it applies to few formats and cards."""
     if not load.padding:
         return Figure(_OUT["padding"], None, note="None is added.", applies=False)
     return Figure(_OUT["padding"], load.padding * gpus)
 
 
-def _held(asked: InferenceMemory, tokens: int | None) -> tuple[Figure, Figure]:
+def _held(asked: InferenceMemoryInputs, tokens: int | None) -> tuple[Figure, Figure]:
     """Tokens and blocks of the cache, in a range where an engine's logs gave it."""
     blocks = None if tokens is None else tokens // asked.block
     found = (
@@ -163,12 +165,12 @@ def _between(figure: Figure, share: tuple[float, float]) -> Figure:
     return dataclasses.replace(figure, low=value * share[0], high=value * share[1])
 
 
-def _spread(asked: InferenceMemory) -> tuple[float, float]:
+def _spread(asked: InferenceMemoryInputs) -> tuple[float, float]:
     """How far overhead may lie from what is taken; not at all where it is given."""
     return _OVERHEAD if asked.overhead is None else (1.0, 1.0)
 
 
-def _fewest(asked: InferenceMemory, limits: Limits) -> Figure:
+def _fewest(asked: InferenceMemoryInputs, limits: InferenceLimits) -> Figure:
     """The fewest GPUs, between those with the least and the most that may be held."""
     output = _OUT["fewest_gpus"]
     if limits.gpus is None:
@@ -183,7 +185,7 @@ def _fewest(asked: InferenceMemory, limits: Limits) -> Figure:
     return Figure(output, limits.gpus, low, high)
 
 
-def _bounds(asked: InferenceMemory, load: Load) -> tuple[float, float]:
+def _bounds(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
     """The least and the most that one GPU may hold [B]."""
     if asked.engine == TRANSFORMERS:
         return load.total * _GENERATED[0], load.total * _GENERATED[1]
@@ -208,11 +210,11 @@ def _limit(name: str, value: int | None) -> Figure:
 
 def _steps(
     model: Architecture,
-    asked: InferenceMemory,
+    asked: InferenceMemoryInputs,
     gpu: Accelerator,
-    load: Load,
+    load: GpuMemoryUse,
     limit: float,
-) -> tuple[Step, ...]:
+) -> tuple[FormulaStep, ...]:
     return (
         _weights_step(model, asked, load),
         _cache_step(model, asked, load),
@@ -224,7 +226,9 @@ def _steps(
     )
 
 
-def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+def _cache_step(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> FormulaStep:
     width, state = CACHE_BITS[asked.cache] / 8, recurrent_bytes(model)
     gpus, tokens = asked.tensor_parallel, whole_blocks(asked.context, asked.block)
     formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
@@ -240,7 +244,9 @@ def _cache_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step
     return _WORKING.line("kv_cache", formula, numbers, load.cache, source)
 
 
-def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+def _activations_step(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> FormulaStep:
     if asked.engine != GENERAL:
         return _measured_step(model, asked, load)
     own = own_sequences(asked, asked.tensor_parallel)
@@ -258,7 +264,9 @@ def _activations_step(model: Architecture, asked: InferenceMemory, load: Load) -
     return _activations_line(formula, numbers, load)
 
 
-def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+def _measured_step(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> FormulaStep:
     """Temporary tensors as an engine measures them, or a prompt makes them."""
     if asked.engine == TRANSFORMERS:
         prompt = min(asked.prompt or asked.context, asked.context)
@@ -284,12 +292,12 @@ def _measured_step(model: Architecture, asked: InferenceMemory, load: Load) -> S
     return _activations_line(formula, numbers, load)
 
 
-def _activations_line(formula: str, numbers: str, load: Load) -> Step:
+def _activations_line(formula: str, numbers: str, load: GpuMemoryUse) -> FormulaStep:
     value = load.activations
     return _WORKING.line("activations", formula, numbers, value, "vllm-memory")
 
 
-def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
+def _overhead_step(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaStep:
     formula, others = "CUDA context + communication buffers", asked.tensor_parallel - 1
     numbers = term(load.overhead, "B")
     if asked.overhead is not None:
@@ -306,7 +314,9 @@ def _overhead_step(asked: InferenceMemory, load: Load) -> Step:
     return _WORKING.line("overhead", formula, numbers, load.overhead, "vllm-memory")
 
 
-def _padding_steps(model: Architecture, asked: InferenceMemory, load: Load) -> tuple[Step, ...]:
+def _padding_steps(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> tuple[FormulaStep, ...]:
     """What repacking adds to the experts, where it does."""
     if not load.padding:
         return ()
@@ -316,7 +326,7 @@ def _padding_steps(model: Architecture, asked: InferenceMemory, load: Load) -> t
     return (_WORKING.line("padding", formula, numbers, load.padding, "vllm-memory"),)
 
 
-def _sum_step(load: Load) -> Step:
+def _sum_step(load: GpuMemoryUse) -> FormulaStep:
     parts: tuple[float, ...] = (load.weights, load.cache, load.activations)
     parts += (load.overhead, load.padding) if load.padding else (load.overhead,)
     numbers = added(parts, "B")
@@ -326,7 +336,9 @@ def _sum_step(load: Load) -> Step:
     return _WORKING.line("per_gpu", formula, numbers, load.total, "vllm-memory")
 
 
-def _usable_step(asked: InferenceMemory, gpu: Accelerator, load: Load, limit: float) -> Step:
+def _usable_step(
+    asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
+) -> FormulaStep:
     share = term(asked.memory_utilization, "%")
     whole, formula = term(memory_of(asked, gpu), "B"), "memory × usable share"
     numbers = f"{whole} × {share}"
@@ -340,10 +352,12 @@ def _usable_step(asked: InferenceMemory, gpu: Accelerator, load: Load, limit: fl
         rest = (load.total - load.cache, asked.cache_memory)
         numbers = f"min({numbers}, {terms(rest, 'B')})"
     line = ("Usable", formula, numbers, limit, "B")
-    return Step(*line, "catalogue", "cluster-components")
+    return FormulaStep(*line, "catalogue", "cluster-components")
 
 
-def _weights_step(model: Architecture, asked: InferenceMemory, load: Load) -> Step:
+def _weights_step(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> FormulaStep:
     form = format_of(model, asked.weights)
     table, gpus = weight_table(model, asked.weights), asked.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized

@@ -7,7 +7,7 @@ from app.estimator.shared_inputs import ENGINE, LOAD
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class KvCache:
+class KvCacheInputs:
     """What the cache is asked for."""
 
     model: str = shared_inputs.ask_model()

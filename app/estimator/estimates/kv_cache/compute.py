@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.estimates.kv_cache.asked import KvCache
+from app.estimator.estimates.kv_cache.asked import KvCacheInputs
 from app.estimator.memory.kv_cache import (
     elements_per_sequence,
     elements_per_token,
@@ -14,7 +14,7 @@ from app.estimator.models.formats import CACHE_BITS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class KvCacheResult:
     """Bytes of the cache of one token and one sequence, in all and on one GPU.
 
     A sequence has keys and values, `attention`, and the `state` of recurrent layers,
@@ -36,7 +36,7 @@ class Found:
         return self.attention + self.state
 
 
-def find(model: Architecture, asked: KvCache) -> Found:
+def find(model: Architecture, asked: KvCacheInputs) -> KvCacheResult:
     """Everything the answer says, in bytes."""
     width, gpus = CACHE_BITS[asked.cache] / 8, asked.tensor_parallel
     tokens = whole_blocks(asked.context, asked.block)
@@ -44,7 +44,7 @@ def find(model: Architecture, asked: KvCache) -> Found:
     state = recurrent_bytes(model, each)
     attention = elements_per_sequence(model, tokens, 1, width) * width
     on_one = elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
-    return Found(
+    return KvCacheResult(
         tokens=tokens,
         per_token=elements_per_token(model, 1, width) * width,
         token_per_gpu=elements_per_token(model, gpus, width) * width,

@@ -1,7 +1,7 @@
 """The estimate `kv-cache`: what the cache of a model takes, per token and in all."""
 
 from app.estimator.estimate import Estimate
-from app.estimator.estimates.kv_cache.asked import KvCache
+from app.estimator.estimates.kv_cache.asked import KvCacheInputs
 from app.estimator.estimates.kv_cache.compute import find
 from app.estimator.estimates.kv_cache.words import (
     OUTPUTS,
@@ -15,11 +15,11 @@ from app.estimator.estimates.kv_cache.words import (
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.models.lookup import find_model
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.estimator.shared_inputs import refuse
 
 
-def estimate(asked: KvCache) -> Estimate:
+def estimate(asked: KvCacheInputs) -> Estimate:
     """Bytes of the cache per token, per sequence, in all and on one GPU."""
     model = find_model(asked.model)
     gpus = asked.tensor_parallel
@@ -38,12 +38,12 @@ def estimate(asked: KvCache) -> Estimate:
     )
 
 
-ENTRY = Entry(
+ENTRY = EstimateSpec(
     name="kv-cache",
     title="KV cache",
     summary="What cached keys and values take, per token, sequence and GPU.",
     group="Memory",
-    inputs=KvCache,
+    inputs=KvCacheInputs,
     answer=estimate,
     outputs=OUTPUTS,
     first=("total", "per_token", "per_gpu"),

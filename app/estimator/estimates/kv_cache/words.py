@@ -1,25 +1,25 @@
 """The words, figures and working of `kv-cache`."""
 
 from app.estimator.estimate import (
+    BarSegment,
     Chart,
+    ChartLine,
     Figure,
-    Line,
+    FormulaStep,
     Output,
-    Segment,
+    ResultTable,
     StackedBar,
-    Step,
-    Table,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.kv_cache.asked import KvCache
-from app.estimator.estimates.kv_cache.compute import Found
+from app.estimator.estimates.kv_cache.asked import KvCacheInputs
+from app.estimator.estimates.kv_cache.compute import KvCacheResult
 from app.estimator.memory.kv_cache import elements_per_sequence
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     cache_source,
     cached,
     term,
@@ -37,10 +37,10 @@ OUTPUTS = (
     Output("recurrent", "State without convolutions", "B", better="less"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "inference-memory")
+_WORKING = StepBuilder(_OUT, "inference-memory")
 
 
-def figures(found: Found) -> tuple[Figure, ...]:
+def figures(found: KvCacheResult) -> tuple[Figure, ...]:
     """Bytes of the cache as figures [B]."""
     return (
         Figure(_OUT["per_token"], found.per_token),
@@ -54,7 +54,7 @@ def figures(found: Found) -> tuple[Figure, ...]:
     )
 
 
-def verdict(model: Architecture, asked: KvCache, found: Found) -> Verdict:
+def verdict(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> Verdict:
     """What the whole cache takes, and what one token of it does."""
     tokens = format_number(asked.context)
     count = format_value(asked.sequences, "sequence")
@@ -80,7 +80,9 @@ def _in_both(size: float) -> str:
     return shown
 
 
-def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]:
+def steps(
+    model: Architecture, asked: KvCacheInputs, found: KvCacheResult
+) -> tuple[FormulaStep, ...]:
     """The working from one token to all sequences."""
     bytes_each = CACHE_BITS[asked.cache] / 8
     rule = "bytes per token × tokens kept" + ", by window" * bool(model.window)
@@ -121,7 +123,7 @@ def steps(model: Architecture, asked: KvCache, found: Found) -> tuple[Step, ...]
     )
 
 
-def _per_token_step(model: Architecture, cache: str, value: float) -> Step:
+def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaStep:
     width = f"{term(CACHE_BITS[cache] / 8)} B"
     mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
     kinds: dict[int, int] = {}
@@ -149,10 +151,12 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> Step:
     return _WORKING.line("per_token", formula, numbers, value, source, label="One token")
 
 
-def picture(model: Architecture, asked: KvCache, found: Found, width: float) -> StackedBar | Chart:
+def picture(
+    model: Architecture, asked: KvCacheInputs, found: KvCacheResult, width: float
+) -> StackedBar | Chart:
     """The cache over the context; as a bar where GPUs share it."""
     if asked.tensor_parallel > 1 or model.cache_elements == 0:
-        segment = Segment("kv", "KV cache", found.per_gpu)
+        segment = BarSegment("kv", "KV cache", found.per_gpu)
         return StackedBar("Cache on one GPU", (segment,), None, "")
 
     def size(context: int) -> float:
@@ -162,11 +166,11 @@ def picture(model: Architecture, asked: KvCache, found: Found, width: float) -> 
     ends = (0, asked.context // 4, asked.context // 2, asked.context, 2 * asked.context)
     points = tuple((float(context), size(context)) for context in ends)
     now = ((float(asked.context), found.total),)
-    lines = (Line("KV cache", points), Line("Asked for", now, "mark"))
+    lines = (ChartLine("KV cache", points), ChartLine("Asked for", now, "mark"))
     return Chart("Cache by context", "Context", "KV cache", "token", "B", lines)
 
 
-def table(model: Architecture, asked: KvCache, width: float) -> Table:
+def table(model: Architecture, asked: KvCacheInputs, width: float) -> ResultTable:
     """The cache at a few usual lengths [B]."""
     rows = tuple(
         (
@@ -179,10 +183,10 @@ def table(model: Architecture, asked: KvCache, width: float) -> Table:
         )
         for context in (1024, 8192, 32768, 131072)
     )
-    return Table("By context", ("Context", "One sequence", "All sequences"), rows)
+    return ResultTable("By context", ("Context", "One sequence", "All sequences"), rows)
 
 
-def notes(model: Architecture, asked: KvCache, found: Found) -> tuple[str, ...]:
+def notes(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> tuple[str, ...]:
     """What is assumed about windows, states and heads."""
     notes = []
     if model.window:

@@ -7,7 +7,7 @@ from app.estimator.shared_inputs import ENGINE, HARDWARE, LOAD
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Latency:
+class LatencyInputs:
     """One engine step after another for one batch of requests."""
 
     model: str = shared_inputs.ask_model("llama-3.1-8b")

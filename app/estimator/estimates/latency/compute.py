@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from app.estimator.estimates.latency.asked import Latency
+from app.estimator.estimates.latency.asked import LatencyInputs
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
@@ -11,9 +11,9 @@ from app.estimator.models.formats import format_of, published_hint
 from app.estimator.serving.load import room, sequence_bytes
 from app.estimator.serving.step import (
     TILE,
-    Batch,
     InferenceStep,
-    Placed,
+    PlacedModel,
+    StepBatch,
     decode_time,
     prefill_time,
     step_time,
@@ -23,7 +23,7 @@ from app.estimator.timing.speculative import tokens_per_step
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Timed:
+class LatencyResult:
     """Steps of prompt and answer, times of the first and of each token [s].
 
     `turns` is the batch from which computing outweighs the weights, `flips` the one
@@ -69,7 +69,7 @@ def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> N
         raise refuse("tensor_parallel", tensor, problem)
 
 
-def timed(asked: Latency, placed: Placed) -> Timed:
+def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
     """Everything the answer says, in seconds."""
     new = max(1.0, asked.prompt * (1 - asked.cached_share))
     context = asked.prompt + asked.answer / 2
@@ -88,7 +88,7 @@ def timed(asked: Latency, placed: Placed) -> Timed:
     each = sequence_bytes(placed, asked.prompt + asked.answer)
     if flips is not None and flips * each > room(placed):
         flips = None
-    return Timed(
+    return LatencyResult(
         prefill=prefill,
         decode=decode,
         first=first,
@@ -100,7 +100,7 @@ def timed(asked: Latency, placed: Placed) -> Timed:
     )
 
 
-def _in_chunks(asked: Latency, placed: Placed, chunk: int, new: float) -> float:
+def _in_chunks(asked: LatencyInputs, placed: PlacedModel, chunk: int, new: float) -> float:
     """The time until the first token of a prompt that takes several steps [s]."""
     chunks = math.ceil(new / chunk)
     context = asked.prompt + asked.answer / 2
@@ -109,7 +109,7 @@ def _in_chunks(asked: Latency, placed: Placed, chunk: int, new: float) -> float:
     for _ in range(min(chunks, _MOST_CHUNKS)):
         size = min(chunk, asked.prompt - done)
         done += size
-        batch = Batch(size, done, others, context, others + 1)
+        batch = StepBatch(size, done, others, context, others + 1)
         total += step_time(placed, batch).total
     scale = chunks / min(chunks, _MOST_CHUNKS)
     return placed.front + total * scale
@@ -119,7 +119,7 @@ def _in_chunks(asked: Latency, placed: Placed, chunk: int, new: float) -> float:
 _MOST_CHUNKS = 64
 
 
-def _verified(asked: Latency, placed: Placed, context: float, alone: float) -> float:
+def _verified(asked: LatencyInputs, placed: PlacedModel, context: float, alone: float) -> float:
     """One step of the large model with what the small one adds [s]."""
     if not asked.draft_tokens:
         return alone
@@ -128,7 +128,9 @@ def _verified(asked: Latency, placed: Placed, context: float, alone: float) -> f
     return max(alone, wide.total) + asked.draft_tokens * asked.draft_cost * alone
 
 
-def turning_point(placed: Placed, context: float, start: int, step: InferenceStep) -> int | None:
+def turning_point(
+    placed: PlacedModel, context: float, start: int, step: InferenceStep
+) -> int | None:
     """The batch from which computing takes longer than reading the weights.
 
     For a dense model at once, since computing grows with the tiles of rows; with
@@ -146,7 +148,7 @@ def turning_point(placed: Placed, context: float, start: int, step: InferenceSte
     return batch if batch <= _MOST_ROWS else None
 
 
-def flipping_point(placed: Placed, context: float, start: int, turn: int | None) -> int | None:
+def flipping_point(placed: PlacedModel, context: float, start: int, turn: int | None) -> int | None:
     """The fewest sequences with which reading is no longer the longest part.
 
     None where the cache, which grows with every sequence, is always longer.
@@ -162,7 +164,7 @@ def flipping_point(placed: Placed, context: float, start: int, turn: int | None)
     return None
 
 
-def _nearest(placed: Placed, context: float, below: int, above: int) -> int:
+def _nearest(placed: PlacedModel, context: float, below: int, above: int) -> int:
     """The first batch above `below` that memory does not bound, as `above` is."""
     while above - below > 1:
         middle = (below + above) // 2

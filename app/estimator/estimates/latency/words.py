@@ -3,27 +3,27 @@
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Chart,
+    ChartLine,
     Estimate,
     Figure,
-    Line,
+    FormulaStep,
     Output,
-    Step,
-    Table,
+    ResultTable,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.latency.asked import Latency
+from app.estimator.estimates.latency.asked import LatencyInputs
 from app.estimator.estimates.latency.changes import changes
-from app.estimator.estimates.latency.compute import Timed
+from app.estimator.estimates.latency.compute import LatencyResult
 from app.estimator.hardware.rates import critical_batch, roofline, routed_critical_batch
 from app.estimator.room_verdict import capacity_note
 from app.estimator.serving.engine import math_of
 from app.estimator.serving.load import weights_per_gpu
-from app.estimator.serving.step import InferenceStep, Placed
+from app.estimator.serving.step import InferenceStep, PlacedModel
 from app.estimator.timing.flops import score_flops
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     added,
     term,
 )
@@ -63,10 +63,10 @@ OUTPUTS = (
     Output("fits", "Fits in memory", better="more"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "batching-and-latency")
+_WORKING = StepBuilder(_OUT, "batching-and-latency")
 
 
-def answer(asked: Latency, placed: Placed, timed: Timed) -> Estimate:
+def answer(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> Estimate:
     """Put latencies into words, figures, a roofline and their working."""
     return Estimate(
         name="latency",
@@ -88,7 +88,7 @@ _LEADS = {
 }
 
 
-def _verdict(asked: Latency, placed: Placed, timed: Timed) -> Verdict:
+def _verdict(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> Verdict:
     first = format_value(timed.first, "s")
     then = (
         f"after {first}, then one every {format_value(timed.per_token, 's')} "
@@ -101,7 +101,7 @@ def _verdict(asked: Latency, placed: Placed, timed: Timed) -> Verdict:
     return Verdict("info", _LEADS[timed.bound], f"First token {then}")
 
 
-def _figures(asked: Latency, placed: Placed, timed: Timed) -> tuple[Figure, ...]:
+def _figures(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> tuple[Figure, ...]:
     rate = 1 / timed.per_token
     whole = timed.first + (asked.answer - 1) * timed.per_token
     return (
@@ -132,7 +132,7 @@ def _rate(name: str, value: float) -> Figure:
     return Figure(_OUT[name], value, low, high)
 
 
-def _critical(placed: Placed) -> float:
+def _critical(placed: PlacedModel) -> float:
     """Sequences from which weights stop deciding, by the data sheet."""
     gpu, form = placed.gpu, placed.form
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_of(gpu, form)]
@@ -144,7 +144,9 @@ def _critical(placed: Placed) -> float:
     return routed_critical_batch(dense, placed.model.experts, per_token)
 
 
-def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
+def _steps(
+    asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
+) -> tuple[FormulaStep, ...]:
     exchanges = 2 * placed.model.layers
     each = timed.decode.communication / exchanges if exchanges else 0.0
     return (
@@ -174,7 +176,9 @@ def _steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
     )
 
 
-def _token_steps(asked: Latency, placed: Placed, timed: Timed) -> tuple[Step, ...]:
+def _token_steps(
+    asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
+) -> tuple[FormulaStep, ...]:
     tokens = term(timed.accepted)
     return (
         _parts("decode_time", timed.decode),
@@ -206,7 +210,7 @@ _PARTS = {
 }
 
 
-def _parts(figure: str, step: InferenceStep) -> Step:
+def _parts(figure: str, step: InferenceStep) -> FormulaStep:
     """The line that adds up a step: its parts that take time, named in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
@@ -214,7 +218,7 @@ def _parts(figure: str, step: InferenceStep) -> Step:
     return _WORKING.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
 
 
-def _roofline(asked: Latency, placed: Placed) -> Chart:
+def _roofline(asked: LatencyInputs, placed: PlacedModel) -> Chart:
     """What the card reaches at an intensity, with prompt and answer on it."""
     gpu = placed.gpu
     kind = {"16": "bf16", "8": "fp8", "4": "fp4"}[math_of(gpu, placed.form)]
@@ -230,20 +234,20 @@ def _roofline(asked: Latency, placed: Placed) -> Chart:
     ):
         each = min(max(_intensity(placed, rows, context, label), lowest), highest)
         point = (each, roofline(each, peak, band))
-        marks.append(Line(label, (point,), "mark"))
+        marks.append(ChartLine(label, (point,), "mark"))
     return Chart(
         f"Roofline of {gpu.name} in {placed.form.label}",
         "Operations per byte",
         "Rate",
         "",
         "FLOP/s",
-        (Line("Highest rate", roof), *marks),
+        (ChartLine("Highest rate", roof), *marks),
         x_log=True,
         y_log=True,
     )
 
 
-def _intensity(placed: Placed, rows: float, context: float, part: str) -> float:
+def _intensity(placed: PlacedModel, rows: float, context: float, part: str) -> float:
     """Operations per byte of one step on one GPU [FLOP/B]."""
     model, tensor = placed.model, placed.serving.tensor
     work = 2.0 * (model.active_parameters - model.embedding_parameters)
@@ -255,7 +259,7 @@ def _intensity(placed: Placed, rows: float, context: float, part: str) -> float:
     return rows * (work + scores) / tensor / read
 
 
-def _table(timed: Timed) -> Table:
+def _table(timed: LatencyResult) -> ResultTable:
     names = (
         ("Weights", "weights"),
         ("Computing", "compute"),
@@ -269,10 +273,10 @@ def _table(timed: Timed) -> Table:
         (label, (getattr(timed.prefill, name), "s"), (getattr(timed.decode, name), "s"))
         for label, name in names
     )
-    return Table("Parts of a step", ("Part", "Prompt", "Answer"), rows)
+    return ResultTable("Parts of a step", ("Part", "Prompt", "Answer"), rows)
 
 
-def _notes(asked: Latency, placed: Placed, timed: Timed) -> tuple[str, ...]:
+def _notes(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) -> tuple[str, ...]:
     notes = [
         "Time per output token is the pause between tokens of one sequence.",
         "No other request waits; serving-capacity adds the queue.",

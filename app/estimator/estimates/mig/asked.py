@@ -8,7 +8,7 @@ from app.estimator.shared_inputs import ask_gpu
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Mig:
+class MigInputs:
     """Which GPU, and which instances on it."""
 
     gpu: str = ask_gpu(

@@ -2,15 +2,15 @@
 
 import re
 
-from app.estimator.hardware.partitions import Card, Profile
+from app.estimator.hardware.partitions import MigGpu, MigProfile
 from app.estimator.shared_inputs import refuse
 
 _COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
 
 
-def read_instances(card: Card, text: str) -> tuple[Profile, ...]:
+def read_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
     """Read `3g.40gb, 7x 1g.10gb`; BadInputs names the profiles of the card."""
-    wanted: list[Profile] = []
+    wanted: list[MigProfile] = []
     for word in re.split(r"[,;+\n]+", text):
         match = _COUNTED.match(word.strip())
         if match is None:

@@ -1,7 +1,7 @@
 """The estimate `mig`: which instances fit together on one GPU."""
 
 from app.estimator.estimate import Estimate
-from app.estimator.estimates.mig.asked import Mig
+from app.estimator.estimates.mig.asked import MigInputs
 from app.estimator.estimates.mig.compute import read_instances
 from app.estimator.estimates.mig.words import (
     OUTPUTS,
@@ -14,11 +14,11 @@ from app.estimator.estimates.mig.words import (
 )
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.partitions import cards, find_card, place
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.estimator.shared_inputs import refuse
 
 
-def estimate(asked: Mig) -> Estimate:
+def estimate(asked: MigInputs) -> Estimate:
     """Place the instances on the slices of the GPU, or say why they do not fit."""
     gpu = find_accelerator(asked.gpu)
     card = find_card(gpu.id)
@@ -41,12 +41,12 @@ def estimate(asked: Mig) -> Estimate:
     )
 
 
-ENTRY = Entry(
+ENTRY = EstimateSpec(
     name="mig",
     title="MIG partitions",
     summary="Which instances fit together on one GPU, and what each gets.",
     group="Hardware",
-    inputs=Mig,
+    inputs=MigInputs,
     answer=estimate,
     outputs=OUTPUTS,
     first=("instances", "memory", "more"),

@@ -1,20 +1,20 @@
 """The words, figures and working of `mig`."""
 
 from app.estimator.estimate import (
+    BarSegment,
     Figure,
+    FormulaStep,
     Output,
-    Segment,
+    ResultTable,
     StackedBar,
-    Step,
-    Table,
     Verdict,
     by_name,
 )
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.hardware.partitions import Card, Profile, most
+from app.estimator.hardware.partitions import MigGpu, MigProfile, most
 from app.estimator.room_verdict import capacity_note
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     added,
 )
 
@@ -29,10 +29,12 @@ OUTPUTS = (
     Output("more", "Room for more of the smallest", better="more"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "mig")
+_WORKING = StepBuilder(_OUT, "mig")
 
 
-def verdict(card: Card, gpu: Accelerator, wanted: tuple[Profile, ...], starts: object) -> Verdict:
+def verdict(
+    card: MigGpu, gpu: Accelerator, wanted: tuple[MigProfile, ...], starts: object
+) -> Verdict:
     """Whether the instances fit together, and the slices that they use."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
@@ -60,7 +62,7 @@ def _over(asked: int, what: str, there: int) -> str:
     return f"The instances ask for {asked} {what}, and the GPU has {there}."
 
 
-def figures(card: Card, wanted: tuple[Profile, ...], starts: object) -> tuple[Figure, ...]:
+def figures(card: MigGpu, wanted: tuple[MigProfile, ...], starts: object) -> tuple[Figure, ...]:
     """Slices and memory that the instances take."""
     compute_used = sum(p.compute_slices for p in wanted)
     memory_used = sum(p.memory_slices for p in wanted)
@@ -78,7 +80,7 @@ def figures(card: Card, wanted: tuple[Profile, ...], starts: object) -> tuple[Fi
     )
 
 
-def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
+def steps(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[FormulaStep, ...]:
     """The working: slices added up against those of the card."""
     computed = sum(p.compute_slices for p in wanted)
     placed = sum(p.memory_slices for p in wanted)
@@ -110,14 +112,16 @@ def steps(card: Card, wanted: tuple[Profile, ...]) -> tuple[Step, ...]:
     )
 
 
-def bar(card: Card, wanted: tuple[Profile, ...]) -> StackedBar:
+def bar(card: MigGpu, wanted: tuple[MigProfile, ...]) -> StackedBar:
     """The memory slices of the instances against those of the GPU."""
-    segments = tuple(Segment("other", p.name, p.memory_slices) for p in wanted)
+    segments = tuple(BarSegment("other", p.name, p.memory_slices) for p in wanted)
     limit = f"{card.memory_slices} memory slices"
     return StackedBar("Memory slices", segments, card.memory_slices, limit, unit="slice")
 
 
-def table(card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | None) -> Table:
+def table(
+    card: MigGpu, wanted: tuple[MigProfile, ...], starts: tuple[int, ...] | None
+) -> ResultTable:
     """The profiles of the GPU, with the slices where those asked for start."""
     rows = []
     for profile in card.profiles:
@@ -140,13 +144,13 @@ def table(card: Card, wanted: tuple[Profile, ...], starts: tuple[int, ...] | Non
     memory = ("Memory in the name", "Memory by the driver")
     slices = ("Compute slices", "Memory slices")
     columns = ("Profile", *memory, *slices, "At most", "Starts at memory slice")
-    return Table("Profiles of this GPU", columns, tuple(rows))
+    return ResultTable("Profiles of this GPU", columns, tuple(rows))
 
 
 def notes(
-    card: Card,
+    card: MigGpu,
     gpu: Accelerator,
-    wanted: tuple[Profile, ...],
+    wanted: tuple[MigProfile, ...],
     starts: tuple[int, ...] | None,
 ) -> tuple[str, ...]:
     """What partitions of a GPU share and what they do not."""

@@ -6,7 +6,7 @@ from app.estimator.shared_inputs import LOAD, MODEL, ask_model
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Model:
+class ModelInputs:
     """Which model is asked about."""
 
     model: str = ask_model()

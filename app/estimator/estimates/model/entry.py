@@ -1,7 +1,7 @@
 """The estimate `model`: what a model consists of, counted from its shape."""
 
 from app.estimator.estimate import Estimate
-from app.estimator.estimates.model.asked import Model
+from app.estimator.estimates.model.asked import ModelInputs
 from app.estimator.estimates.model.compute import model_of
 from app.estimator.estimates.model.words import (
     OUTPUTS,
@@ -12,11 +12,11 @@ from app.estimator.estimates.model.words import (
     steps,
     verdict,
 )
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.estimator.timing.flops import flops_per_token
 
 
-def estimate(asked: Model) -> Estimate:
+def estimate(asked: ModelInputs) -> Estimate:
     """Count parameters by part, operations per token and cache per token."""
     model = model_of(asked)
     training = flops_per_token(model, asked.sequence)
@@ -30,12 +30,12 @@ def estimate(asked: Model) -> Estimate:
     )
 
 
-ENTRY = Entry(
+ENTRY = EstimateSpec(
     name="model",
     title="Model",
     summary="Parameters by part, operations and cache per token, from a name or file.",
     group="Models",
-    inputs=Model,
+    inputs=ModelInputs,
     answer=estimate,
     outputs=OUTPUTS,
     first=("parameters", "active_parameters", "weights"),

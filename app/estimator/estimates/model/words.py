@@ -1,15 +1,15 @@
 """The words, figures and working of `model`."""
 
-from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
+from app.estimator.estimate import Figure, FormulaStep, Output, ResultTable, Verdict, by_name
 from app.estimator.memory.kv_cache import elements_per_token
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.caveats import weights_words
 from app.estimator.models.formats import PUBLISHED, weight_table
-from app.estimator.models.towers.tower import Tower
+from app.estimator.models.towers.tower import VisionTower
 from app.estimator.timing.flops import predicting_flops
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     multiplied,
     term,
 )
@@ -35,7 +35,7 @@ OUTPUTS = (
     Output("kv_per_token", "KV cache per token in BF16", "B", better="less"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "training-versus-inference")
+_WORKING = StepBuilder(_OUT, "training-versus-inference")
 
 
 def verdict(model: Architecture) -> Verdict:
@@ -93,7 +93,7 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
     )
 
 
-def steps(model: Architecture, training: float) -> tuple[Step, ...]:
+def steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]:
     """The working: parameters by part, those in use, operations."""
     parts = model.parts()
     summed = " + ".join(term(count) for count in parts.values())
@@ -109,7 +109,7 @@ def steps(model: Architecture, training: float) -> tuple[Step, ...]:
     )
 
 
-def _active_step(model: Architecture) -> Step:
+def _active_step(model: Architecture) -> FormulaStep:
     numbers = (
         f"{term(model.parameters)} − "
         f"{term(model.routed_parameters)} × "
@@ -127,7 +127,7 @@ def _active_step(model: Architecture) -> Step:
     )
 
 
-def _tower_step(tower: Tower) -> Step:
+def _tower_step(tower: VisionTower) -> FormulaStep:
     numbers = f"{term(tower.encoder)} + {term(tower.projector)}"
     formula = "tower + projector"
     return _WORKING.line(
@@ -140,14 +140,14 @@ def _tower_step(tower: Tower) -> Step:
     )
 
 
-def _weights_step(model: Architecture) -> Step:
+def _weights_step(model: Architecture) -> FormulaStep:
     every = (model.parameters, model.tower_parameters)
     numbers = f"({' + '.join(term(count) for count in every)}) × 2 B"
     formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(every)
     return _WORKING.line("weights", formula, numbers, value, "shape", topic="number-formats")
 
 
-def parts(model: Architecture) -> Table:
+def parts(model: Architecture) -> ResultTable:
     """Parameters by part of the model."""
     rows = tuple(
         (
@@ -157,10 +157,10 @@ def parts(model: Architecture) -> Table:
         )
         for part, count in model.parts().items()
     )
-    return Table("Parameters by part", ("Part", "Parameters", "Share"), rows)
+    return ResultTable("Parameters by part", ("Part", "Parameters", "Share"), rows)
 
 
-def shape(model: Architecture) -> Table:
+def shape(model: Architecture) -> ResultTable:
     """Layers by their kind."""
     kinds: dict[str, int] = {}
     for layer, number in model.runs:
@@ -170,7 +170,7 @@ def shape(model: Architecture) -> Table:
         kind += ", experts" if layer.mlp.is_routed else ""
         kinds[kind] = kinds.get(kind, 0) + number
     rows = tuple((kind, (float(n), "layer")) for kind, n in kinds.items())
-    return Table("Layers by kind", ("Kind", "Layers"), rows)
+    return ResultTable("Layers by kind", ("Kind", "Layers"), rows)
 
 
 def notes(model: Architecture, sequence: int) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from app.estimator.shared_inputs import BATCH, HARDWARE, RECIPE
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ParallelismPlan:
+class ParallelismPlanInputs:
     """A training job and the cluster it should be laid out on."""
 
     model: str = shared_inputs.ask_model("llama-3.1-70b")

@@ -2,40 +2,40 @@
 
 import dataclasses
 
-from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
-from app.estimator.estimates.parallelism_plan.layouts import Job
+from app.estimator.estimates.parallelism_plan.asked import ParallelismPlanInputs
+from app.estimator.estimates.parallelism_plan.layouts import TrainingJob
 from app.estimator.estimates.parallelism_plan.search import (
     STEPS,
-    Candidate,
-    Fewest,
-    Search,
+    FewestGpus,
+    LayoutCandidate,
+    LayoutSearchResult,
     fewest,
     look,
 )
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.hardware.networks import Fabric, fabric_of
+from app.estimator.hardware.networks import Interconnect, fabric_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.shared_inputs import refuse
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class ParallelismPlanResult:
     """The layouts that were found, best first, and the smallest cluster.
 
     `count` of those looked at fit; `seen` of `legal` ones were looked at before the
     work became too much.
     """
 
-    job: Job
-    fabric: Fabric
-    ranked: tuple[Candidate, ...]
-    fewest: Fewest
+    job: TrainingJob
+    fabric: Interconnect
+    ranked: tuple[LayoutCandidate, ...]
+    fewest: FewestGpus
     count: int
     seen: int
     legal: int
 
     @property
-    def first(self) -> Candidate | None:
+    def first(self) -> LayoutCandidate | None:
         """The best layout."""
         return self.ranked[0] if self.ranked else None
 
@@ -53,7 +53,7 @@ _MOST_OF_PARTS = 3
 _STEPS_OF_FEWEST = 10_000  # see STEPS
 
 
-def check(asked: ParallelismPlan, gpu: Accelerator) -> None:
+def check(asked: ParallelismPlanInputs, gpu: Accelerator) -> None:
     """Refuse a card without the rates, memory or format that a search needs."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
@@ -63,10 +63,10 @@ def check(asked: ParallelismPlan, gpu: Accelerator) -> None:
         raise refuse("number_format", asked.number_format, message)
 
 
-def job_of(asked: ParallelismPlan) -> Job:
+def job_of(asked: ParallelismPlanInputs) -> TrainingJob:
     """The job that the inputs describe."""
     usual = max(1, round(8e6 / asked.sequence))
-    return Job(
+    return TrainingJob(
         gpus=asked.gpus,
         sequence=asked.sequence,
         global_batch=asked.global_batch or _rounded(usual, asked.gpus),
@@ -86,7 +86,9 @@ def _rounded(batch: int, gpus: int) -> int:
     return power
 
 
-def find_plans(asked: ParallelismPlan, model: Architecture, gpu: Accelerator) -> Found:
+def find_plans(
+    asked: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
+) -> ParallelismPlanResult:
     """The best layouts, the smallest cluster, and how many were tried."""
     fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
     job = job_of(asked)
@@ -94,7 +96,7 @@ def find_plans(asked: ParallelismPlan, model: Architecture, gpu: Accelerator) ->
     ranked = [c for found in searches for c in found.ranked]
     if asked.objective == "cost":
         ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
-    return Found(
+    return ParallelismPlanResult(
         job=job,
         fabric=fabric,
         ranked=tuple(ranked[:10]),
@@ -106,19 +108,19 @@ def find_plans(asked: ParallelismPlan, model: Architecture, gpu: Accelerator) ->
 
 
 def _searches(
-    asked: ParallelismPlan,
+    asked: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
-    job: Job,
-    fabric: Fabric,
-) -> list[Search]:
+    job: TrainingJob,
+    fabric: Interconnect,
+) -> list[LayoutSearchResult]:
     """The search on the whole cluster, and behind it those on its parts.
 
     The smallest is searched first, and what it leaves of the work goes to the others.
     """
     halvings = _HALVINGS if asked.objective == "cost" else 0
     sizes = [n for n in range(halvings + 1) if job.gpus >> n]
-    found: list[Search] = []
+    found: list[LayoutSearchResult] = []
     left = STEPS
     while sizes:
         steps = left // len(sizes)

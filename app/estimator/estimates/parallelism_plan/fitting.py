@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from app.estimator.estimates.parallelism_plan.layouts import Family, Job
+from app.estimator.estimates.parallelism_plan.layouts import LayoutFamily, TrainingJob
 from app.estimator.memory.frameworks import FRAMEWORKS
-from app.estimator.memory.layouts import Layout, in_flight
+from app.estimator.memory.layouts import ParallelLayout, in_flight
 from app.estimator.memory.training import (
-    Moving,
+    TransientMemory,
     moving_by_stage,
     standing,
     usual_overhead,
@@ -24,7 +24,7 @@ _STAGE = 3  # steps for working out one stage of a layout
 _RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
 
 
-class Fitting:
+class MemoryFit:
     """What fits of one job.
 
     States depend on how experts and parameters are divided, activations on how
@@ -33,21 +33,23 @@ class Fitting:
     this work.
     """
 
-    def __init__(self, model: Architecture, job: Job, limit: float) -> None:
+    def __init__(self, model: Architecture, job: TrainingJob, limit: float) -> None:
         self.steps = 0
         self._model, self._job, self._limit = model, job, limit
         self._standing: dict[tuple[int, ...], _Stages] = {}
         self._moving: dict[tuple[object, ...], _Stages] = {}
-        self._each: dict[tuple[object, ...], tuple[Layout, tuple[Moving, ...]]] = {}
+        self._each: dict[
+            tuple[object, ...], tuple[ParallelLayout, tuple[TransientMemory, ...]]
+        ] = {}
 
     @property
     def holds_states(self) -> bool:
         """Whether the states alone fit where nothing of them is kept twice."""
-        alone = standing(self._model, Layout(), FRAMEWORKS["torch"], usual_states())[0]
+        alone = standing(self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_states())[0]
         states = alone.weights + alone.gradients + alone.optimizer
         return states / self._job.gpus <= self._limit
 
-    def lightest(self, family: Family) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
+    def lightest(self, family: LayoutFamily) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
         """Every size that fits, with the least recomputation and its memory [B]."""
         self.steps += 1
         stays = self._stays(family)
@@ -66,11 +68,11 @@ class Fitting:
                 return  # a larger micro-batch keeps more still
             start = number
 
-    def has_room(self, family: Family) -> bool:
+    def has_room(self, family: LayoutFamily) -> bool:
         """Whether anything of a family fits; the smallest micro-batch needs least."""
         return next(self.lightest(family), None) is not None
 
-    def _stays(self, family: Family) -> _Stages:
+    def _stays(self, family: LayoutFamily) -> _Stages:
         shared = (family.tensor, family.pipeline, family.pieces)
         key = (*shared, family.expert, family.zero)
         found = self._standing.get(key)
@@ -84,7 +86,7 @@ class Fitting:
             self.steps += _STAGE * len(found)
         return found
 
-    def _moves(self, family: Family, size: tuple[int, int], recompute: Recompute) -> _Stages:
+    def _moves(self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute) -> _Stages:
         shared = (family.tensor, family.pipeline, family.pieces, family.context)
         key = (*shared, size, recompute)
         found = self._moving.get(key)
@@ -100,8 +102,8 @@ class Fitting:
         return found
 
     def _per_token(
-        self, family: Family, key: tuple[object, ...], recompute: Recompute
-    ) -> tuple[Layout, tuple[Moving, ...]]:
+        self, family: LayoutFamily, key: tuple[object, ...], recompute: Recompute
+    ) -> tuple[ParallelLayout, tuple[TransientMemory, ...]]:
         found = self._each.get(key)
         if found is None:
             plan = family.plan(self._job, family.sizes[0], recompute)

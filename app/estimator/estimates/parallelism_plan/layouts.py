@@ -4,7 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Iterator
 
-from app.estimator.hardware.networks import Fabric
+from app.estimator.hardware.networks import Interconnect
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.training_plan import (
@@ -16,7 +16,7 @@ from app.estimator.timing.training_plan import (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Job:
+class TrainingJob:
     """What is to be laid out: the cluster, the batch and what may be used.
 
     `usable` is the share of memory that a plan may fill; `global_batch` counts
@@ -32,7 +32,7 @@ class Job:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Family:
+class LayoutFamily:
     """Layouts that differ in micro-batch alone, by their degrees.
 
     `sizes` are the micro-batches, ascending: sequences of one, and how many of them a
@@ -48,7 +48,9 @@ class Family:
     zero: int
     sizes: tuple[tuple[int, int], ...]
 
-    def plan(self, job: Job, size: tuple[int, int], recompute: Recompute = "none") -> TrainingPlan:
+    def plan(
+        self, job: TrainingJob, size: tuple[int, int], recompute: Recompute = "none"
+    ) -> TrainingPlan:
         """The layout with one of the sizes."""
         return TrainingPlan(
             tensor=self.tensor,
@@ -68,7 +70,7 @@ class Family:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Split:
+class ModelSplit:
     """How one copy of a model is divided, and the families that divide it so.
 
     `cuts` are pieces per stage and ZeRO stage, each with its micro-batches.
@@ -86,12 +88,12 @@ class Split:
         """How many layouts there are of it, recomputation left open."""
         return len(self.experts) * sum(len(sizes) for _, sizes in self.cuts)
 
-    def families(self) -> Iterator[Family]:
+    def families(self) -> Iterator[LayoutFamily]:
         """Its layouts by all that is not the micro-batch."""
         degrees = (self.tensor, self.pipeline, self.context, self.data)
         for expert in self.experts:
             for variant, sizes in self.cuts:
-                yield Family(*degrees, expert, *variant, sizes)
+                yield LayoutFamily(*degrees, expert, *variant, sizes)
 
 
 _MICRO_BATCHES = (1, 2, 4, 8, 16)
@@ -102,7 +104,7 @@ _MICRO_BATCHES = (1, 2, 4, 8, 16)
 _LONG = 16384
 
 
-def splits(model: Architecture, fabric: Fabric, job: Job) -> Iterator[Split]:
+def splits(model: Architecture, fabric: Interconnect, job: TrainingJob) -> Iterator[ModelSplit]:
     """Every way to divide a copy of the model for which there is a legal layout."""
     for tensor in _tensors(model, fabric, job.gpus):
         for pipeline in _pipelines(model, job.gpus // tensor):
@@ -114,10 +116,10 @@ def splits(model: Architecture, fabric: Fabric, job: Job) -> Iterator[Split]:
                 cuts = _cuts(model.layers, pipeline, data, each)
                 experts = _experts(model, data * context * tensor)
                 if cuts:
-                    yield Split(tensor, pipeline, context, data, experts, cuts)
+                    yield ModelSplit(tensor, pipeline, context, data, experts, cuts)
 
 
-def _tensors(model: Architecture, fabric: Fabric, gpus: int) -> tuple[int, ...]:
+def _tensors(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
     """Tensor parallelism within the inner links."""
     most = min(fabric.domain, 16, gpus)
     return tuple(
@@ -135,7 +137,7 @@ def _pipelines(model: Architecture, gpus: int) -> tuple[int, ...]:
     return tuple(n for n in sorted(useful) if gpus % n == 0)
 
 
-def _contexts(job: Job, gpus: int) -> tuple[int, ...]:
+def _contexts(job: TrainingJob, gpus: int) -> tuple[int, ...]:
     if job.sequence < _LONG:
         return (1,)
     most = min(gpus, job.sequence // 2048)

@@ -1,7 +1,7 @@
 """A ranking of layouts in words: what each is, and why it loses to the best."""
 
-from app.estimator.estimate import Table
-from app.estimator.estimates.parallelism_plan.search import Candidate
+from app.estimator.estimate import ResultTable
+from app.estimator.estimates.parallelism_plan.search import LayoutCandidate
 from app.estimator.units import format_value
 
 PARTS = (
@@ -20,7 +20,7 @@ PARTS = (
 )
 
 
-def described(candidate: Candidate) -> str:
+def described(candidate: LayoutCandidate) -> str:
     """A layout in one line, degrees of one left out.
 
     Tensor 8 × pipeline 16 (8 chunks a stage) × data 128.
@@ -48,7 +48,7 @@ def described(candidate: Candidate) -> str:
     return text[0].upper() + text[1:]
 
 
-def ranking(ranked: tuple[Candidate, ...]) -> Table:
+def ranking(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
     """The layouts in order, each with what it loses to the first."""
     first = ranked[0]
     rows = []
@@ -66,16 +66,16 @@ def ranking(ranked: tuple[Candidate, ...]) -> Table:
             )
         )
     columns = ("Rank", "Layout", "GPUs", "One step", "Per GPU", "Memory", "Why")
-    return Table("Layouts that fit, best first", columns, tuple(rows))
+    return ResultTable("Layouts that fit, best first", columns, tuple(rows))
 
 
-def _in_full(candidate: Candidate) -> str:
+def _in_full(candidate: LayoutCandidate) -> str:
     plan = candidate.plan
     batch = f", micro-batch {plan.micro_batch}, ZeRO {plan.zero}"
     return described(candidate) + batch
 
 
-def reason(first: Candidate, other: Candidate) -> str:
+def reason(first: LayoutCandidate, other: LayoutCandidate) -> str:
     """What a layout loses to the best one: the part that grew most."""
     grown = {label: _spent(other, name) - _spent(first, name) for name, label in PARTS}
     label = max(grown, key=lambda part: grown[part])
@@ -91,7 +91,7 @@ def reason(first: Candidate, other: Candidate) -> str:
     return text
 
 
-def _spent(candidate: Candidate, part: str) -> float:
+def _spent(candidate: LayoutCandidate, part: str) -> float:
     """GPU-seconds per token that go to a part of the step."""
     seconds: float = getattr(candidate.step, part)
     return seconds * candidate.plan.gpus / candidate.plan.tokens

@@ -3,12 +3,12 @@
 import bisect
 import dataclasses
 
-from app.estimator.estimates.parallelism_plan.fitting import Fitting
-from app.estimator.estimates.parallelism_plan.layouts import Family, Job, splits
+from app.estimator.estimates.parallelism_plan.fitting import MemoryFit
+from app.estimator.estimates.parallelism_plan.layouts import LayoutFamily, TrainingJob, splits
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.hardware.networks import Fabric, fabric_of
+from app.estimator.hardware.networks import Interconnect, fabric_of
 from app.estimator.hardware.rates import engine_of
-from app.estimator.memory.training import Load
+from app.estimator.memory.training import StageMemory
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.room import load_of
 from app.estimator.timing.step import LayerTimes, StepTime, layer_times, step_of
@@ -21,12 +21,12 @@ from app.estimator.timing.training_plan import (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Candidate:
+class LayoutCandidate:
     """A layout that fits: its plan, its step and what fills a GPU."""
 
     plan: TrainingPlan
     step: StepTime
-    load: Load
+    load: StageMemory
 
     @property
     def memory(self) -> float:
@@ -40,13 +40,13 @@ class Candidate:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Search:
+class LayoutSearchResult:
     """The best layouts that fit, and how many fit, were looked at and are legal.
 
     `steps` is the work that it was.
     """
 
-    ranked: tuple[Candidate, ...]
+    ranked: tuple[LayoutCandidate, ...]
     fitting: int
     seen: int
     legal: int
@@ -54,7 +54,7 @@ class Search:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Fewest:
+class FewestGpus:
     """The fewest GPUs on which a layout fits; not `sure` where the search ended."""
 
     gpus: int | None
@@ -67,15 +67,15 @@ _TIMED = 5
 _LAYER = 12
 
 
-class _Looking:
+class _LayoutSearch:
     """A search under way: the best so far, and how much work it was."""
 
     def __init__(
         self,
         model: Architecture,
         gpu: Accelerator,
-        job: Job,
-        fabric: Fabric,
+        job: TrainingJob,
+        fabric: Interconnect,
         most: int,
     ) -> None:
         older = SOFTWARE[job.software].older_attention
@@ -83,7 +83,7 @@ class _Looking:
         self._timed = 0
         self._model, self._job, self._fabric, self._most = model, job, fabric, most
         self._engine = engine_of(gpu, job.number_format, older_kernels=older)
-        self._fits = Fitting(model, job, gpu.capacity * job.usable)
+        self._fits = MemoryFit(model, job, gpu.capacity * job.usable)
         self._times: dict[tuple[object, ...], LayerTimes] = {}
         self._stages: dict[tuple[int, int], float] = {}
         self._ranked: list[tuple[float, float, int, TrainingPlan, StepTime]] = []
@@ -93,14 +93,14 @@ class _Looking:
         """The work done so far."""
         return self._fits.steps + self._timed
 
-    def best(self) -> tuple[Candidate, ...]:
+    def best(self) -> tuple[LayoutCandidate, ...]:
         """The fastest of those that fit, the best first."""
         return tuple(
-            Candidate(plan, step, load_of(self._model, plan))
+            LayoutCandidate(plan, step, load_of(self._model, plan))
             for _, _, _, plan, step in self._ranked
         )
 
-    def look_at(self, family: Family) -> None:
+    def look_at(self, family: LayoutFamily) -> None:
         """Rank what fits of a family, each micro-batch with the least recomputation."""
         fill = (family.pipeline - 1) / family.pieces
         stage = self._stage(family)
@@ -116,7 +116,7 @@ class _Looking:
             bisect.insort(self._ranked, entry)
             del self._ranked[self._most :]
 
-    def _stage(self, family: Family) -> float:
+    def _stage(self, family: LayoutFamily) -> float:
         """The share of the layers that the fullest stage has."""
         key = family.pipeline, family.pieces
         if key not in self._stages:
@@ -129,7 +129,7 @@ class _Looking:
         return len(self._ranked) >= self._most and least > self._ranked[-1][0]
 
     def _layer_times(
-        self, family: Family, size: tuple[int, int], recompute: Recompute
+        self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute
     ) -> LayerTimes:
         key = (family.tensor, family.context, family.expert, size[0], recompute)
         times = self._times.get(key)
@@ -149,15 +149,15 @@ STEPS = 45_000
 def search(
     model: Architecture,
     gpu: Accelerator,
-    job: Job,
-    fabric: Fabric | None = None,
+    job: TrainingJob,
+    fabric: Interconnect | None = None,
     most: int = 10,
-) -> tuple[Candidate, ...]:
+) -> tuple[LayoutCandidate, ...]:
     """The fastest layouts that fit, the best first; see `look`.
 
     >>> from app.estimator.models.lookup import find_model
     >>> from app.estimator.hardware.accelerators import find_accelerator
-    >>> job = Job(gpus=64, sequence=4096, global_batch=512)
+    >>> job = TrainingJob(gpus=64, sequence=4096, global_batch=512)
     >>> search(find_model("llama-3.1-8b"), find_accelerator("H100"), job)[0].plan.tensor
     1
     """
@@ -167,11 +167,11 @@ def search(
 def look(
     model: Architecture,
     gpu: Accelerator,
-    job: Job,
-    fabric: Fabric,
+    job: TrainingJob,
+    fabric: Interconnect,
     most: int = 10,
     steps: int = STEPS,
-) -> Search:
+) -> LayoutSearchResult:
     """The best of all layouts that fit, or of as many as can be looked at.
 
     Every combination of tensor, pipeline, context and expert parallelism that
@@ -188,7 +188,7 @@ def look(
         steps: how much work may be done [1]; see `STEPS`.
     """
     every = tuple(splits(model, fabric, job))
-    looking = _Looking(model, gpu, job, fabric, most)
+    looking = _LayoutSearch(model, gpu, job, fabric, most)
     seen = 0
     for split in every:
         for family in split.families():
@@ -197,23 +197,25 @@ def look(
             looking.look_at(family)
             seen += len(family.sizes)
     legal = sum(split.layouts for split in every)
-    return Search(looking.best(), looking.fitting, seen, legal, looking.steps)
+    return LayoutSearchResult(looking.best(), looking.fitting, seen, legal, looking.steps)
 
 
-def fewest(model: Architecture, gpu: Accelerator, job: Job, fabric: Fabric, steps: int) -> Fewest:
+def fewest(
+    model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, steps: int
+) -> FewestGpus:
     """The fewest GPUs on which some layout fits, by powers of two up to the job's."""
     limit = gpu.capacity * job.usable
     gpus, done = 1, 0
     while gpus <= job.gpus:
         batch = max(1, job.global_batch // gpus) * gpus
         smaller = dataclasses.replace(job, gpus=gpus, global_batch=batch)
-        fits = Fitting(model, smaller, limit)
+        fits = MemoryFit(model, smaller, limit)
         if fits.holds_states:
             for split in splits(model, fabric, smaller):
                 if any(map(fits.has_room, split.families())):
-                    return Fewest(gpus)
+                    return FewestGpus(gpus)
                 if done + fits.steps >= steps:
-                    return Fewest(None, sure=False)
+                    return FewestGpus(None, sure=False)
         done += fits.steps
         gpus *= 2
-    return Fewest(None)
+    return FewestGpus(None)

@@ -4,22 +4,22 @@ import math
 
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
+    BarSegment,
     Estimate,
     Figure,
+    FormulaStep,
     Output,
-    Segment,
-    Span,
     StackedBar,
-    Step,
     Timeline,
+    TimelineSpan,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.parallelism_plan.asked import ParallelismPlan
+from app.estimator.estimates.parallelism_plan.asked import ParallelismPlanInputs
 from app.estimator.estimates.parallelism_plan.changes import changes
-from app.estimator.estimates.parallelism_plan.compute import Found
+from app.estimator.estimates.parallelism_plan.compute import ParallelismPlanResult
 from app.estimator.estimates.parallelism_plan.ranking import PARTS, described, ranking
-from app.estimator.estimates.parallelism_plan.search import Candidate
+from app.estimator.estimates.parallelism_plan.search import LayoutCandidate
 from app.estimator.estimates.training_time.words import one_step
 from app.estimator.hardware.accelerators import Accelerator, find_reference_design
 from app.estimator.hardware.rents import UNKNOWN, price_note, price_of
@@ -28,7 +28,7 @@ from app.estimator.room_verdict import capacity_note
 from app.estimator.timing.flops import flops_per_token, utilization
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     added,
     term,
 )
@@ -62,7 +62,7 @@ OUTPUTS = (
     Output("reference_design", "Reference design"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "training-memory")
+_WORKING = StepBuilder(_OUT, "training-memory")
 
 
 # The reference architecture that sells each card by the hundreds.
@@ -78,7 +78,12 @@ _DESIGNS = {
 }
 
 
-def answer(asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found: Found) -> Estimate:
+def answer(
+    asked: ParallelismPlanInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    found: ParallelismPlanResult,
+) -> Estimate:
     """Put the ranking into words, figures, a timeline and its working."""
     first = found.first
     return Estimate(
@@ -97,7 +102,9 @@ def answer(asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found:
     )
 
 
-def _verdict(asked: ParallelismPlan, gpu: Accelerator, found: Found) -> Verdict:
+def _verdict(
+    asked: ParallelismPlanInputs, gpu: Accelerator, found: ParallelismPlanResult
+) -> Verdict:
     first = found.first
     where = f"{format_number(asked.gpus)} {gpu.name}"
     if first is None:
@@ -112,7 +119,7 @@ def _verdict(asked: ParallelismPlan, gpu: Accelerator, found: Found) -> Verdict:
     return Verdict("tight" if tight else "fits", "Fits tightly." if tight else "Fits.", text)
 
 
-def _none(where: str, found: Found) -> Verdict:
+def _none(where: str, found: ParallelismPlanResult) -> Verdict:
     if found.seen == found.legal:
         text = f"No layout of the model fits on {where} with this batch."
         return Verdict("no", "Does not fit.", text)
@@ -120,7 +127,7 @@ def _none(where: str, found: Found) -> Verdict:
     return Verdict("no", "No layout was found.", text + _unseen(found))
 
 
-def _unseen(found: Found) -> str:
+def _unseen(found: ParallelismPlanResult) -> str:
     """That a search ended early; empty where it saw everything."""
     if found.seen == found.legal:
         return ""
@@ -129,7 +136,10 @@ def _unseen(found: Found) -> str:
 
 
 def _figures(
-    asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found: Found
+    asked: ParallelismPlanInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    found: ParallelismPlanResult,
 ) -> tuple[Figure, ...]:
     first = found.first
     return (
@@ -147,7 +157,7 @@ def _figures(
     )
 
 
-def _degrees(first: Candidate | None) -> tuple[Figure, ...]:
+def _degrees(first: LayoutCandidate | None) -> tuple[Figure, ...]:
     names = (
         ("tensor_parallel", "tensor"),
         ("pipeline_parallel", "pipeline"),
@@ -170,10 +180,10 @@ def _unplanned(name: str) -> Figure:
 
 
 def _speed(
-    asked: ParallelismPlan,
+    asked: ParallelismPlanInputs,
     model: Architecture,
     gpu: Accelerator,
-    first: Candidate | None,
+    first: LayoutCandidate | None,
 ) -> tuple[Figure, ...]:
     names = ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time")
     if first is None:
@@ -206,7 +216,7 @@ def _speed(
     return tuple(figures)
 
 
-def _mfu(model: Architecture, gpu: Accelerator, found: Candidate) -> float:
+def _mfu(model: Architecture, gpu: Accelerator, found: LayoutCandidate) -> float:
     each = flops_per_token(model, found.plan.sequence)
     rate = found.tokens_per_second / found.plan.gpus
     return utilization(each, rate, gpu.peak(found.plan.number_format) or 1.0)
@@ -228,8 +238,11 @@ def reference_design(gpu: Accelerator, gpus: int) -> str:
 
 
 def _steps(
-    asked: ParallelismPlan, model: Architecture, gpu: Accelerator, found: Found
-) -> tuple[Step, ...]:
+    asked: ParallelismPlanInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    found: ParallelismPlanResult,
+) -> tuple[FormulaStep, ...]:
     first = found.first
     if first is None:
         return (_tried(found),)
@@ -274,8 +287,8 @@ def _steps(
     )
 
 
-def _tried(found: Found) -> Step:
-    return Step(
+def _tried(found: ParallelismPlanResult) -> FormulaStep:
+    return FormulaStep(
         "Layouts that fit",
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
         term(found.count),
@@ -286,7 +299,7 @@ def _tried(found: Found) -> Step:
     )
 
 
-def _pictures(gpu: Accelerator, first: Candidate) -> tuple[Timeline | StackedBar, ...]:
+def _pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline | StackedBar, ...]:
     spans, now = [], 0.0
     waiting = {"tensor", "expert", "context", "gather", "data"}
     for name, label in PARTS:
@@ -296,18 +309,18 @@ def _pictures(gpu: Accelerator, first: Candidate) -> tuple[Timeline | StackedBar
         lane = "Communication" if name in waiting else "Computing"
         lane = "Idle" if name == "bubble" else lane
         text = label[0].upper() + label[1:]
-        spans.append(Span(lane, text, now, now + length, lane != "Computing"))
+        spans.append(TimelineSpan(lane, text, now, now + length, lane != "Computing"))
         now += length
     whole = gpu.capacity
     load = first.load
     bar = StackedBar(
         "Memory of each GPU",
         (
-            Segment("weights", "Weights", load.weights),
-            Segment("gradients", "Gradients", load.gradients),
-            Segment("optimizer", "Optimizer", load.optimizer),
-            Segment("activations", "Activations", load.activations + load.logits),
-            Segment("overhead", "Overhead", load.overhead + load.buffers),
+            BarSegment("weights", "Weights", load.weights),
+            BarSegment("gradients", "Gradients", load.gradients),
+            BarSegment("optimizer", "Optimizer", load.optimizer),
+            BarSegment("activations", "Activations", load.activations + load.logits),
+            BarSegment("overhead", "Overhead", load.overhead + load.buffers),
         ),
         whole,
         f"{format_value(whole, 'B')} of {gpu.name}",
@@ -315,7 +328,7 @@ def _pictures(gpu: Accelerator, first: Candidate) -> tuple[Timeline | StackedBar
     return Timeline("Where one step goes", tuple(spans)), bar
 
 
-def _notes(asked: ParallelismPlan, found: Found) -> tuple[str, ...]:
+def _notes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[str, ...]:
     notes = [
         f"{format_number(found.job.global_batch)} sequences per step.",
         "Failures, checkpoints and evaluation are left out; training-time adds them.",

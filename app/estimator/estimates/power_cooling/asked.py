@@ -2,22 +2,22 @@
 
 import dataclasses
 
-from app.estimator.inputs import Group
+from app.estimator.inputs import InputGroup
 
 TOPIC = "power-and-cooling"
 
-_MACHINES = Group("Machines", "cluster-components")
-_RACKS = Group("Racks", TOPIC)
-_SITE = Group("Site", TOPIC)
-_ELECTRICITY = Group("Electricity", TOPIC)
-_COOLING = Group("Cooling", TOPIC)
-_ENERGY = Group("Energy", TOPIC)
+_MACHINES = InputGroup("Machines", "cluster-components")
+_RACKS = InputGroup("Racks", TOPIC)
+_SITE = InputGroup("Site", TOPIC)
+_ELECTRICITY = InputGroup("Electricity", TOPIC)
+_COOLING = InputGroup("Cooling", TOPIC)
+_ENERGY = InputGroup("Energy", TOPIC)
 
 FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PowerCooling:
+class PowerCoolingInputs:
     """The machines, their racks, and the building around them."""
 
     system: str = _MACHINES.ask(

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from app.estimator.estimates.power_cooling.asked import PowerCooling
+from app.estimator.estimates.power_cooling.asked import PowerCoolingInputs
 from app.estimator.hardware.accelerators import System, find_accelerator, find_system
 from app.estimator.hardware.energy import carbon, energy
 from app.estimator.hardware.facility import (
@@ -17,7 +17,7 @@ from app.estimator.shared_inputs import refuse
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class PowerCoolingResult:
     """A site; powers [W], at most and typical."""
 
     system: System
@@ -71,7 +71,7 @@ CONTINUOUS = 0.8
 COLD_PLATES = 0.85
 
 
-def find(asked: PowerCooling) -> Found:
+def find(asked: PowerCoolingInputs) -> PowerCoolingResult:
     """Size a site; BadInputs names what is not known of the system."""
     system = find_system(asked.system)
     node, units = _sizes(asked, system)
@@ -83,7 +83,7 @@ def find(asked: PowerCooling) -> Found:
     full = node * max(1, in_rack)
     current = phase_current(full, asked.voltage, asked.power_factor)
     drawn = energy(asked.duration, machines * load, asked.pue)
-    return Found(
+    return PowerCoolingResult(
         system=system,
         node=node,
         units=units,
@@ -102,7 +102,7 @@ def find(asked: PowerCooling) -> Found:
     )
 
 
-def _sizes(asked: PowerCooling, system: System) -> tuple[float, int]:
+def _sizes(asked: PowerCoolingInputs, system: System) -> tuple[float, int]:
     """Highest power [W] and rack units of a system, as typed or as published."""
     node = asked.node_power or system.power
     if node is None:
@@ -117,7 +117,7 @@ def _unknown(what: str, system: System) -> str:
     return f"The {what} of the {system.name} is not known: write it."
 
 
-def _gpu_power(asked: PowerCooling, system: System, node: float) -> float | None:
+def _gpu_power(asked: PowerCoolingInputs, system: System, node: float) -> float | None:
     """Limits of all GPUs [W]; None where unknown or above the system's own power."""
     each = find_accelerator(system.accelerator).tdp
     if each is None or each * system.gpus > node:
@@ -125,24 +125,24 @@ def _gpu_power(asked: PowerCooling, system: System, node: float) -> float | None
     return each * system.gpus * asked.nodes
 
 
-def _circuits(asked: PowerCooling, current: float) -> int:
+def _circuits(asked: PowerCoolingInputs, current: float) -> int:
     needed = math.ceil(current / (asked.circuit * CONTINUOUS) - 1e-9)
     return {"2n": 2 * needed, "n+1": needed + 1, "n": needed}[asked.feeds]
 
 
-def _liquid(asked: PowerCooling, system: System) -> float:
+def _liquid(asked: PowerCoolingInputs, system: System) -> float:
     """Share of the heat that liquid takes."""
     if asked.liquid is not None:
         return asked.liquid
     return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
 
 
-def air_of(asked: PowerCooling, found: Found, watts: float) -> float:
+def air_of(asked: PowerCoolingInputs, found: PowerCoolingResult, watts: float) -> float:
     """Air that the rest of a heat needs beside liquid [m3/s]."""
     return air_flow(watts * (1 - found.liquid), asked.air_rise)
 
 
-def coolant_of(asked: PowerCooling, found: Found) -> float:
+def coolant_of(asked: PowerCoolingInputs, found: PowerCoolingResult) -> float:
     """Coolant for the systems' share of the heat [m3/s]."""
     heat = asked.nodes * found.node * found.liquid
     return coolant_flow(heat, asked.liquid_rise)

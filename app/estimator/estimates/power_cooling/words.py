@@ -3,29 +3,29 @@
 import dataclasses
 
 from app.estimator.estimate import (
+    BarSegment,
     Estimate,
     Figure,
+    FormulaStep,
     Output,
-    Segment,
+    ResultTable,
     StackedBar,
     Status,
-    Step,
-    Table,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.power_cooling.asked import PowerCooling
+from app.estimator.estimates.power_cooling.asked import PowerCoolingInputs
 from app.estimator.estimates.power_cooling.changes import changes
 from app.estimator.estimates.power_cooling.compute import (
     CONTINUOUS,
-    Found,
+    PowerCoolingResult,
     air_of,
     coolant_of,
 )
 from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     term,
 )
 
@@ -52,7 +52,7 @@ OUTPUTS = (
     Output("fits", "Fits", better="more"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "power-and-cooling")
+_WORKING = StepBuilder(_OUT, "power-and-cooling")
 
 
 # Above this a rack of air-cooled machines is rare; published designs reach 57 kW.
@@ -62,7 +62,7 @@ _DENSE = 50e3
 _TIGHT = 0.9
 
 
-def answer(asked: PowerCooling, found: Found) -> Estimate:
+def answer(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Estimate:
     """Put a site into words, figures, a picture and its working."""
     return Estimate(
         name="power-cooling",
@@ -76,7 +76,7 @@ def answer(asked: PowerCooling, found: Found) -> Estimate:
     )
 
 
-def status_of(asked: PowerCooling, found: Found) -> Status:
+def status_of(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Status:
     """`no` where a system does not fit in a rack or the site lacks the power."""
     limit = asked.site_limit
     if found.racks is None or (limit is not None and found.site > limit):
@@ -86,7 +86,7 @@ def status_of(asked: PowerCooling, found: Found) -> Status:
     return "tight" if near or hot else "fits"
 
 
-def _verdict(asked: PowerCooling, found: Found) -> Verdict:
+def _verdict(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Verdict:
     status = status_of(asked, found)
     name, most = found.system.name, format_value(found.node, "W")
     if found.racks is None:
@@ -111,7 +111,7 @@ def _verdict(asked: PowerCooling, found: Found) -> Verdict:
     )
 
 
-def _halved(asked: PowerCooling, found: Found) -> str:
+def _halved(asked: PowerCoolingInputs, found: PowerCoolingResult) -> str:
     """What two feeds do not keep up where a system needs more than half its supplies.
 
     Half of the supplies hang on each feed.
@@ -126,7 +126,7 @@ def _halved(asked: PowerCooling, found: Found) -> str:
     )
 
 
-def _too_dense(asked: PowerCooling, found: Found) -> str:
+def _too_dense(asked: PowerCoolingInputs, found: PowerCoolingResult) -> str:
     name = found.system.name
     if found.units > asked.rack_units:
         return f"The {name} is {found.units} units high and a rack {asked.rack_units}."
@@ -134,14 +134,14 @@ def _too_dense(asked: PowerCooling, found: Found) -> str:
     return f"One {name} draws up to {most} and a rack has {limit}."
 
 
-def _coolant(asked: PowerCooling, found: Found) -> Figure:
+def _coolant(asked: PowerCoolingInputs, found: PowerCoolingResult) -> Figure:
     if found.liquid:
         return Figure(_OUT["coolant"], coolant_of(asked, found))
     note = "Air takes all heat of the systems."
     return Figure(_OUT["coolant"], None, note=note, applies=False)
 
 
-def _figures(asked: PowerCooling, found: Found) -> tuple[Figure, ...]:
+def _figures(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[Figure, ...]:
     heat = found.machines
     systems = asked.nodes * found.node
     per_node = air_of(asked, found, found.node) * CUBIC_FEET_PER_MINUTE
@@ -174,11 +174,15 @@ def _figures(asked: PowerCooling, found: Found) -> tuple[Figure, ...]:
     )
 
 
-def _typical(asked: PowerCooling, found: Found, name: str, most: float) -> Figure:
+def _typical(
+    asked: PowerCoolingInputs, found: PowerCoolingResult, name: str, most: float
+) -> Figure:
     return _scaled(asked, found, name, most * found.load)
 
 
-def _scaled(asked: PowerCooling, found: Found, name: str, value: float) -> Figure:
+def _scaled(
+    asked: PowerCoolingInputs, found: PowerCoolingResult, name: str, value: float
+) -> Figure:
     """A figure that grows with the typical load; exact where the load is given."""
     figure = Figure(_OUT[name], value)
     if asked.load is not None:
@@ -187,7 +191,7 @@ def _scaled(asked: PowerCooling, found: Found, name: str, value: float) -> Figur
     return dataclasses.replace(figure, low=low, high=high)
 
 
-def _steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
+def _steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     node, nodes = term(found.node, "W"), term(asked.nodes)
     return (
         _WORKING.line(
@@ -224,7 +228,7 @@ def _steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     )
 
 
-def _rack_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
+def _rack_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     breaker = f"{term(asked.circuit)} A × {term(CONTINUOUS, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[asked.feeds]
     return (
@@ -246,7 +250,7 @@ def _rack_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     )
 
 
-def _cooling_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
+def _cooling_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     systems = asked.nodes * found.node
     shown = term(systems, "W")
     air = f"{shown} × {term(1 - found.liquid, '%')}"
@@ -279,7 +283,7 @@ def _cooling_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _energy_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
+def _energy_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     return (
         _WORKING.line(
             "energy",
@@ -298,24 +302,24 @@ def _energy_steps(asked: PowerCooling, found: Found) -> tuple[Step, ...]:
     )
 
 
-def _bar(asked: PowerCooling, found: Found) -> StackedBar:
+def _bar(asked: PowerCoolingInputs, found: PowerCoolingResult) -> StackedBar:
     """The highest power of the site, from the GPUs outwards."""
     systems = asked.nodes * found.node
     gpus = found.gpus or 0.0
-    named = Segment("weights", "GPUs", gpus)
+    named = BarSegment("weights", "GPUs", gpus)
     rest = "Rest of the systems" if gpus else "Systems"
     parts = (
         *((named,) if gpus else ()),
-        Segment("kv", rest, systems - gpus),
-        Segment("activations", "Network and storage", found.others),
-        Segment("overhead", "Cooling and losses", found.site - found.machines),
+        BarSegment("kv", rest, systems - gpus),
+        BarSegment("activations", "Network and storage", found.others),
+        BarSegment("overhead", "Cooling and losses", found.site - found.machines),
     )
     limit = asked.site_limit
     words = f"{format_value(limit, 'W')} of the site" if limit else ""
     return StackedBar("Highest power of the site", parts, limit, words, "W")
 
 
-def _table(found: Found) -> Table:
+def _table(found: PowerCoolingResult) -> ResultTable:
     rows = tuple(
         (
             words,
@@ -331,10 +335,10 @@ def _table(found: Found) -> Table:
         )
     )
     columns = ("What", "Highest", "Typical", "Highest heat")
-    return Table("From the system to the site", columns, rows)
+    return ResultTable("From the system to the site", columns, rows)
 
 
-def _notes(asked: PowerCooling, found: Found) -> tuple[str, ...]:
+def _notes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[str, ...]:
     notes = [_HIGHEST]
     if asked.load is None:
         notes.append(

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.inputs import Group
+from app.estimator.inputs import InputGroup
 from app.estimator.models.formats import WEIGHT_CHOICES
 from app.estimator.shared_inputs import (
     HARDWARE,
@@ -11,11 +11,11 @@ from app.estimator.shared_inputs import (
     ask_tensor_parallel,
 )
 
-_FORMATS = Group("Formats", "number-formats")
+_FORMATS = InputGroup("Formats", "number-formats")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Quantization:
+class QuantizationInputs:
     """Which two formats are compared, and on what."""
 
     model: str = ask_model()

@@ -2,16 +2,16 @@
 
 import dataclasses
 
-from app.estimator.estimates.quantization.asked import Quantization
+from app.estimator.estimates.quantization.asked import QuantizationInputs
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import FORMATS, Format, weight_table
+from app.estimator.models.formats import FORMATS, WeightFormat, weight_table
 from app.estimator.shared_inputs import refuse
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Side:
+class FormatResult:
     """One of the two formats on this hardware.
 
     Bytes in all, on one GPU and of the language model there; `floor` is the time to
@@ -19,7 +19,7 @@ class Side:
     where the catalog has none.
     """
 
-    form: Format
+    form: WeightFormat
     total: float
     per_gpu: float
     language: float
@@ -27,7 +27,7 @@ class Side:
     peak: float | None
 
 
-def check(model: Architecture, asked: Quantization, gpu: Accelerator) -> None:
+def check(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> None:
     """Refuse a split that cannot be and a format that the card lacks."""
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     if problem:
@@ -36,12 +36,14 @@ def check(model: Architecture, asked: Quantization, gpu: Accelerator) -> None:
         raise refuse("weights", asked.weights, f"The {gpu.name} cannot compute in FP8.")
 
 
-def side(model: Architecture, asked: Quantization, gpu: Accelerator, name: str) -> Side:
+def side(
+    model: Architecture, asked: QuantizationInputs, gpu: Accelerator, name: str
+) -> FormatResult:
     """What the format called `name` takes and reaches."""
     table, form = weight_table(model, name), FORMATS[name]
     per_gpu = table.per_gpu(asked.tensor_parallel)
     language = per_gpu - table.tower / asked.tensor_parallel
-    return Side(
+    return FormatResult(
         form=form,
         total=table.total,
         per_gpu=per_gpu,
@@ -51,7 +53,7 @@ def side(model: Architecture, asked: Quantization, gpu: Accelerator, name: str) 
     )
 
 
-def rate_used(gpu: Accelerator, form: Format) -> str:
+def rate_used(gpu: Accelerator, form: WeightFormat) -> str:
     """The format that products are computed in; 4 bit is unpacked where it must."""
     narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
     if gpu.peak(narrow) is None and narrow in {"fp4", "fp8"}:
@@ -60,7 +62,7 @@ def rate_used(gpu: Accelerator, form: Format) -> str:
 
 
 def _floor(
-    model: Architecture, asked: Quantization, gpu: Accelerator, language: float
+    model: Architecture, asked: QuantizationInputs, gpu: Accelerator, language: float
 ) -> float | None:
     """Time to read the active weights once: a token of one sequence at best [s]."""
     if gpu.memory_bandwidth is None:

@@ -1,7 +1,7 @@
 """The estimate `quantization`: what a narrower format changes, and what it does not."""
 
 from app.estimator.estimate import Estimate
-from app.estimator.estimates.quantization.asked import Quantization
+from app.estimator.estimates.quantization.asked import QuantizationInputs
 from app.estimator.estimates.quantization.compute import check, side
 from app.estimator.estimates.quantization.words import (
     OUTPUTS,
@@ -13,10 +13,10 @@ from app.estimator.estimates.quantization.words import (
 )
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.models.lookup import find_model
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 
 
-def estimate(asked: Quantization) -> Estimate:
+def estimate(asked: QuantizationInputs) -> Estimate:
     """Compare memory, decode floor and peak rate of two formats."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     check(model, asked, gpu)
@@ -32,12 +32,12 @@ def estimate(asked: Quantization) -> Estimate:
     )
 
 
-ENTRY = Entry(
+ENTRY = EstimateSpec(
     name="quantization",
     title="Quantization",
     summary="What a narrower format saves and speeds up, and what it does not promise.",
     group="Models",
-    inputs=Quantization,
+    inputs=QuantizationInputs,
     answer=estimate,
     outputs=OUTPUTS,
     first=("total", "decode_speedup", "peak_ratio"),

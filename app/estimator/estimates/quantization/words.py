@@ -1,15 +1,15 @@
 """The words, figures and working of `quantization`."""
 
-from app.estimator.estimate import Figure, Output, Step, Table, Verdict, by_name
-from app.estimator.estimates.quantization.asked import Quantization
-from app.estimator.estimates.quantization.compute import Side, rate_used
+from app.estimator.estimate import Figure, FormulaStep, Output, ResultTable, Verdict, by_name
+from app.estimator.estimates.quantization.asked import QuantizationInputs
+from app.estimator.estimates.quantization.compute import FormatResult, rate_used
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import weight_table
 from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     term,
 )
 
@@ -25,10 +25,10 @@ OUTPUTS = (
     Output("peak_ratio", "Faster prefill at most", "×", better="more"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "number-formats")
+_WORKING = StepBuilder(_OUT, "number-formats")
 
 
-def verdict(gpu: Accelerator, old: Side, new: Side) -> Verdict:
+def verdict(gpu: Accelerator, old: FormatResult, new: FormatResult) -> Verdict:
     """What the narrower format saves, and whether its weights fit."""
     saved = old.total - new.total
     lead = f"{format_value(abs(saved), 'B')} {'less' if saved >= 0 else 'more'}."
@@ -41,7 +41,7 @@ def verdict(gpu: Accelerator, old: Side, new: Side) -> Verdict:
     return Verdict("fits" if fit else "no", lead, text)
 
 
-def figures(gpu: Accelerator, old: Side, new: Side) -> tuple[Figure, ...]:
+def figures(gpu: Accelerator, old: FormatResult, new: FormatResult) -> tuple[Figure, ...]:
     """Bytes, times and rates of the new format beside the old one."""
     faster = old.floor / new.floor if old.floor and new.floor else None
     rate = new.peak / old.peak if old.peak and new.peak else None
@@ -62,8 +62,8 @@ def figures(gpu: Accelerator, old: Side, new: Side) -> tuple[Figure, ...]:
 
 
 def steps(
-    model: Architecture, asked: Quantization, gpu: Accelerator, new: Side
-) -> tuple[Step, ...]:
+    model: Architecture, asked: QuantizationInputs, gpu: Accelerator, new: FormatResult
+) -> tuple[FormulaStep, ...]:
     """The working from bits to bytes and to the time of a token."""
     whole = new.form.covers == "all"
     table = weight_table(model, asked.weights)
@@ -92,10 +92,10 @@ def steps(
     return (weights, floor)
 
 
-def table(gpu: Accelerator, old: Side, new: Side) -> Table:
+def table(gpu: Accelerator, old: FormatResult, new: FormatResult) -> ResultTable:
     """Both formats side by side."""
 
-    def row(side: Side) -> tuple[str | tuple[float, str], ...]:
+    def row(side: FormatResult) -> tuple[str | tuple[float, str], ...]:
         return (
             side.form.label,
             (side.total, "B"),
@@ -105,10 +105,10 @@ def table(gpu: Accelerator, old: Side, new: Side) -> Table:
         )
 
     columns = ("Format", "Weights", "On one GPU", "Fastest token", "Peak rate")
-    return Table(f"On the {gpu.name}", columns, (row(old), row(new)))
+    return ResultTable(f"On the {gpu.name}", columns, (row(old), row(new)))
 
 
-def notes(gpu: Accelerator, new: Side) -> tuple[str, ...]:
+def notes(gpu: Accelerator, new: FormatResult) -> tuple[str, ...]:
     """What a narrower format does not promise."""
     notes = [
         capacity_note(gpu),

@@ -4,11 +4,11 @@ import dataclasses
 from typing import Any
 
 from app.estimator import shared_inputs
-from app.estimator.inputs import Group
+from app.estimator.inputs import InputGroup
 from app.estimator.models.formats import PUBLISHED_OR_FP8
 from app.estimator.shared_inputs import ENGINE, HARDWARE, LOAD
 
-_TARGETS = Group("Targets", "batching-and-latency")
+_TARGETS = InputGroup("Targets", "batching-and-latency")
 
 
 def _target(default: float, label: str, help_text: str) -> Any:
@@ -39,7 +39,7 @@ def _variation(label: str) -> Any:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class ServingCapacity:
+class ServingCapacityInputs:
     """A service: the model, its users, and the latencies that they are to see."""
 
     model: str = shared_inputs.ask_model()

@@ -5,44 +5,44 @@ import math
 
 from app.estimator.estimates.serving_capacity.asked import (
     MOST_REPLICAS,
-    ServingCapacity,
+    ServingCapacityInputs,
 )
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.networks import fabric_of
 from app.estimator.memory.sharding import tensor_parallel_choices
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.serving.capacity import Capacity
-from app.estimator.serving.engine import Serving
-from app.estimator.serving.load import Requests, most_sequences
+from app.estimator.serving.capacity import CapacityResult
+from app.estimator.serving.engine import ServingSetup
+from app.estimator.serving.load import RequestShape, most_sequences
 from app.estimator.serving.profile import (
-    Profile,
-    Settled,
-    Targets,
+    LatencyTargets,
+    OperatingPoint,
+    ReplicaProfile,
     Traffic,
     highest,
     profile_of,
     settle,
     settle_rate,
 )
-from app.estimator.serving.simulation import Outcome, simulate
+from app.estimator.serving.simulation import SimulationResult, simulate
 from app.estimator.serving.step import place
 from app.estimator.shared_inputs import refuse
 
 
-def profile_for(asked: ServingCapacity) -> Profile:
+def profile_for(asked: ServingCapacityInputs) -> ReplicaProfile:
     """The curves of one replica."""
     gpu = find_accelerator(asked.gpu)
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
     placed = place(find_model(asked.model), gpu, fabric, serving_of(asked))
-    requests = Requests(asked.prompt_tokens, asked.output_tokens)
+    requests = RequestShape(asked.prompt_tokens, asked.output_tokens)
     traffic = Traffic(requests, asked.prompt_variation, asked.answer_variation)
     return profile_of(placed, traffic, asked.memory_utilization)
 
 
-def serving_of(asked: ServingCapacity) -> Serving:
+def serving_of(asked: ServingCapacityInputs) -> ServingSetup:
     """Formats and splits of one replica."""
-    return Serving(
+    return ServingSetup(
         weights=asked.weights,
         cache=asked.cache,
         tensor=asked.tensor_parallel,
@@ -54,7 +54,7 @@ def serving_of(asked: ServingCapacity) -> Serving:
     )
 
 
-def check_experts(model: Architecture, asked: ServingCapacity) -> None:
+def check_experts(model: Architecture, asked: ServingCapacityInputs) -> None:
     """Refuse experts that cannot be divided as asked."""
     parts = asked.expert_parallel
     if parts > 1 and not model.is_routed:
@@ -65,19 +65,19 @@ def check_experts(model: Architecture, asked: ServingCapacity) -> None:
         raise refuse("expert_parallel", parts, message)
 
 
-def targets_of(asked: ServingCapacity) -> Targets:
+def targets_of(asked: ServingCapacityInputs) -> LatencyTargets:
     """The targets as numbers."""
     share = {"p50": 0.5, "p95": 0.95, "p99": 0.99}[asked.percentile]
-    return Targets(share, asked.ttft_target, asked.tpot_target)
+    return LatencyTargets(share, asked.ttft_target, asked.tpot_target)
 
 
-def size(asked: ServingCapacity, profile: Profile) -> Capacity:
+def size(asked: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
     """Replicas, and how each of them settles."""
     targets = targets_of(asked)
     top = highest(profile, targets)
     replicas = asked.replicas or _fewest(asked, top)
     settled = settled_at(asked, profile, replicas or 1)
-    return Capacity(
+    return CapacityResult(
         replicas=replicas,
         settled=settled,
         top=top,
@@ -89,7 +89,7 @@ def size(asked: ServingCapacity, profile: Profile) -> Capacity:
     )
 
 
-def _enough(asked: ServingCapacity, profile: Profile) -> int | None:
+def _enough(asked: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
     """The fewest GPUs per replica that hold the weights and one request."""
     model, gpu = profile.placed.model, profile.placed.gpu
     for tensor in tensor_parallel_choices(model):
@@ -103,7 +103,7 @@ def _enough(asked: ServingCapacity, profile: Profile) -> int | None:
     return None
 
 
-def _fewest(asked: ServingCapacity, top: Settled | None) -> int | None:
+def _fewest(asked: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:
     """The fewest replicas that each stay within the highest load; None: no number."""
     if top is None:
         return None
@@ -115,7 +115,9 @@ def _fewest(asked: ServingCapacity, top: Settled | None) -> int | None:
     return count if count <= MOST_REPLICAS else None
 
 
-def settled_at(asked: ServingCapacity, profile: Profile, replicas: int) -> Settled | None:
+def settled_at(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, replicas: int
+) -> OperatingPoint | None:
     """How one of `replicas` settles; None when it cannot keep up."""
     if profile.most < 1:
         return None
@@ -125,7 +127,9 @@ def settled_at(asked: ServingCapacity, profile: Profile, replicas: int) -> Settl
     return settle(profile, batch) if batch <= profile.most else None
 
 
-def _simulated(asked: ServingCapacity, profile: Profile, settled: Settled | None) -> Outcome | None:
+def _simulated(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, settled: OperatingPoint | None
+) -> SimulationResult | None:
     if not asked.simulate or settled is None:
         return None
     return simulate(profile, settled.rate, seed=asked.seed)

@@ -1,22 +1,24 @@
 """The tables of the estimate `serving-capacity`: one replica by load, and simulated."""
 
-from app.estimator.estimate import Table
-from app.estimator.estimates.serving_capacity.asked import ServingCapacity
-from app.estimator.serving.capacity import Capacity
-from app.estimator.serving.profile import Profile, Settled, best_batch, settle
-from app.estimator.serving.simulation import Outcome, quantile
+from app.estimator.estimate import ResultTable
+from app.estimator.estimates.serving_capacity.asked import ServingCapacityInputs
+from app.estimator.serving.capacity import CapacityResult
+from app.estimator.serving.profile import OperatingPoint, ReplicaProfile, best_batch, settle
+from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.units import format_number
 
 SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 """Names of percentiles, and the shares of the requests that they mean."""
 
 
-def share_of(asked: ServingCapacity) -> float:
+def share_of(asked: ServingCapacityInputs) -> float:
     """The share of the requests for which the targets must hold [1]."""
     return next(share for name, share in SHARES if name == asked.percentile)
 
 
-def tables_of(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[Table, ...]:
+def tables_of(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> tuple[ResultTable, ...]:
     """A replica by load, and beside a simulation where one was asked for."""
     if not found.memory:
         return ()
@@ -35,13 +37,13 @@ def tables_of(asked: ServingCapacity, profile: Profile, found: Capacity) -> tupl
         )
         batch *= 2
     columns = ("Requests at once", "Rate", "First token", "Per token")
-    tables = [Table("One replica by load", columns, tuple(rows))]
+    tables = [ResultTable("One replica by load", columns, tuple(rows))]
     if found.simulated is not None and found.settled is not None:
         tables.append(_simulation(found.simulated, found.settled))
     return tuple(tables)
 
 
-def _simulation(outcome: Outcome, settled: Settled) -> Table:
+def _simulation(outcome: SimulationResult, settled: OperatingPoint) -> ResultTable:
     rows = []
     for name, share in SHARES:
         first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
@@ -61,4 +63,4 @@ def _simulation(outcome: Outcome, settled: Settled) -> Table:
         "Per token, formula",
         "Per token, simulated",
     )
-    return Table("Formula and simulation", columns, tuple(rows))
+    return ResultTable("Formula and simulation", columns, tuple(rows))

@@ -5,15 +5,15 @@ import math
 from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Chart,
+    ChartLine,
     Estimate,
     Figure,
-    Line,
+    FormulaStep,
     Output,
-    Step,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.serving_capacity.asked import ServingCapacity
+from app.estimator.estimates.serving_capacity.asked import ServingCapacityInputs
 from app.estimator.estimates.serving_capacity.changes import changes_of
 from app.estimator.estimates.serving_capacity.compute import serving_of
 from app.estimator.estimates.serving_capacity.tables import SHARES, share_of, tables_of
@@ -21,11 +21,11 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.rents import UNKNOWN, price_note, price_of
 from app.estimator.room_verdict import capacity_note
 from app.estimator.running.money import usd_per_million_tokens
-from app.estimator.serving.capacity import Capacity
+from app.estimator.serving.capacity import CapacityResult
 from app.estimator.serving.profile import (
-    Profile,
-    Settled,
-    Timed,
+    BatchTiming,
+    OperatingPoint,
+    ReplicaProfile,
     best_batch,
     bracket,
     mixture,
@@ -34,7 +34,7 @@ from app.estimator.serving.profile import (
     settle,
 )
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, term
+from app.estimator.working import StepBuilder, term
 
 OUTPUTS = (
     Output("fits", "Meets the targets", better="more"),
@@ -76,13 +76,15 @@ OUTPUTS = (
     ),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "batching-and-latency")
+_WORKING = StepBuilder(_OUT, "batching-and-latency")
 
 
 _HOURS = 730.5
 
 
-def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimate:
+def answer(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> Estimate:
     """Put a service into words, figures, the curve with its knee and its working."""
     return Estimate(
         name="serving-capacity",
@@ -100,13 +102,13 @@ def answer(asked: ServingCapacity, profile: Profile, found: Capacity) -> Estimat
     )
 
 
-def _gpus(asked: ServingCapacity, found: Capacity) -> int | None:
+def _gpus(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
     if found.replicas is None:
         return None
     return (found.replicas + asked.spare) * serving_of(asked).gpus
 
 
-def _nodes(asked: ServingCapacity, found: Capacity) -> int | None:
+def _nodes(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
     """Servers; a replica is not torn apart where it fits into one."""
     if found.replicas is None:
         return None
@@ -117,7 +119,9 @@ def _nodes(asked: ServingCapacity, found: Capacity) -> int | None:
     return copies * math.ceil(gpus / asked.gpus_per_node)
 
 
-def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdict:
+def _verdict(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> Verdict:
     gpu = profile.placed.gpu.name
     if not found.memory:
         gpus = serving_of(asked).gpus
@@ -147,7 +151,9 @@ def _verdict(asked: ServingCapacity, profile: Profile, found: Capacity) -> Verdi
     )
 
 
-def _figures(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[Figure, ...]:
+def _figures(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> tuple[Figure, ...]:
     copies, settled = found.replicas or 0, found.settled
     rate = settled.rate * copies if settled and copies else None
     top = found.top.rate * copies if found.top and copies else None
@@ -169,7 +175,7 @@ def _figures(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple
     )
 
 
-def _latencies(settled: Settled | None) -> tuple[Figure, ...]:
+def _latencies(settled: OperatingPoint | None) -> tuple[Figure, ...]:
     figures = []
     for kind in ("ttft", "tpot"):
         for name, share in SHARES:
@@ -193,7 +199,9 @@ def _rate(name: str, value: float | None) -> Figure:
     return _settled(name, value, around_rate("tpot", value or 0.0))
 
 
-def _saturated(asked: ServingCapacity, profile: Profile, found: Capacity) -> Figure:
+def _saturated(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> Figure:
     """What all replicas answer when requests are never missing."""
     output = _OUT["saturated_throughput"]
     if not found.memory or found.replicas is None:
@@ -204,7 +212,7 @@ def _saturated(asked: ServingCapacity, profile: Profile, found: Capacity) -> Fig
 
 
 def _costs(
-    asked: ServingCapacity, gpu: Accelerator, found: Capacity, tokens: float | None
+    asked: ServingCapacityInputs, gpu: Accelerator, found: CapacityResult, tokens: float | None
 ) -> tuple[Figure, ...]:
     gpus, price = _gpus(asked, found), price_of(gpu, asked.cost_per_gpu_hour)
     if price is None:
@@ -218,11 +226,13 @@ def _costs(
     return _settled("cost_per_month", month), _rate("cost_per_million_tokens", million)
 
 
-def _steps(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[Step, ...]:
+def _steps(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> tuple[FormulaStep, ...]:
     batch = found.settled.batch if found.settled else 1.0
     timed = profile.timed(batch)
     steps = [
-        Step(
+        FormulaStep(
             "One decoding step",
             "between the timed steps of fewer and of more requests",
             _between(profile.decode, timed.batch),
@@ -231,7 +241,7 @@ def _steps(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[S
             "pope-2022",
             "batching-and-latency",
         ),
-        Step(
+        FormulaStep(
             "What a prompt adds",
             "step with a prompt − step without, between fewer and more requests",
             _between(profile.prompt, timed.batch),
@@ -241,7 +251,7 @@ def _steps(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[S
             "batching-and-latency",
         ),
         *_paced(profile, timed, asked.output_tokens),
-        Step(
+        FormulaStep(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
             f"{term(batch)} ÷ ({term(profile.ttft_at(batch), 's')} + "
@@ -258,7 +268,7 @@ def _steps(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[S
     return tuple(steps)
 
 
-def _paced(profile: Profile, timed: Timed, answer: int) -> tuple[Step, ...]:
+def _paced(profile: ReplicaProfile, timed: BatchTiming, answer: int) -> tuple[FormulaStep, ...]:
     """Steps with and without prompts, and the time per token that they come to."""
     step, cost = term(timed.step, "s"), term(timed.cost, "s")
     others = term(timed.batch - 1)
@@ -294,7 +304,7 @@ def _paced(profile: Profile, timed: Timed, answer: int) -> tuple[Step, ...]:
             "s",
         ),
     )
-    lines = [Step(*row, "inferencex", "batching-and-latency") for row in rows]
+    lines = [FormulaStep(*row, "inferencex", "batching-and-latency") for row in rows]
     part, alone = term(share), term(timed.recorded, "s")
     both = f"{part} × {term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
@@ -308,7 +318,9 @@ def _between(values: tuple[float, ...], batch: float) -> str:
     return f"{low} + {term(part)} × ({high} − {low})"
 
 
-def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step:
+def _replica_step(
+    asked: ServingCapacityInputs, found: CapacityResult, top: OperatingPoint
+) -> FormulaStep:
     if asked.requests_per_second is not None:
         formula = "⌈rate × peak factor ÷ highest rate of one replica⌉"
         load, most = asked.requests_per_second, top.rate
@@ -325,7 +337,9 @@ def _replica_step(asked: ServingCapacity, found: Capacity, top: Settled) -> Step
     )
 
 
-def _pictures(asked: ServingCapacity, profile: Profile, found: Capacity) -> tuple[Chart, ...]:
+def _pictures(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> tuple[Chart, ...]:
     """Latency against the load of one replica: flat, then the knee."""
     if not found.memory:
         return ()
@@ -336,12 +350,12 @@ def _pictures(asked: ServingCapacity, profile: Profile, found: Capacity) -> tupl
         first.append((settled.rate, settled.ttft[share]))
         each.append((settled.rate, settled.tpot[share] * asked.output_tokens))
     lines = [
-        Line("First token", tuple(first)),
-        Line("Whole answer", tuple(each), "dash"),
+        ChartLine("First token", tuple(first)),
+        ChartLine("Whole answer", tuple(each), "dash"),
     ]
     if found.settled is not None:
         here = (found.settled.rate, found.settled.ttft[share])
-        lines.append(Line("This load", (here,), "mark"))
+        lines.append(ChartLine("This load", (here,), "mark"))
     return (
         Chart(
             "Latency against load of one replica",
@@ -355,7 +369,9 @@ def _pictures(asked: ServingCapacity, profile: Profile, found: Capacity) -> tupl
     )
 
 
-def _notes(asked: ServingCapacity, profile: Profile, found: Capacity) -> list[str]:
+def _notes(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> list[str]:
     label, front = profile.placed.engine.label, format_value(profile.placed.front, "s")
     notes = [
         f"{label}: {front} pass on the way to the engine and to launch a prompt.",

@@ -3,15 +3,15 @@
 import dataclasses
 from typing import NamedTuple
 
-from app.estimator.inputs import Group, ask
+from app.estimator.inputs import InputGroup, ask
 from app.estimator.shared_inputs import ask_gpus, ask_model
 
-_DATA = Group("Data", "cluster-components")
-_CHECKPOINTS = Group("Checkpoints", "training-memory")
-_STORAGE = Group("Storage", "cluster-components")
+_DATA = InputGroup("Data", "cluster-components")
+_CHECKPOINTS = InputGroup("Checkpoints", "training-memory")
+_STORAGE = InputGroup("Storage", "cluster-components")
 
 
-class Content(NamedTuple):
+class CheckpointContent(NamedTuple):
     """What a checkpoint holds: its label, [B per parameter] by part, who says so."""
 
     label: str
@@ -27,17 +27,21 @@ class Content(NamedTuple):
 _WEIGHTS, _COPY = ("16-bit weights", 2.0), ("32-bit copy", 4.0)
 _MOMENTS = ("first moment", 4.0), ("second moment", 4.0)
 CONTENTS = {
-    "adamw": Content("Everything of AdamW, 14 B", (_WEIGHTS, _COPY, *_MOMENTS), "zero"),
-    "adamw-12": Content("AdamW without the 16-bit copy, 12 B", (_COPY, *_MOMENTS), "zero"),
-    "muon": Content("Everything of Muon, 10 B", (_WEIGHTS, _COPY, ("momentum", 4.0)), "muon"),
-    "weights": Content("16-bit weights alone, 2 B", (_WEIGHTS,), "zero"),
+    "adamw": CheckpointContent("Everything of AdamW, 14 B", (_WEIGHTS, _COPY, *_MOMENTS), "zero"),
+    "adamw-12": CheckpointContent(
+        "AdamW without the 16-bit copy, 12 B", (_COPY, *_MOMENTS), "zero"
+    ),
+    "muon": CheckpointContent(
+        "Everything of Muon, 10 B", (_WEIGHTS, _COPY, ("momentum", 4.0)), "muon"
+    ),
+    "weights": CheckpointContent("16-bit weights alone, 2 B", (_WEIGHTS,), "zero"),
 }
 
 SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Storage:
+class StorageInputs:
     """The training job, its data, and the storage beneath it."""
 
     model: str = ask_model()

@@ -3,14 +3,14 @@
 import dataclasses
 import math
 
-from app.estimator.estimate import Change
-from app.estimator.estimates.storage.asked import SAVING, Storage
-from app.estimator.estimates.storage.compute import Found, losses_of, restart_within
+from app.estimator.estimate import VerdictFlip
+from app.estimator.estimates.storage.asked import SAVING, StorageInputs
+from app.estimator.estimates.storage.compute import StorageResult, losses_of, restart_within
 from app.estimator.thresholds import root, rounded, within
 from app.estimator.units import format_number, format_value
 
 
-def changes_of(asked: Storage, found: Found) -> tuple[Change, ...]:
+def changes_of(asked: StorageInputs, found: StorageResult) -> tuple[VerdictFlip, ...]:
     """The nearest values of inputs with which storage keeps up, or no longer.
 
     Where both reading and saving are too much, no single input helps.
@@ -22,7 +22,7 @@ def changes_of(asked: Storage, found: Found) -> tuple[Change, ...]:
     return (*saving, *reading)
 
 
-def remedy(asked: Storage, found: Found) -> str:
+def remedy(asked: StorageInputs, found: StorageResult) -> str:
     """What costs more, and what would bring the loss down."""
     restarting = found.losses.restarting
     share, limit = format_value(restarting, "%"), format_value(asked.acceptable, "%")
@@ -44,7 +44,9 @@ def remedy(asked: Storage, found: Found) -> str:
     )
 
 
-def _saving_changes(asked: Storage, found: Found, *, good: bool) -> tuple[Change, ...]:
+def _saving_changes(
+    asked: StorageInputs, found: StorageResult, *, good: bool
+) -> tuple[VerdictFlip, ...]:
     """First what costs most, restarting or saving; fewer GPUs come last."""
     becomes = "Too much is lost." if good else "Fits."
     changes = [*_mode_change(asked, found, good=good)]
@@ -53,18 +55,20 @@ def _saving_changes(asked: Storage, found: Found, *, good: bool) -> tuple[Change
         rate = rounded(found.needed_write / 1e9, up=not good)
         now = f"{format_number(asked.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
-        changes.append(Change("write_bandwidth", "Write bandwidth", now, flips, becomes))
+        changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
     restart = _restart_change(asked, found, becomes)
     decides = found.losses.restarting * 2 > found.losses.lost
     changes = [*restart, *changes] if decides else [*changes, *restart]
     gpus = _flipping_gpus(asked, found, good=good)
     if gpus:
         now, flips = format_number(asked.gpus), format_number(gpus)
-        changes.append(Change("gpus", "GPUs", now, flips, becomes))
+        changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
     return tuple(changes)
 
 
-def _mode_change(asked: Storage, found: Found, *, good: bool) -> tuple[Change, ...]:
+def _mode_change(
+    asked: StorageInputs, found: StorageResult, *, good: bool
+) -> tuple[VerdictFlip, ...]:
     """Saving beside the training, where that alone is enough."""
     if good or asked.saving == "beside" or asked.stall is not None:
         return ()
@@ -73,41 +77,45 @@ def _mode_change(asked: Storage, found: Found, *, good: bool) -> tuple[Change, .
         return ()
     words = dict(SAVING)
     now, flips = words["wait"], words["beside"]
-    return (Change("saving", "While saving", now, flips, "Fits."),)
+    return (VerdictFlip("saving", "While saving", now, flips, "Fits."),)
 
 
-def _pair_change(asked: Storage, found: Found, *, good: bool) -> tuple[Change, ...]:
+def _pair_change(
+    asked: StorageInputs, found: StorageResult, *, good: bool
+) -> tuple[VerdictFlip, ...]:
     """Saving beside the training, where that is enough with a quicker restart alone."""
     if good or asked.saving == "beside" or asked.stall is not None:
         return ()
     beside = dataclasses.replace(asked, saving="beside")
     longest = restart_within(beside, losses_of(beside, found.checkpoint))
-    if longest is None or not within(Storage, "restart", longest):
+    if longest is None or not within(StorageInputs, "restart", longest):
         return ()
     words = dict(SAVING)
     now, flips = words["wait"], words["beside"]
     minutes = f"{rounded(longest / 60, up=False)} min"
     also = (("restart", "Restart", minutes),)
-    return (Change("saving", "While saving", now, flips, "Fits.", also),)
+    return (VerdictFlip("saving", "While saving", now, flips, "Fits.", also),)
 
 
-def _restart_change(asked: Storage, found: Found, becomes: str) -> tuple[Change, ...]:
+def _restart_change(
+    asked: StorageInputs, found: StorageResult, becomes: str
+) -> tuple[VerdictFlip, ...]:
     """The restart at which the loss crosses what is acceptable."""
     longest = restart_within(asked, found.losses)
-    if longest is None or not within(Storage, "restart", longest):
+    if longest is None or not within(StorageInputs, "restart", longest):
         return ()
     good = found.losses.lost <= asked.acceptable
     flips = f"{rounded(longest / 60, up=good)} min"
     now = f"{format_number(asked.restart / 60)} min"
-    return (Change("restart", "Restart", now, flips, becomes),)
+    return (VerdictFlip("restart", "Restart", now, flips, becomes),)
 
 
-def _reading_changes(asked: Storage, *, fed: bool) -> tuple[Change, ...]:
+def _reading_changes(asked: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, ...]:
     limit = asked.read_bandwidth / (asked.gpus * asked.gpu_rate)
     if not 0.01 < limit < 1e9:
         return ()
     return (
-        Change(
+        VerdictFlip(
             "bytes_per_token",
             "Bytes per token",
             f"{format_number(asked.bytes_per_token)} B",
@@ -117,7 +125,7 @@ def _reading_changes(asked: Storage, *, fed: bool) -> tuple[Change, ...]:
     )
 
 
-def _flipping_gpus(asked: Storage, found: Found, *, good: bool) -> int | None:
+def _flipping_gpus(asked: StorageInputs, found: StorageResult, *, good: bool) -> int | None:
     """The number of GPUs at which the loss crosses what is acceptable."""
 
     def excess(log_gpus: float) -> float:

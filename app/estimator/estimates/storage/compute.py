@@ -3,7 +3,7 @@
 import dataclasses
 import math
 
-from app.estimator.estimates.storage.asked import CONTENTS, Storage
+from app.estimator.estimates.storage.asked import CONTENTS, StorageInputs
 from app.estimator.models.lookup import find_model
 from app.estimator.running.checkpoints import (
     checkpoint_bytes,
@@ -23,7 +23,7 @@ from app.estimator.units import format_value
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Losses:
+class GoodputLosses:
     """How saving and failing trade; seconds, and shares of the time.
 
     `goodput` is the share that is progress at the best interval.
@@ -52,7 +52,7 @@ class Losses:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class StorageResult:
     """All sizes [B], rates [B/s] and times [s] of one job."""
 
     parameters: float
@@ -61,10 +61,10 @@ class Found:
     checkpoint: float
     write_time: float
     restart_read: float
-    losses: Losses
+    losses: GoodputLosses
     needed_write: float | None
 
-    def writing(self, losses: Losses) -> float:
+    def writing(self, losses: GoodputLosses) -> float:
         """Share of the time in which a checkpoint is being written."""
         return min(1.0, self.write_time / (losses.interval + losses.stall))
 
@@ -80,7 +80,7 @@ BARRIER = 1.0
 GPU_MTBF = 50_000 * 3600.0
 
 
-def find(asked: Storage) -> Found:
+def find(asked: StorageInputs) -> StorageResult:
     """Size and time the storage of a job."""
     parameters = find_model(asked.model).parameters
     each = CONTENTS[asked.content].each
@@ -93,7 +93,7 @@ def find(asked: Storage) -> Found:
             "makes no progress."
         )
         raise refuse("gpus", asked.gpus, message)
-    return Found(
+    return StorageResult(
         parameters=parameters,
         dataset=dataset_bytes(asked.tokens, asked.bytes_per_token),
         needed_read=read_rate(asked.gpus * asked.gpu_rate, asked.bytes_per_token),
@@ -106,13 +106,13 @@ def find(asked: Storage) -> Found:
 
 
 def losses_of(
-    asked: Storage,
+    asked: StorageInputs,
     size: float,
     *,
     gpus: float = 0.0,
     write: float = 0.0,
     each: float = 0.0,
-) -> Losses:
+) -> GoodputLosses:
     """What saving and failures cost; with other GPUs, bandwidth or failure rate.
 
     A save beside the training stalls it only for the copy to host memory, but the
@@ -129,10 +129,10 @@ def losses_of(
         interval = max(interval, written)
     young = young_interval(stall, mtbf)
     share = exact_goodput(interval, stall, restart, mtbf)
-    return Losses(stall, mtbf, restart, young, interval, share)
+    return GoodputLosses(stall, mtbf, restart, young, interval, share)
 
 
-def restart_within(asked: Storage, losses: Losses) -> float | None:
+def restart_within(asked: StorageInputs, losses: GoodputLosses) -> float | None:
     """Longest restart with which no more than the acceptable share is lost [s].
 
     Goodput falls by e^(−restart ÷ time between failures), so it has a closed form;
@@ -144,7 +144,7 @@ def restart_within(asked: Storage, losses: Losses) -> float | None:
     return rest if rest > 0 else None
 
 
-def needed_write(asked: Storage, size: float, losses: Losses) -> float | None:
+def needed_write(asked: StorageInputs, size: float, losses: GoodputLosses) -> float | None:
     """Write bandwidth with which no more than the acceptable share is lost [B/s].
 
     None where the bandwidth does not decide: failures cost more, or a stall is given

@@ -4,29 +4,29 @@ import dataclasses
 
 from app.estimator.estimate import (
     Chart,
+    ChartLine,
     Estimate,
     Figure,
-    Line,
+    FormulaStep,
     Output,
+    ResultTable,
     Status,
-    Step,
-    Table,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.storage.asked import CONTENTS, Storage
+from app.estimator.estimates.storage.asked import CONTENTS, StorageInputs
 from app.estimator.estimates.storage.changes import changes_of, remedy
 from app.estimator.estimates.storage.compute import (
     BARRIER,
     GPU_MTBF,
     HOST_COPY,
-    Found,
-    Losses,
+    GoodputLosses,
+    StorageResult,
     losses_of,
 )
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     term,
 )
 
@@ -55,13 +55,13 @@ OUTPUTS = (
     Output("fits", "Keeps up", better="more"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "training-memory")
+_WORKING = StepBuilder(_OUT, "training-memory")
 
 
 _TIGHT = 0.8
 
 
-def answer(asked: Storage, found: Found) -> Estimate:
+def answer(asked: StorageInputs, found: StorageResult) -> Estimate:
     """Put sizes, rates and losses into words, figures and their working."""
     return Estimate(
         name="storage",
@@ -75,7 +75,7 @@ def answer(asked: Storage, found: Found) -> Estimate:
     )
 
 
-def status_of(asked: Storage, found: Found) -> Status:
+def status_of(asked: StorageInputs, found: StorageResult) -> Status:
     """`no` where reading starves or too much is lost, `tight` near it."""
     reads = found.needed_read / asked.read_bandwidth
     loses = found.losses.lost / asked.acceptable
@@ -83,7 +83,7 @@ def status_of(asked: Storage, found: Found) -> Status:
     return "no" if worst > 1 else "tight" if worst > _TIGHT else "fits"
 
 
-def _verdict(asked: Storage, found: Found) -> Verdict:
+def _verdict(asked: StorageInputs, found: StorageResult) -> Verdict:
     losses = found.losses
     status = status_of(asked, found)
     every = f"Save every {format_value(losses.interval, 's')}."
@@ -108,7 +108,7 @@ def _verdict(asked: Storage, found: Found) -> Verdict:
     return Verdict(status, words, text if words == every else f"{every} {text}")
 
 
-def _figures(asked: Storage, found: Found) -> tuple[Figure, ...]:
+def _figures(asked: StorageInputs, found: StorageResult) -> tuple[Figure, ...]:
     losses = found.losses
     rare, often = _bounds(asked, found)
     fast, bulk = _capacities(asked, found)
@@ -152,14 +152,14 @@ def _figures(asked: Storage, found: Found) -> tuple[Figure, ...]:
     )
 
 
-def _bounds(asked: Storage, found: Found) -> tuple[Losses, Losses]:
+def _bounds(asked: StorageInputs, found: StorageResult) -> tuple[GoodputLosses, GoodputLosses]:
     """The losses where failures are as rare and as frequent as was published."""
     often, rare = GPU_MTBF_RANGE
     size = found.checkpoint
     return losses_of(asked, size, each=rare), losses_of(asked, size, each=often)
 
 
-def _measures(found: Found, of: Losses) -> tuple[float, ...]:
+def _measures(found: StorageResult, of: GoodputLosses) -> tuple[float, ...]:
     """What is shown with an interval, in the order of the figures."""
     return (
         of.interval,
@@ -172,17 +172,17 @@ def _measures(found: Found, of: Losses) -> tuple[float, ...]:
     )
 
 
-def _saves(of: Losses) -> float:
+def _saves(of: GoodputLosses) -> float:
     return 86400 / (of.interval + of.stall)
 
 
-def _capacities(asked: Storage, found: Found) -> tuple[float, float]:
+def _capacities(asked: StorageInputs, found: StorageResult) -> tuple[float, float]:
     kept = found.dataset + asked.kept * found.checkpoint
     rest = (asked.copies - 1) * found.dataset + found.checkpoint
     return kept / asked.fill, rest / asked.fill
 
 
-def _steps(asked: Storage, found: Found) -> tuple[Step, ...]:
+def _steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...]:
     losses = found.losses
     stall, mtbf = term(losses.stall, "s"), term(losses.mtbf, "s")
     every = term(losses.interval, "s")
@@ -221,7 +221,7 @@ def _steps(asked: Storage, found: Found) -> tuple[Step, ...]:
     )
 
 
-def _interval_words(asked: Storage, found: Found) -> tuple[str, str]:
+def _interval_words(asked: StorageInputs, found: StorageResult) -> tuple[str, str]:
     """The interval of Daly, and the write that it must leave room for."""
     losses = found.losses
     stall, apart = term(losses.stall, "s"), term(losses.mtbf, "s")
@@ -236,7 +236,7 @@ def _interval_words(asked: Storage, found: Found) -> tuple[str, str]:
     return formula, numbers
 
 
-def _stall_words(asked: Storage, found: Found) -> tuple[str, str]:
+def _stall_words(asked: StorageInputs, found: StorageResult) -> tuple[str, str]:
     if asked.stall is not None:
         return "given", term(asked.stall, "s")
     size = term(found.checkpoint, "B")
@@ -252,7 +252,7 @@ def _stall_words(asked: Storage, found: Found) -> tuple[str, str]:
     )
 
 
-def _size_steps(asked: Storage, found: Found) -> tuple[Step, ...]:
+def _size_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...]:
     parts = CONTENTS[asked.content].parts
     added = " + ".join(f"{term(size)} B" for _, size in parts)
     named = " + ".join(what for what, _ in parts)
@@ -283,7 +283,7 @@ def _size_steps(asked: Storage, found: Found) -> tuple[Step, ...]:
     )
 
 
-def _chart(asked: Storage, found: Found) -> Chart:
+def _chart(asked: StorageInputs, found: StorageResult) -> Chart:
     losses = found.losses
     points = tuple(losses.interval * 1.7**i for i in range(-5, 6))
     allowed = tuple((x, asked.acceptable) for x in (points[0], points[-1]))
@@ -294,19 +294,19 @@ def _chart(asked: Storage, found: Found) -> Chart:
         "s",
         "%",
         (
-            Line("Lost", tuple((x, 1 - losses.goodput_at(x)) for x in points)),
-            Line("Acceptable", allowed, "dash"),
-            Line("Best", ((losses.interval, losses.lost),), "mark"),
+            ChartLine("Lost", tuple((x, 1 - losses.goodput_at(x)) for x in points)),
+            ChartLine("Acceptable", allowed, "dash"),
+            ChartLine("Best", ((losses.interval, losses.lost),), "mark"),
         ),
         x_log=True,
     )
 
 
-def _tiers(asked: Storage, found: Found) -> Table:
+def _tiers(asked: StorageInputs, found: StorageResult) -> ResultTable:
     fast, bulk = _capacities(asked, found)
     newest = format_number(asked.kept)
     rest = format_number(asked.copies - 1)
-    return Table(
+    return ResultTable(
         "Capacity by tier",
         ("Tier", "Holds", "Capacity"),
         (
@@ -329,7 +329,7 @@ def _tiers(asked: Storage, found: Found) -> Table:
     )
 
 
-def _intervals(found: Found) -> Table:
+def _intervals(found: StorageResult) -> ResultTable:
     losses = found.losses
     rows = tuple(
         (
@@ -347,10 +347,10 @@ def _intervals(found: Found) -> Table:
         )
     )
     columns = ("Interval", "Save every", "Lost time", "Checkpoints a day")
-    return Table("What another interval costs", columns, rows)
+    return ResultTable("What another interval costs", columns, rows)
 
 
-def _notes(asked: Storage, found: Found) -> tuple[str, ...]:
+def _notes(asked: StorageInputs, found: StorageResult) -> tuple[str, ...]:
     notes = []
     if asked.mtbf is None:
         notes.append(

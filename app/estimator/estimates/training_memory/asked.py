@@ -14,7 +14,7 @@ from app.estimator.shared_inputs import (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TrainingMemory:
+class TrainingMemoryInputs:
     """What is to be trained, how, and on what."""
 
     model: str = shared_inputs.ask_model()

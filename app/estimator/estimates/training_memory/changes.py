@@ -2,40 +2,40 @@
 
 import dataclasses
 
-from app.estimator.estimate import Change
-from app.estimator.estimates.training_memory.asked import TrainingMemory
-from app.estimator.estimates.training_memory.compute import Case
-from app.estimator.memory.training import Load
+from app.estimator.estimate import VerdictFlip
+from app.estimator.estimates.training_memory.asked import TrainingMemoryInputs
+from app.estimator.estimates.training_memory.compute import TrainingMemoryResult
+from app.estimator.memory.training import StageMemory
 from app.estimator.units import format_value
 
 
-def changes(case: Case, load: Load, limit: float) -> tuple[Change, ...]:
+def changes(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tuple[VerdictFlip, ...]:
     """GPUs, length and recipes with which the verdict turns."""
     asked, fits = case.asked, load.total <= limit
     changes = []
     if case.fewest and case.fewest != asked.gpus:
         word = "The fewest that fit." if fits else "Fits."
-        changes.append(Change("gpus", "GPUs", str(asked.gpus), str(case.fewest), word))
+        changes.append(VerdictFlip("gpus", "GPUs", str(asked.gpus), str(case.fewest), word))
     longest = _longest_sequence(case, load, limit)
     if longest:
         flips = format_value(longest + (1 if fits else 0), "token")
         now = format_value(asked.sequence, "token")
         word = "No longer fits." if fits else "Fits."
-        changes.append(Change("sequence", "Sequence", now, flips, word))
+        changes.append(VerdictFlip("sequence", "Sequence", now, flips, word))
     changes += [_remedy(asked, field, value) for field, value in case.remedies]
     return tuple(changes)
 
 
-def _remedy(asked: TrainingMemory, field: str, value: str) -> Change:
+def _remedy(asked: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
     """A change of the recipe with which the job fits."""
     fields = {f.name: f.metadata["input"] for f in dataclasses.fields(asked)}
     meaning = fields[field]
     labels = dict(meaning.choices)
     now = labels[getattr(asked, field)]
-    return Change(field, meaning.label, now, labels[value], "Fits.")
+    return VerdictFlip(field, meaning.label, now, labels[value], "Fits.")
 
 
-def _longest_sequence(case: Case, load: Load, limit: float) -> int:
+def _longest_sequence(case: TrainingMemoryResult, load: StageMemory, limit: float) -> int:
     """The longest sequence that fits; exact as all moving parts grow with it.
 
     Without flash attention scores grow with its square and this is a lower bound.

@@ -4,30 +4,36 @@ import dataclasses
 import math
 from typing import Any
 
-from app.estimator.estimates.training_memory.asked import TrainingMemory
+from app.estimator.estimates.training_memory.asked import TrainingMemoryInputs
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
 from app.estimator.memory.frameworks import framework_of
-from app.estimator.memory.layouts import Layout, usual_micro_batches
+from app.estimator.memory.layouts import ParallelLayout, usual_micro_batches
 from app.estimator.memory.sharding import tensor_parallel_problem
-from app.estimator.memory.states import Recipe, recipe
-from app.estimator.memory.training import Load, Step, stage_loads, usual_overhead, worst
-from app.estimator.memory.tuning import Tuning, full_training, tuning_of
+from app.estimator.memory.states import BytesPerParameter, recipe
+from app.estimator.memory.training import (
+    StageMemory,
+    TrainingStep,
+    stage_loads,
+    usual_overhead,
+    worst,
+)
+from app.estimator.memory.tuning import FineTuning, full_training, tuning_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.shared_inputs import refuse
 from app.estimator.timing.training_plan import FREE_PLACES
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Case:
+class TrainingMemoryResult:
     """One question with what was found."""
 
     model: Architecture
-    asked: TrainingMemory
+    asked: TrainingMemoryInputs
     gpu: Accelerator
-    layout: Layout
-    recipe: Recipe
-    tuning: Tuning
-    loads: tuple[Load, ...]
+    layout: ParallelLayout
+    recipe: BytesPerParameter
+    tuning: FineTuning
+    loads: tuple[StageMemory, ...]
     fewest: int | None
     remedies: tuple[tuple[str, str], ...] = ()
 
@@ -41,7 +47,7 @@ _REMEDIES: tuple[tuple[str, str], ...] = (
 )
 
 
-def remedies(model: Architecture, asked: TrainingMemory) -> tuple[tuple[str, str], ...]:
+def remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
     """The single changes of the recipe with which a job that is too large fits."""
     limit = find_accelerator(asked.gpu).capacity
     found = []
@@ -63,16 +69,16 @@ def remedies(model: Architecture, asked: TrainingMemory) -> tuple[tuple[str, str
     return tuple(found)
 
 
-def tuning_asked(model: Architecture, asked: TrainingMemory) -> Tuning:
+def tuning_asked(model: Architecture, asked: TrainingMemoryInputs) -> FineTuning:
     """Which part of the model is trained, and what waits on the host."""
     if asked.method == "full":
         return full_training(asked.offload)
     return tuning_of(model, asked.method, asked.rank, asked.targets, asked.offload)
 
 
-def layout_of(asked: TrainingMemory) -> Layout:
+def layout_of(asked: TrainingMemoryInputs) -> ParallelLayout:
     """The degrees of parallelism that were asked for."""
-    return Layout(
+    return ParallelLayout(
         gpus=asked.gpus,
         tensor=asked.tensor_parallel,
         pipeline=asked.pipeline_parallel,
@@ -84,15 +90,15 @@ def layout_of(asked: TrainingMemory) -> Layout:
     )
 
 
-def overhead_of(asked: TrainingMemory) -> float:
+def overhead_of(asked: TrainingMemoryInputs) -> float:
     """What was given for everything beside the model, or the usual [B]."""
     return usual_overhead(asked.gpus) if asked.overhead is None else asked.overhead
 
 
-def step_of(asked: TrainingMemory) -> Step:
+def step_of(asked: TrainingMemoryInputs) -> TrainingStep:
     """The step that was asked for, with the usual micro-batches unless said."""
     usual = usual_micro_batches(layout_of(asked), asked.sequence, asked.micro_batch)
-    return Step(
+    return TrainingStep(
         sequence=asked.sequence,
         micro_batch=asked.micro_batch,
         micro_batches=asked.micro_batches or usual,
@@ -104,7 +110,9 @@ def step_of(asked: TrainingMemory) -> Step:
     )
 
 
-def check(model: Architecture, asked: TrainingMemory, layout: Layout, gpu: Accelerator) -> None:
+def check(
+    model: Architecture, asked: TrainingMemoryInputs, layout: ParallelLayout, gpu: Accelerator
+) -> None:
     """Refuse layouts that cannot be, with what is possible."""
     ranks = layout.tensor * layout.pipeline * layout.context
     if asked.gpus % ranks:
@@ -122,7 +130,7 @@ def check(model: Architecture, asked: TrainingMemory, layout: Layout, gpu: Accel
     _check_card(asked, gpu)
 
 
-def _check_pipeline(model: Architecture, layout: Layout) -> None:
+def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
     chunks = layout.pipeline * layout.virtual
     most = model.layers + FREE_PLACES
     if chunks > most:
@@ -141,7 +149,7 @@ def _check_pipeline(model: Architecture, layout: Layout) -> None:
         )
 
 
-def _check_experts(model: Architecture, layout: Layout) -> None:
+def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
     expert = layout.expert
     if expert == 1:
         return
@@ -163,14 +171,14 @@ def _check_experts(model: Architecture, layout: Layout) -> None:
         )
 
 
-def _check_card(asked: TrainingMemory, gpu: Accelerator) -> None:
+def _check_card(asked: TrainingMemoryInputs, gpu: Accelerator) -> None:
     if not gpu.capacity:
         raise refuse("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
     if asked.precision.startswith("bf16") and gpu.lacks("bf16"):
         raise refuse("precision", asked.precision, f"The {gpu.name} cannot compute in BF16.")
 
 
-def fewest_gpus(layout: Layout, loads: tuple[Load, ...], limit: float) -> int | None:
+def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: float) -> int | None:
     """The fewest GPUs of this layout, by changing the number of its copies.
 
     Only what ZeRO divides shrinks with more copies; the rest must fit by itself.

@@ -1,9 +1,9 @@
 """The estimate `training-memory`: what training takes on each GPU and stage."""
 
 from app.estimator.estimate import Estimate
-from app.estimator.estimates.training_memory.asked import TrainingMemory
+from app.estimator.estimates.training_memory.asked import TrainingMemoryInputs
 from app.estimator.estimates.training_memory.compute import (
-    Case,
+    TrainingMemoryResult,
     check,
     fewest_gpus,
     layout_of,
@@ -17,10 +17,10 @@ from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.memory.states import recipe
 from app.estimator.memory.training import stage_loads, worst
 from app.estimator.models.lookup import find_model
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 
 
-def estimate(asked: TrainingMemory) -> Estimate:
+def estimate(asked: TrainingMemoryInputs) -> Estimate:
     """Weigh states, activations, logits and overhead against one GPU's memory."""
     model = find_model(asked.model)
     gpu = find_accelerator(asked.gpu)
@@ -30,7 +30,7 @@ def estimate(asked: TrainingMemory) -> Estimate:
     tuning = tuning_asked(model, asked)
     loads = stage_loads(model, layout, step_of(asked), each, overhead_of(asked), tuning=tuning)
     limit = gpu.capacity
-    case = Case(
+    case = TrainingMemoryResult(
         model=model,
         asked=asked,
         gpu=gpu,
@@ -44,12 +44,12 @@ def estimate(asked: TrainingMemory) -> Estimate:
     return answer(case)
 
 
-ENTRY = Entry(
+ENTRY = EstimateSpec(
     name="training-memory",
     title="Training memory",
     summary="Whether training fits, part by part and stage by stage.",
     group="Memory",
-    inputs=TrainingMemory,
+    inputs=TrainingMemoryInputs,
     answer=estimate,
     outputs=OUTPUTS,
     first=("per_gpu", "states", "fewest_gpus"),

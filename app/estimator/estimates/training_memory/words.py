@@ -3,30 +3,34 @@
 import dataclasses
 
 from app.estimator.estimate import (
+    BarSegment,
     Estimate,
     Figure,
+    FormulaStep,
     Output,
-    Segment,
+    ResultTable,
     StackedBar,
-    Step,
-    Table,
     by_name,
 )
 from app.estimator.estimates.training_memory.changes import changes
-from app.estimator.estimates.training_memory.compute import Case, fewest_gpus, step_of
+from app.estimator.estimates.training_memory.compute import (
+    TrainingMemoryResult,
+    fewest_gpus,
+    step_of,
+)
 from app.estimator.memory.frameworks import framework_of
 from app.estimator.memory.layouts import (
-    Share,
-    Stage,
+    ParameterShare,
+    PipelineStage,
     in_flight,
     stage_share,
     stages,
 )
-from app.estimator.memory.training import Load, moving_on, tokens_of, worst
-from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
+from app.estimator.memory.training import StageMemory, moving_on, tokens_of, worst
+from app.estimator.room_verdict import MemoryLimit, capacity_note, close_note, memory_verdict
 from app.estimator.units import format_value
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     added,
     term,
 )
@@ -53,7 +57,7 @@ OUTPUTS = (
     Output("host", "On the host, per GPU", "B", better="less"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "training-memory")
+_WORKING = StepBuilder(_OUT, "training-memory")
 
 
 # How far measured activations lie from the formula (fused and unfused kernels) and
@@ -64,11 +68,11 @@ _ACTIVATION_RANGE = (0.9, 1.25)
 _OVERHEAD_RANGE = (0.4, 1.6)
 
 
-def answer(case: Case) -> Estimate:
+def answer(case: TrainingMemoryResult) -> Estimate:
     """Put the load of the fullest stage into words, figures and its working."""
     load = worst(case.loads)
     limit = case.gpu.capacity
-    room = Room(limit, limit, case.gpu.memory)
+    room = MemoryLimit(limit, limit, case.gpu.memory)
     least, _ = _bounds(load, load.overhead + load.buffers)
     return Estimate(
         name="training-memory",
@@ -82,7 +86,7 @@ def answer(case: Case) -> Estimate:
     )
 
 
-def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
+def _figures(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tuple[Figure, ...]:
     spread = load.overhead + load.buffers
     low, high = _bounds(load, spread)
     free = (limit - load.total, limit - high, limit - low)
@@ -102,7 +106,7 @@ def _figures(case: Case, load: Load, limit: float) -> tuple[Figure, ...]:
     )
 
 
-def _fewest(case: Case, limit: float) -> Figure:
+def _fewest(case: TrainingMemoryResult, limit: float) -> Figure:
     """The fewest GPUs, between those with the least and the most that may be held."""
     output = _OUT["fewest_gpus"]
     if case.fewest is None:
@@ -117,7 +121,7 @@ def _fewest(case: Case, limit: float) -> Figure:
     return Figure(output, case.fewest, low, high)
 
 
-def _held(load: Load, active: float, around: float) -> Load:
+def _held(load: StageMemory, active: float, around: float) -> StageMemory:
     """A load with other activations and another overhead."""
     return dataclasses.replace(
         load,
@@ -139,7 +143,7 @@ _PEAKS = {
 _PIPELINE_FRAGMENTS = 1.14
 
 
-def _peaks(case: Case, load: Load) -> tuple[Figure, Figure]:
+def _peaks(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, Figure]:
     """What PyTorch allocates at its peak, without the CUDA context, and reserves."""
     asked = case.asked
     peak = load.total - load.overhead
@@ -154,7 +158,7 @@ def _peaks(case: Case, load: Load) -> tuple[Figure, Figure]:
     return allocated, _ranged("reserved", kept, spread)
 
 
-def _bounds(load: Load, spread: float) -> tuple[float, float]:
+def _bounds(load: StageMemory, spread: float) -> tuple[float, float]:
     """Where the sum of a GPU may lie."""
     moving = load.activations + load.logits
     fixed = load.total - moving - spread
@@ -165,7 +169,7 @@ def _bounds(load: Load, spread: float) -> tuple[float, float]:
     return below, above
 
 
-def _totals(case: Case, load: Load) -> tuple[Figure, ...]:
+def _totals(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, ...]:
     """States of the whole model, before anything is divided."""
     each, parameters = case.recipe, float(case.model.parameters)
     trained, frozen = parameters, 0.0
@@ -189,7 +193,7 @@ def _ranged(name: str, value: float, share: tuple[float, float]) -> Figure:
     return Figure(_OUT[name], value, value * share[0], value * share[1])
 
 
-def _steps(case: Case, load: Load) -> tuple[Step, ...]:
+def _steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
     each, layout = case.recipe, case.layout
     parts = (
         ("weights", each.weights, load.weights, 3),
@@ -203,7 +207,9 @@ def _steps(case: Case, load: Load) -> tuple[Step, ...]:
     return (*states, *_moving_steps(case, load))
 
 
-def _state_step(case: Case, figure: str, width: float, value: float, divided: bool) -> Step:
+def _state_step(
+    case: TrainingMemoryResult, figure: str, width: float, value: float, divided: bool
+) -> FormulaStep:
     """Parameters of the fullest stage on this GPU, times bytes, over the shards."""
     if not value and case.tuning.host != "none":
         formula, numbers = "waits on the host", "0 B"
@@ -226,24 +232,26 @@ def _state_step(case: Case, figure: str, width: float, value: float, divided: bo
     return _WORKING.line(figure, formula, numbers, value, source)
 
 
-def _tuned(case: Case, figure: str) -> str:
+def _tuned(case: TrainingMemoryResult, figure: str) -> str:
     """The paper on adapters, or on the frozen weights beneath them in four bits."""
     return "qlora" if figure == "weights" and case.tuning.base < 2 else "lora"
 
 
-def _stage(case: Case) -> Stage:
+def _stage(case: TrainingMemoryResult) -> PipelineStage:
     """The fullest stage of the pipeline."""
     layout, index = case.layout, worst(case.loads).stage
     found = stages(case.model, layout.pipeline, layout.virtual)
     return next(stage for stage in found if stage.index == index)
 
 
-def _here(case: Case) -> Share:
+def _here(case: TrainingMemoryResult) -> ParameterShare:
     """Parameters on one GPU of the fullest stage."""
     return stage_share(case.model, _stage(case), case.layout)
 
 
-def _adapter_numbers(case: Case, figure: str, width: float, *, divided: bool) -> tuple[str, str]:
+def _adapter_numbers(
+    case: TrainingMemoryResult, figure: str, width: float, *, divided: bool
+) -> tuple[str, str]:
     """Adapters on this GPU, and for weights the frozen parameters as well."""
     here, layout, tuning = _here(case), case.layout, case.tuning
     count = tuning.adapters * _stage(case).layers / case.model.layers / layout.tensor
@@ -259,7 +267,7 @@ def _adapter_numbers(case: Case, figure: str, width: float, *, divided: bool) ->
     return formula, numbers
 
 
-def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
+def _moving_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
     model, layout = case.model, case.layout
     step = step_of(case.asked)
     moves = moving_on(model, _stage(case), layout, step, case.tuning)
@@ -289,7 +297,7 @@ def _moving_steps(case: Case, load: Load) -> tuple[Step, ...]:
     )
 
 
-def _logits_step(case: Case, load: Load, tokens: float) -> Step:
+def _logits_step(case: TrainingMemoryResult, load: StageMemory, tokens: float) -> FormulaStep:
     """The loss, where it is part of the fullest instant."""
     asked = case.asked
     if not load.logits:
@@ -305,23 +313,23 @@ def _logits_step(case: Case, load: Load, tokens: float) -> Step:
     return _WORKING.line("logits", formula, numbers, load.logits, "korthikanti-2022")
 
 
-def _bar(case: Case, load: Load, limit: float) -> StackedBar:
+def _bar(case: TrainingMemoryResult, load: StageMemory, limit: float) -> StackedBar:
     return StackedBar(
         "Memory of each GPU",
         (
-            Segment("weights", "Weights", load.weights),
-            Segment("gradients", "Gradients", load.gradients),
-            Segment("optimizer", "Optimizer", load.optimizer),
-            Segment("activations", "Activations", load.activations),
-            Segment("other", "Logits and loss", load.logits),
-            Segment("overhead", "Overhead", load.overhead + load.buffers),
+            BarSegment("weights", "Weights", load.weights),
+            BarSegment("gradients", "Gradients", load.gradients),
+            BarSegment("optimizer", "Optimizer", load.optimizer),
+            BarSegment("activations", "Activations", load.activations),
+            BarSegment("other", "Logits and loss", load.logits),
+            BarSegment("overhead", "Overhead", load.overhead + load.buffers),
         ),
         limit,
         f"{format_value(limit, 'B')} of {case.gpu.name}",
     )
 
 
-def _table(case: Case) -> Table:
+def _table(case: TrainingMemoryResult) -> ResultTable:
     columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
     rows = tuple(
         (
@@ -334,10 +342,10 @@ def _table(case: Case) -> Table:
         )
         for load in case.loads
     )
-    return Table("Pipeline stages that differ", columns, rows)
+    return ResultTable("Pipeline stages that differ", columns, rows)
 
 
-def _notes(case: Case, load: Load) -> tuple[str, ...]:
+def _notes(case: TrainingMemoryResult, load: StageMemory) -> tuple[str, ...]:
     asked = case.asked
     notes = [f"Overhead of {format_value(load.overhead, 'B')} per GPU is assumed."]
     if asked.pipeline_parallel > 1:

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 from app.estimator import shared_inputs
-from app.estimator.inputs import Group
+from app.estimator.inputs import InputGroup
 from app.estimator.shared_inputs import (
     BATCH,
     COST,
@@ -13,7 +13,7 @@ from app.estimator.shared_inputs import (
     RECIPE,
 )
 
-_LOSSES = Group("Losses", "cluster-components")
+_LOSSES = InputGroup("Losses", "cluster-components")
 
 _YEAR = 365.25 * 86400.0
 
@@ -33,7 +33,7 @@ def _batch(default: int | None, label: str, help_text: str, maximum: int) -> Any
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class TrainingTime:
+class TrainingTimeInputs:
     """A training run: what, on what, how it is laid out, and what it may lose."""
 
     model: str = shared_inputs.ask_model("llama-3.1-8b")

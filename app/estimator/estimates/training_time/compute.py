@@ -4,10 +4,10 @@ import dataclasses
 import math
 from typing import Any
 
-from app.estimator.estimates.training_time.asked import TrainingTime
+from app.estimator.estimates.training_time.asked import TrainingTimeInputs
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import fabric_of
-from app.estimator.inputs import BadInputs
+from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.layouts import usual_micro_batches
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.memory.states import recipe
@@ -26,7 +26,7 @@ from app.estimator.timing.training_plan import (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Run:
+class TrainingTimeResult:
     """A run as it was found: plan, step, losses and time [s].
 
     `lighter` is the input, with its value, that makes a plan that is too large fit,
@@ -54,7 +54,7 @@ class Run:
 _MOST_GPUS = 1_000_000
 
 
-def plan_of(asked: TrainingTime) -> TrainingPlan:
+def plan_of(asked: TrainingTimeInputs) -> TrainingPlan:
     """The layout that the inputs describe."""
     group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
     data = asked.gpus // group
@@ -88,7 +88,7 @@ _RECOMPUTE: dict[str, Recompute] = {
 }
 
 
-def memory_of(model: Architecture, asked: TrainingTime, plan: TrainingPlan) -> float:
+def memory_of(model: Architecture, asked: TrainingTimeInputs, plan: TrainingPlan) -> float:
     """Bytes on a GPU of the fullest stage [B]."""
     wide = asked.gradients == "fp32"
     states = recipe("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
@@ -96,7 +96,7 @@ def memory_of(model: Architecture, asked: TrainingTime, plan: TrainingPlan) -> f
 
 
 def timed(
-    model: Architecture, gpu: Accelerator, asked: TrainingTime, plan: TrainingPlan
+    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, plan: TrainingPlan
 ) -> StepTime:
     """The step of a plan on the asked links."""
     fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
@@ -106,10 +106,10 @@ def timed(
 def run_of(
     model: Architecture,
     gpu: Accelerator,
-    asked: TrainingTime,
+    asked: TrainingTimeInputs,
     plan: TrainingPlan,
     step: StepTime,
-) -> Run:
+) -> TrainingTimeResult:
     """The whole run: steps, losses, hours, money and energy."""
     mtbf = job_mtbf(asked.mtbf_per_gpu, asked.gpus)
     interval = max(young_interval(asked.checkpoint_time, mtbf), asked.checkpoint_time)
@@ -122,7 +122,7 @@ def run_of(
     again = recomputed_flops(model, plan.sequence, plan.recompute)
     rate = plan.tokens / step.total / plan.gpus
     mfu = utilization(flops, rate, gpu.peak(plan.number_format) or 1.0)
-    return Run(
+    return TrainingTimeResult(
         plan=plan,
         step=step,
         flops=flops,
@@ -138,14 +138,16 @@ def run_of(
     )
 
 
-def lighter(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> tuple[str, str] | None:
+def lighter(
+    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs
+) -> tuple[str, str] | None:
     """The one input, with its value, that makes a plan fit in memory."""
     limit = gpu.capacity
     for field, value in _LIGHTER:
         changed = dataclasses.replace(asked, **{field: value})
         try:
             check(model, changed, gpu)
-        except BadInputs:
+        except InvalidInputsError:
             continue
         if memory_of(model, changed, plan_of(changed)) <= limit:
             return field, str(value)
@@ -168,7 +170,7 @@ _IDLE = 0.1
 
 
 def faster(
-    model: Architecture, gpu: Accelerator, asked: TrainingTime, run: Run
+    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, run: TrainingTimeResult
 ) -> tuple[tuple[str, int, float], ...]:
     """What makes a pipeline idle less: (input, value, MFU), the largest gain first.
 
@@ -199,7 +201,7 @@ def faster(
     return tuple(sorted(found, key=lambda one: -one[2]))
 
 
-def enough(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> int | None:
+def enough(model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs) -> int | None:
     """The fewest GPUs, near enough, with which a run keeps its deadline."""
     limit = asked.deadline or math.inf
     group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
@@ -216,7 +218,7 @@ def enough(model: Architecture, gpu: Accelerator, asked: TrainingTime) -> int | 
     return None
 
 
-def check(model: Architecture, asked: TrainingTime, gpu: Accelerator) -> None:
+def check(model: Architecture, asked: TrainingTimeInputs, gpu: Accelerator) -> None:
     """Refuse layouts that cannot be, with what is impossible about them."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
@@ -235,7 +237,7 @@ def check(model: Architecture, asked: TrainingTime, gpu: Accelerator) -> None:
     _check_groups(model, asked)
 
 
-def _check_groups(model: Architecture, asked: TrainingTime) -> None:
+def _check_groups(model: Architecture, asked: TrainingTimeInputs) -> None:
     group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
     if group > asked.gpus or asked.gpus % group:
         message = (

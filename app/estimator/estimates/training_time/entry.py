@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.estimate import Estimate
-from app.estimator.estimates.training_time.asked import TrainingTime
+from app.estimator.estimates.training_time.asked import TrainingTimeInputs
 from app.estimator.estimates.training_time.compute import (
     check,
     enough,
@@ -16,10 +16,10 @@ from app.estimator.estimates.training_time.compute import (
 from app.estimator.estimates.training_time.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.models.lookup import find_model
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 
 
-def estimate(asked: TrainingTime) -> Estimate:
+def estimate(asked: TrainingTimeInputs) -> Estimate:
     """Time a step of the plan and carry it through the whole run."""
     model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
     check(model, asked, gpu)
@@ -34,12 +34,12 @@ def estimate(asked: TrainingTime) -> Estimate:
     return answer(asked, model, gpu, run)
 
 
-ENTRY = Entry(
+ENTRY = EstimateSpec(
     name="training-time",
     title="Training time",
     summary="How long a run takes, where each step goes, and what it costs.",
     group="Training",
-    inputs=TrainingTime,
+    inputs=TrainingTimeInputs,
     answer=estimate,
     outputs=OUTPUTS,
     first=("time", "mfu", "gpu_hours"),

@@ -6,28 +6,28 @@ from app.estimator.confidence import around, around_rate
 from app.estimator.estimate import (
     Estimate,
     Figure,
+    FormulaStep,
     Output,
-    Span,
-    Step,
-    Table,
+    ResultTable,
     Timeline,
+    TimelineSpan,
     Verdict,
     by_name,
 )
-from app.estimator.estimates.training_time.asked import TrainingTime
+from app.estimator.estimates.training_time.asked import TrainingTimeInputs
 from app.estimator.estimates.training_time.changes import changes
-from app.estimator.estimates.training_time.compute import Run
+from app.estimator.estimates.training_time.compute import TrainingTimeResult
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.energy import energy
 from app.estimator.hardware.rents import UNKNOWN, price_note, price_of
 from app.estimator.models.architecture import Architecture
-from app.estimator.room_verdict import Room, capacity_note, close_note, memory_verdict
+from app.estimator.room_verdict import MemoryLimit, capacity_note, close_note, memory_verdict
 from app.estimator.running.money import rent
 from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.step import StepTime
 from app.estimator.timing.training_plan import TrainingPlan
 from app.estimator.units import format_number, format_value
-from app.estimator.working import Working, multiplied, term, terms
+from app.estimator.working import StepBuilder, multiplied, term, terms
 
 OUTPUTS = (
     Output("step_time", "One step", "s", better="less", modeled=True),
@@ -62,7 +62,7 @@ OUTPUTS = (
     Output("checkpoint_interval", "Time between checkpoints", "s"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "parallelism")
+_WORKING = StepBuilder(_OUT, "parallelism")
 
 
 _PARTS = (
@@ -87,7 +87,9 @@ _MEMORY = (0.9, 1.1)
 _COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
 
 
-def answer(asked: TrainingTime, model: Architecture, gpu: Accelerator, run: Run) -> Estimate:
+def answer(
+    asked: TrainingTimeInputs, model: Architecture, gpu: Accelerator, run: TrainingTimeResult
+) -> Estimate:
     """Put a run into words, figures, the timeline of a step and its working."""
     kind = "training-routed" if model.is_routed else "training"
     return Estimate(
@@ -106,11 +108,11 @@ def answer(asked: TrainingTime, model: Architecture, gpu: Accelerator, run: Run)
     )
 
 
-def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
+def _verdict(asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult) -> Verdict:
     takes = format_value(run.seconds, "s")
     where = f"{format_number(asked.gpus)} {gpu.name}"
     if run.memory > gpu.capacity:
-        room = Room(gpu.capacity, gpu.capacity, gpu.memory)
+        room = MemoryLimit(gpu.capacity, gpu.capacity, gpu.memory)
         least = _MEMORY[0] * run.memory
         said = memory_verdict(run.memory, room, asked.gpus, least)
         text = f"{said.text} The run would take {takes}."
@@ -126,7 +128,9 @@ def _verdict(asked: TrainingTime, gpu: Accelerator, run: Run) -> Verdict:
     return Verdict("tight" if late else "fits", "Just in time." if late else "In time.", text)
 
 
-def _figures(asked: TrainingTime, gpu: Accelerator, run: Run, kind: str) -> tuple[Figure, ...]:
+def _figures(
+    asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult, kind: str
+) -> tuple[Figure, ...]:
     rate = run.plan.tokens / run.step.total
     hours = run.seconds * asked.gpus / 3600
     spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
@@ -157,7 +161,7 @@ def _figures(asked: TrainingTime, gpu: Accelerator, run: Run, kind: str) -> tupl
     )
 
 
-def _cost(gpu: Accelerator, asked: TrainingTime, hours: float) -> Figure:
+def _cost(gpu: Accelerator, asked: TrainingTimeInputs, hours: float) -> Figure:
     price = price_of(gpu, asked.usd_per_gpu_hour)
     if price is None:
         return Figure(_OUT["cost"], None, note=UNKNOWN)
@@ -185,7 +189,7 @@ def on_a_stage(plan: TrainingPlan, step: StepTime) -> float:
     return busy / plan.micro_batches
 
 
-def one_step(plan: TrainingPlan, step: StepTime) -> Step:
+def one_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     """How the time of one training step comes about."""
     rule = "micro-batches × one on a stage"
     numbers = f"{term(plan.micro_batches)} × "
@@ -210,8 +214,8 @@ def _rate(name: str, value: float, kind: str) -> Figure:
 
 
 def _steps(
-    asked: TrainingTime, model: Architecture, gpu: Accelerator, run: Run
-) -> tuple[Step, ...]:
+    asked: TrainingTimeInputs, model: Architecture, gpu: Accelerator, run: TrainingTimeResult
+) -> tuple[FormulaStep, ...]:
     plan, step = run.plan, run.step
     rate = plan.tokens / step.total / plan.gpus
     peak = gpu.peak(plan.number_format) or 1.0
@@ -238,12 +242,12 @@ def _steps(
     )
 
 
-def _stage_step(run: Run) -> Step:
+def _stage_step(run: TrainingTimeResult) -> FormulaStep:
     plan, left = run.plan, {"bubble", "data", "optimizer"}
     names = [(name, label) for name, label in _PARTS if name not in left]
     spent = [(label, getattr(run.step, name)) for name, label in names]
     parts = terms((seconds for _, seconds in spent), "s")
-    return Step(
+    return FormulaStep(
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
         f"({parts}) ÷ {term(plan.micro_batches)}",
@@ -254,7 +258,7 @@ def _stage_step(run: Run) -> Step:
     )
 
 
-def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
+def _run_steps(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[FormulaStep, ...]:
     save, apart = term(asked.checkpoint_time, "s"), term(run.mtbf, "s")
     every = term(run.interval, "s")
     return (
@@ -287,7 +291,9 @@ def _run_steps(asked: TrainingTime, run: Run) -> tuple[Step, ...]:
     )
 
 
-def _cost_step(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, ...]:
+def _cost_step(
+    asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult
+) -> tuple[FormulaStep, ...]:
     hours = run.seconds * asked.gpus / 3600
     price = price_of(gpu, asked.usd_per_gpu_hour)
     if price is None:
@@ -304,7 +310,7 @@ def _cost_step(asked: TrainingTime, gpu: Accelerator, run: Run) -> tuple[Step, .
     )
 
 
-def _timeline(run: Run) -> Timeline:
+def _timeline(run: TrainingTimeResult) -> Timeline:
     """One step as pieces of time: what computes, what waits."""
     spans, now = [], 0.0
     for name, label in _PARTS:
@@ -315,19 +321,19 @@ def _timeline(run: Run) -> Timeline:
         lane = "Communication" if exposed else "Computing"
         if name == "bubble":
             lane, exposed = "Idle", True
-        spans.append(Span(lane, label, now, now + length, exposed))
+        spans.append(TimelineSpan(lane, label, now, now + length, exposed))
         now += length
     return Timeline("Where one step goes", tuple(spans))
 
 
-def _table(run: Run) -> Table:
+def _table(run: TrainingTimeResult) -> ResultTable:
     total = run.step.total
     times = ((label, getattr(run.step, name)) for name, label in _PARTS)
     rows = tuple((label, (time, "s"), (time / total, "%")) for label, time in times if time > 0)
-    return Table("Parts of one step", ("Part", "Time", "Share"), rows)
+    return ResultTable("Parts of one step", ("Part", "Time", "Share"), rows)
 
 
-def _notes(asked: TrainingTime, run: Run) -> tuple[str, ...]:
+def _notes(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[str, ...]:
     plan = run.plan
     notes = [
         _batch_note(plan),

@@ -10,7 +10,7 @@ _GGUF = tuple((f"gguf-{name.lower().replace('_', '-')}", f"GGUF {name}") for nam
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Weights:
+class WeightsInputs:
     """Which model in which format, over how many GPUs."""
 
     model: str = ask_model()

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.estimates.weights.asked import Weights
+from app.estimator.estimates.weights.asked import WeightsInputs
 from app.estimator.models import gguf
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import format_of, weight_table
@@ -13,7 +13,7 @@ MIXTURE = {f"gguf-{name.lower().replace('_', '-')}": name for name in gguf.MIXTU
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class WeightsResult:
     """Bytes in all, in the format, kept wider, of a vision tower and on one GPU.
 
     `covered` counts the parameters in the format, `language` those of the language
@@ -46,7 +46,7 @@ class Found:
         return 1 - self.total / (2.0 * self.parameters)
 
 
-def find(model: Architecture, asked: Weights) -> Found:
+def find(model: Architecture, asked: WeightsInputs) -> WeightsResult:
     """Bytes of a model in a format, as stored or as a kernel repacks them."""
     mixture = MIXTURE.get(asked.weights)
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
@@ -64,7 +64,7 @@ def find(model: Architecture, asked: Weights) -> Found:
         total, quantized = table.total + padding, covered * form.bits / 8 + padding
         each = table.per_gpu(gpus) + padding / gpus
         tower, counted = table.tower, model.loaded_parameters
-    return Found(
+    return WeightsResult(
         total=total,
         quantized=quantized,
         rest=total - quantized - tower,

@@ -1,7 +1,7 @@
 """The estimate `weights`: what a model takes in each number format."""
 
 from app.estimator.estimate import Estimate, Verdict
-from app.estimator.estimates.weights.asked import Weights
+from app.estimator.estimates.weights.asked import WeightsInputs
 from app.estimator.estimates.weights.compute import MIXTURE, find
 from app.estimator.estimates.weights.words import (
     OUTPUTS,
@@ -15,12 +15,12 @@ from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import format_of
 from app.estimator.models.lookup import find_model
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.estimator.shared_inputs import refuse
 from app.estimator.units import format_number, format_value
 
 
-def estimate(asked: Weights) -> Estimate:
+def estimate(asked: WeightsInputs) -> Estimate:
     """Bytes of all tensors: those in the format, and those that are not."""
     model = find_model(asked.model)
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
@@ -47,12 +47,12 @@ def _label(model: Architecture, name: str) -> str:
     return f"GGUF {MIXTURE[name]}" if name in MIXTURE else format_of(model, name).label
 
 
-ENTRY = Entry(
+ENTRY = EstimateSpec(
     name="weights",
     title="Weights",
     summary="Bytes of a model by number format, with the overhead of its scales.",
     group="Models",
-    inputs=Weights,
+    inputs=WeightsInputs,
     answer=estimate,
     outputs=OUTPUTS,
     first=("total", "per_gpu", "saved"),

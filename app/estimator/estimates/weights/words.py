@@ -1,21 +1,21 @@
 """The words, figures and working of `weights`."""
 
 from app.estimator.estimate import (
+    BarSegment,
     Figure,
+    FormulaStep,
     Output,
-    Segment,
+    ResultTable,
     StackedBar,
-    Step,
-    Table,
     by_name,
 )
-from app.estimator.estimates.weights.asked import Weights
-from app.estimator.estimates.weights.compute import MIXTURE, Found
+from app.estimator.estimates.weights.asked import WeightsInputs
+from app.estimator.estimates.weights.compute import MIXTURE, WeightsResult
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import FORMATS, Format, format_of, weight_table
+from app.estimator.models.formats import FORMATS, WeightFormat, format_of, weight_table
 from app.estimator.units import format_number
 from app.estimator.working import (
-    Working,
+    StepBuilder,
     added,
     split,
     term,
@@ -32,10 +32,10 @@ OUTPUTS = (
     Output("saved", "Saved against BF16", "%", better="more"),
 )
 _OUT = by_name(OUTPUTS)
-_WORKING = Working(_OUT, "number-formats")
+_WORKING = StepBuilder(_OUT, "number-formats")
 
 
-def figures(found: Found) -> tuple[Figure, ...]:
+def figures(found: WeightsResult) -> tuple[Figure, ...]:
     """Bytes and bits of a model in its format."""
     return (
         Figure(_OUT["total"], found.total, primary=True),
@@ -48,7 +48,9 @@ def figures(found: Found) -> tuple[Figure, ...]:
     )
 
 
-def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]:
+def steps(
+    model: Architecture, asked: WeightsInputs, found: WeightsResult
+) -> tuple[FormulaStep, ...]:
     """The working from bits of a weight to bytes of a GPU."""
     form = _form(model, asked)
     count, size = term(found.parameters), term(found.total, "B")
@@ -67,12 +69,12 @@ def steps(model: Architecture, asked: Weights, found: Found) -> tuple[Step, ...]
     )
 
 
-def _form(model: Architecture, asked: Weights) -> Format | None:
+def _form(model: Architecture, asked: WeightsInputs) -> WeightFormat | None:
     """The format asked for; None for a mixture of GGUF."""
     return None if asked.weights in MIXTURE else format_of(model, asked.weights)
 
 
-def _file_step(count: str, found: Found) -> Step:
+def _file_step(count: str, found: WeightsResult) -> FormulaStep:
     formula = "weights × bits of their block formats on average ÷ 8"
     numbers = f"{count} × {term(found.bits)} ÷ 8"
     return _WORKING.line("total", formula, numbers, found.total, "gguf", label="File")
@@ -92,7 +94,7 @@ _SOURCE = {
 }
 
 
-def _in_format(found: Found, form: Format) -> tuple[Step, ...]:
+def _in_format(found: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
     parts = added((found.quantized, found.rest, found.tower), "B")
     packed = f" + {term(found.padding, 'B')}" if found.padding else ""
@@ -126,18 +128,20 @@ def _in_format(found: Found, form: Format) -> tuple[Step, ...]:
         ),
     )
     return tuple(
-        Step(label, formula, numbers, value, "B", source, "number-formats", figure)
+        FormulaStep(label, formula, numbers, value, "B", source, "number-formats", figure)
         for label, formula, numbers, value, figure in lines
     )
 
 
-def _kept_wider(form: Format) -> str:
+def _kept_wider(form: WeightFormat) -> str:
     if form.widths is not None:
         return "what the checkpoint does not quantize × bytes"
     return "embeddings, head, norms and routers × bytes"
 
 
-def _tower_line(found: Found, form: Format) -> tuple[tuple[str, str, str, float, str], ...]:
+def _tower_line(
+    found: WeightsResult, form: WeightFormat
+) -> tuple[tuple[str, str, str, float, str], ...]:
     """The line of the vision tower, where there is one."""
     if not found.tower:
         return ()
@@ -147,12 +151,12 @@ def _tower_line(found: Found, form: Format) -> tuple[tuple[str, str, str, float,
     return ((label, formula, numbers, found.tower, ""),)
 
 
-def bar(found: Found) -> StackedBar:
+def bar(found: WeightsResult) -> StackedBar:
     """Bytes in the format, bytes kept wider and those of a vision tower."""
     segments = (
-        Segment("weights", "In the format", found.quantized),
-        Segment("other", "Kept wider", found.rest),
-        *((Segment("overhead", "Vision tower", found.tower),) if found.tower else ()),
+        BarSegment("weights", "In the format", found.quantized),
+        BarSegment("other", "Kept wider", found.rest),
+        *((BarSegment("overhead", "Vision tower", found.tower),) if found.tower else ()),
     )
     return StackedBar("Weights", segments, None, "")
 
@@ -170,7 +174,7 @@ _SHOWN = (
 )
 
 
-def table(model: Architecture) -> Table:
+def table(model: Architecture) -> ResultTable:
     """The model in the usual formats [B]."""
     rows = tuple(
         (
@@ -180,10 +184,10 @@ def table(model: Architecture) -> Table:
         )
         for name in _SHOWN
     )
-    return Table("By format", ("Format", "Weights", "Bits per parameter"), rows)
+    return ResultTable("By format", ("Format", "Weights", "Bits per parameter"), rows)
 
 
-def notes(model: Architecture, asked: Weights) -> tuple[str, ...]:
+def notes(model: Architecture, asked: WeightsInputs) -> tuple[str, ...]:
     """Which tensors stay wider, and what a weight carries."""
     form = _form(model, asked)
     if form is None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from app.estimator import catalogue
-from app.estimator.models.layers import Layer, Matrix
+from app.estimator.models.layers import Layer, WeightMatrix
 
 _MOST_WILDCARDS = 16
 _IN_LAYER = "layers.N."
@@ -44,7 +44,7 @@ def _is_matched(names: tuple[str, ...], glob: str) -> bool:
     return any(fnmatch.fnmatchcase(name, glob) for name in names)
 
 
-def names_of_matrix(layer: Layer, matrix: Matrix) -> tuple[str, ...]:
+def names_of_matrix(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
     """What families call a matrix: full names in a checkpoint, in a layer N."""
     part: str = matrix.part
     if part == "attention" and layer.mixer.state and layer.mixer.kind != "attention":

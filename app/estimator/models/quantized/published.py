@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.layers import Layer, Matrix
+from app.estimator.models.layers import Layer, WeightMatrix
 from app.estimator.models.quantized.methods import Quantization, Scheme
 from app.estimator.models.quantized.module_names import EMBEDDING, HEAD, names_of_matrix
 
@@ -29,11 +29,11 @@ class Widths:
     embedding: float = 0.0
     head: float = 0.0
 
-    def share(self, matrix: Matrix) -> float:
+    def share(self, matrix: WeightMatrix) -> float:
         """The share of a matrix, over all layers, that is quantized [1]."""
         return self.parts.get(_key(matrix), (0.0, 0.0))[0]
 
-    def bits_of(self, matrix: Matrix) -> float:
+    def bits_of(self, matrix: WeightMatrix) -> float:
         """Mean bits of its quantized weights."""
         return self.parts.get(_key(matrix), (0.0, 0.0))[1]
 
@@ -89,7 +89,7 @@ def _mean(counts: Mapping[Scheme | None, int]) -> tuple[float, float]:
     return covered / sum(counts.values()), bits / covered
 
 
-def _key(matrix: Matrix) -> Key:
+def _key(matrix: WeightMatrix) -> Key:
     """What matrices of one kind have in common across layers."""
     return matrix.part, matrix.name, matrix.inputs * matrix.outputs
 
@@ -103,7 +103,7 @@ def _indexed(model: Architecture, how: Quantization) -> Iterator[tuple[Layer, st
     yield from ((layer, "", 1) for layer in model.encoder)
 
 
-def _scheme_of(how: Quantization, layer: Layer, matrix: Matrix, index: str) -> Scheme | None:
+def _scheme_of(how: Quantization, layer: Layer, matrix: WeightMatrix, index: str) -> Scheme | None:
     if matrix.part == "router":
         return how.scheme if how.scope == "everything" else None
     names = names_of_matrix(layer, matrix)

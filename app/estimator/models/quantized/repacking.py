@@ -1,15 +1,15 @@
 """What kernels add to 4-bit experts when they repack them for 16-bit products."""
 
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import Format, bytes_of, matrix_bits, share_of
-from app.estimator.models.layers import Matrix
+from app.estimator.models.formats import WeightFormat, bytes_of, matrix_bits, share_of
+from app.estimator.models.layers import WeightMatrix
 
 # Marlin's product of experts in vLLM takes outputs in multiples of 256 and inputs in
 # multiples of 128; a gate and an up projection are one product.
 _OUTPUTS, _INPUTS = 256, 128
 
 
-def padding_bytes(model: Architecture, form: Format, parts: int = 1) -> float:
+def padding_bytes(model: Architecture, form: WeightFormat, parts: int = 1) -> float:
     """Bytes that padding adds to all MXFP4 experts of a model [B].
 
     Each expert is divided over `parts` GPUs. Both widths of its matrices are rounded
@@ -32,7 +32,7 @@ def padding_bytes(model: Architecture, form: Format, parts: int = 1) -> float:
     )
 
 
-def _growth(matrix: Matrix, parts: int) -> float:
+def _growth(matrix: WeightMatrix, parts: int) -> float:
     """A matrix of an expert with padding, over the matrix without [1]."""
     hidden, width = matrix.inputs, matrix.outputs
     if matrix.split == "rows":

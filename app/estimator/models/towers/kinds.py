@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from app.estimator.models.config import Config, UnreadableConfig
+from app.estimator.models.config import Config, UnreadableConfigError
 
 _MOST = 10**7
 _CHANNELS = 3
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kind:
+class TowerKind:
     """A kind of tower: the class of its defaults, and how it is counted.
 
     `names` are what its `vision_config` may call itself; none or the name of the
@@ -35,11 +35,11 @@ def size(fields: Config, *names: str) -> int:
         value = fields.get(name)
         if value is not None:
             if isinstance(value, bool) or not isinstance(value, int):
-                raise UnreadableConfig(f"{name} is “{value}”, not a whole number.")
+                raise UnreadableConfigError(f"{name} is “{value}”, not a whole number.")
             if not 0 < value <= _MOST:
-                raise UnreadableConfig(f"{name} is {value}; 1 to {_MOST} can be read.")
+                raise UnreadableConfigError(f"{name} is {value}; 1 to {_MOST} can be read.")
             return value
-    raise UnreadableConfig(f"The configuration has no {names[0]}.")
+    raise UnreadableConfigError(f"The configuration has no {names[0]}.")
 
 
 def _sides(fields: Config, name: str) -> tuple[int, int]:
@@ -66,7 +66,7 @@ def _grid(vision: Config) -> int:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Layers:
+class _TowerLayers:
     """Layers of an encoder; `extra` parameters are added to each."""
 
     hidden: int
@@ -89,8 +89,8 @@ class _Layers:
         return self.number * (attention + mlp + norms + self.extra)
 
 
-def _layers(vision: Config, **habits: Any) -> _Layers:
-    return _Layers(
+def _layers(vision: Config, **habits: Any) -> _TowerLayers:
+    return _TowerLayers(
         hidden=size(vision, "hidden_size", "vt_hidden_size"),
         width=size(vision, "intermediate_size", "vt_intermediate_size"),
         number=size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
@@ -157,7 +157,7 @@ def _merged(vision: Config) -> int:
 def _qwen2_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
     """Qwen2-VL: the width of the MLP is a multiple of that of the tower."""
     hidden, number = size(vision, "embed_dim"), size(vision, "depth")
-    layers = _Layers(hidden, hidden * size(vision, "mlp_ratio"), number)
+    layers = _TowerLayers(hidden, hidden * size(vision, "mlp_ratio"), number)
     encoder = _patches(vision, hidden, frames=_frames(vision), bias=False)
     out = size(vision, "hidden_size")
     merger = _merger(hidden, _merged(vision), out, norm=2 * hidden)
@@ -185,7 +185,7 @@ def _qwen3_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
     encoder += size(vision, "num_position_embeddings") * hidden
     tapped = vision.get("deepstack_visual_indexes") or ()
     if not isinstance(tapped, list | tuple):
-        raise UnreadableConfig("deepstack_visual_indexes is not a list.")
+        raise UnreadableConfigError("deepstack_visual_indexes is not a list.")
     merger = _merger(hidden, merged, out, norm=2 * hidden)
     deep = _merger(hidden, merged, out, norm=2 * merged * hidden)
     return encoder, merger + len(tapped) * deep
@@ -219,7 +219,7 @@ def _internvit(vision: Config, outer: Config, text: int) -> tuple[int, int]:
         encoder += 2 * hidden
     ratio = outer.get("downsample_ratio", 0.5)
     if not isinstance(ratio, float | int) or not 0 < ratio <= 1:
-        raise UnreadableConfig(f"downsample_ratio is “{ratio}”, not a share.")
+        raise UnreadableConfigError(f"downsample_ratio is “{ratio}”, not a share.")
     inner = hidden * int(1 / ratio) ** 2
     return encoder, 2 * inner + _linear(inner, text) + _linear(text, text)
 
@@ -248,24 +248,24 @@ def _gemma4(vision: Config, _: Config, text: int) -> tuple[int, int]:
     return encoder + size(vision, "num_hidden_layers") * layer, hidden * text
 
 
-_QWEN3_VL = Kind("qwen3_vl_vision", _qwen3_vl, frozenset({"qwen3_vl_vision"}))
-_QWEN3_5 = Kind("qwen3_5_vision", _qwen3_vl, frozenset({"qwen3_5_vision"}))
+_QWEN3_VL = TowerKind("qwen3_vl_vision", _qwen3_vl, frozenset({"qwen3_vl_vision"}))
+_QWEN3_5 = TowerKind("qwen3_5_vision", _qwen3_vl, frozenset({"qwen3_5_vision"}))
 
-KINDS: dict[str, Kind] = {
-    "gemma3": Kind("siglip_vision_model", _siglip, frozenset({"siglip_vision_model"})),
-    "gemma4": Kind("gemma4_vision", _gemma4, frozenset({"gemma4_vision"})),
-    "llava": Kind("pixtral", _llava, frozenset({"pixtral"})),
-    "mistral3": Kind("pixtral", _mistral3, frozenset({"pixtral"})),
-    "qwen2_vl": Kind("qwen2_vl_vision", _qwen2_vl, frozenset({"qwen2_vl_vision"})),
-    "qwen2_5_vl": Kind("qwen2_5_vl_vision", _qwen25_vl, frozenset({"qwen2_5_vl_vision"})),
+KINDS: dict[str, TowerKind] = {
+    "gemma3": TowerKind("siglip_vision_model", _siglip, frozenset({"siglip_vision_model"})),
+    "gemma4": TowerKind("gemma4_vision", _gemma4, frozenset({"gemma4_vision"})),
+    "llava": TowerKind("pixtral", _llava, frozenset({"pixtral"})),
+    "mistral3": TowerKind("pixtral", _mistral3, frozenset({"pixtral"})),
+    "qwen2_vl": TowerKind("qwen2_vl_vision", _qwen2_vl, frozenset({"qwen2_vl_vision"})),
+    "qwen2_5_vl": TowerKind("qwen2_5_vl_vision", _qwen25_vl, frozenset({"qwen2_5_vl_vision"})),
     "qwen3_vl": _QWEN3_VL,
     "qwen3_vl_moe": dataclasses.replace(_QWEN3_VL, names=frozenset({"qwen3_vl_moe_vision"})),
     "qwen3_5": _QWEN3_5,
     "qwen3_5_moe": dataclasses.replace(_QWEN3_5, names=frozenset({"qwen3_5_moe_vision"})),
-    "llama4": Kind("llama4_vision_model", _llama4, frozenset({"llama4_vision_model"})),
-    "internvl": Kind("internvl_vision", _internvit, frozenset({"internvl_vision"})),
-    "internvl_chat": Kind("intern_vit_6b", _internvit, frozenset({"intern_vit_6b"})),
-    "kimi_k25": Kind("kimi_k25_vision", _moonvit, frozenset({"kimi_k25_vision"})),
-    "kimi_vl": Kind("kimi_k25_vision", _moonvit, frozenset({"moonvit"})),
+    "llama4": TowerKind("llama4_vision_model", _llama4, frozenset({"llama4_vision_model"})),
+    "internvl": TowerKind("internvl_vision", _internvit, frozenset({"internvl_vision"})),
+    "internvl_chat": TowerKind("intern_vit_6b", _internvit, frozenset({"intern_vit_6b"})),
+    "kimi_k25": TowerKind("kimi_k25_vision", _moonvit, frozenset({"kimi_k25_vision"})),
+    "kimi_vl": TowerKind("kimi_k25_vision", _moonvit, frozenset({"moonvit"})),
 }
 """Kinds by the `model_type` of the whole model, which decides on the projector."""

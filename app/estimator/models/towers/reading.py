@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Mapping
 
-from app.estimator.models.config import Config, UnreadableConfig
-from app.estimator.models.fields import Fields, with_defaults
-from app.estimator.models.towers.kinds import KINDS, Kind
-from app.estimator.models.towers.tower import Tower
+from app.estimator.models.config import Config, UnreadableConfigError
+from app.estimator.models.fields import TrackedConfig, with_defaults
+from app.estimator.models.towers.kinds import KINDS, TowerKind
+from app.estimator.models.towers.tower import VisionTower
 
 # What a model has to see, to hear and to speak with, beside its language model.
 BESIDE = (
@@ -22,15 +22,15 @@ _VISION = "vision_config"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Beside:
+class VisionTowerInfo:
     """The tower of a model, what nobody understood and what was taken as usual."""
 
-    tower: Tower | None = None
+    tower: VisionTower | None = None
     unread: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
 
 
-def read_beside(config: Config, text: int) -> Beside:
+def read_beside(config: Config, text: int) -> VisionTowerInfo:
     """Read the vision tower of a model whose language model is `text` wide.
 
     What is of no known kind, or lacks a size, is named and not counted.
@@ -42,24 +42,24 @@ def read_beside(config: Config, text: int) -> Beside:
     family, vision = str(config.get("model_type")), config.get(_VISION)
     kind = KINDS.get(family)
     if kind is None or not isinstance(vision, Mapping) or _VISION not in named:
-        return Beside(unread=named)
+        return VisionTowerInfo(unread=named)
     if vision.get("model_type") not in {None, "", family, *kind.names}:
-        return Beside(unread=named)
+        return VisionTowerInfo(unread=named)
     rest = tuple(key for key in named if key != _VISION)
     found = _read(kind, vision, config, text)
     return dataclasses.replace(found, unread=(*found.unread, *rest))
 
 
-def _read(kind: Kind, vision: Config, outer: Config, text: int) -> Beside:
+def _read(kind: TowerKind, vision: Config, outer: Config, text: int) -> VisionTowerInfo:
     given, added = with_defaults({**vision, "model_type": kind.defaults})
-    fields = Fields(given)
+    fields = TrackedConfig(given)
     try:
         encoder, projector = kind.count(fields, outer, text)
-    except UnreadableConfig:
-        return Beside(unread=(_VISION,))
+    except UnreadableConfigError:
+        return VisionTowerInfo(unread=(_VISION,))
     unread = (key for key in fields.unread() if key not in _HARMLESS)
-    return Beside(
-        Tower(kind.defaults, encoder, projector),
+    return VisionTowerInfo(
+        VisionTower(kind.defaults, encoder, projector),
         tuple(f"{_VISION}.{key}" for key in unread),
         tuple(f"{_VISION}.{key}" for key in added),
     )

@@ -4,7 +4,7 @@ import dataclasses
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tower:
+class VisionTower:
     """What turns images into inputs of the language model.
 
     `encoder` counts the parameters that look at patches, `projector` those that

@@ -6,10 +6,18 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from app.scheduling import Act, Grade, Policy, Replayed, Standing, after, after_act
+from app.scheduling import (
+    CardState,
+    ManualEdit,
+    ReplayedCard,
+    ReviewEvent,
+    SchedulerPolicy,
+    after,
+    after_act,
+)
 from app.scheduling.retention import RETENTION
 
-_POLICY = Policy()
+_POLICY = SchedulerPolicy()
 _EASE = 2500  # per mille; asked for by the older scheduler alone
 _KINDS: Mapping[str, int] = {"learning": 1, "review": 2, "relearning": 3}
 _LOG_KINDS: Mapping[str, int] = {"learning": 0, "review": 1, "relearning": 2}
@@ -18,24 +26,24 @@ _BY_HAND = 4
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Timed:
+class TimedReview:
     """A grade that stands, and the milliseconds it took where they were measured."""
 
-    grade: Grade
+    grade: ReviewEvent
     milliseconds: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Set:
+class DatedEdit:
     """An act that stands, with its moment and its study day."""
 
-    act: Act
+    act: ManualEdit
     at: dt.datetime
     day: dt.date
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Logged:
+class NewRevlogEntry:
     """A row of the revlog that has no number yet; `at` is the moment in ms.
 
     `ivl` and `last` are days, or seconds below zero in (re)learning steps; `factor`
@@ -52,7 +60,7 @@ class Logged:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Aside:
+class AddedCardInfo:
     """What only we know of a card that was added to those of the course.
 
     `seed` chose the numbers of a question; `since` is the moment in ms from which the
@@ -64,19 +72,19 @@ class Aside:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Learned:
+class CardHistory:
     """A card with its standing (None before the first grade) and its log.
 
     `buried` is the act that put it off, where nothing came after it.
     """
 
     card: str
-    standing: Standing | None
+    standing: CardState | None
     retention: float
-    log: tuple[Logged, ...]
+    log: tuple[NewRevlogEntry, ...]
     suspended: bool = False
-    aside: Aside | None = None
-    buried: Set | None = None
+    aside: AddedCardInfo | None = None
+    buried: DatedEdit | None = None
 
     def is_buried(self, day: dt.date) -> bool:
         """Whether it is not asked any more on this study day."""
@@ -86,47 +94,49 @@ class Learned:
 
 def learned(
     card: str,
-    rows: Iterable[Timed | Set],
+    rows: Iterable[TimedReview | DatedEdit],
     *,
     suspended: bool = False,
-    aside: Aside | None = None,
-) -> Learned:
+    aside: AddedCardInfo | None = None,
+) -> CardHistory:
     """Replay the log of a card, in order, into what Anki keeps of it."""
-    now = Replayed()
-    log: list[Logged] = []
+    now = ReplayedCard()
+    log: list[NewRevlogEntry] = []
     retention = RETENTION
     row = None
     for row in rows:
         before = now.standing
-        if isinstance(row, Set):
+        if isinstance(row, DatedEdit):
             now = after_act(now, row.act)
             log += _set(before, now.standing, row)
             continue
         standing = after(before, row.grade, card)
         log.append(_logged(before, standing, row))
-        now, retention = Replayed(standing), row.grade.retention
-    buried = row if isinstance(row, Set) and row.act.kind == "bury" else None
-    return Learned(card, now.standing, retention, tuple(log), suspended, aside, buried)
+        now, retention = ReplayedCard(standing), row.grade.retention
+    buried = row if isinstance(row, DatedEdit) and row.act.kind == "bury" else None
+    return CardHistory(card, now.standing, retention, tuple(log), suspended, aside, buried)
 
 
-def _set(before: Standing | None, now: Standing | None, row: Set) -> Iterable[Logged]:
+def _set(
+    before: CardState | None, now: CardState | None, row: DatedEdit
+) -> Iterable[NewRevlogEntry]:
     """The row of an act, where Anki has one: of a card that was begun."""
     if before is None or row.act.kind == "bury":
         return
     at, last = round(row.at.timestamp() * 1000), _interval(before)
     if now is None:
-        yield Logged(at, 0, 0, last, 0, 0, _BY_HAND)
+        yield NewRevlogEntry(at, 0, 0, last, 0, 0, _BY_HAND)
     else:
         days = max(1, (now.due_day - row.day).days)
-        yield Logged(at, 0, days, last, _factor(now), 0, _BY_HAND)
+        yield NewRevlogEntry(at, 0, days, last, _factor(now), 0, _BY_HAND)
 
 
-def _factor(standing: Standing) -> int:
+def _factor(standing: CardState) -> int:
     return round(((standing.difficulty - 1) / 9 + 0.1) * 1000)
 
 
-def _logged(before: Standing | None, now: Standing, timed: Timed) -> Logged:
-    return Logged(
+def _logged(before: CardState | None, now: CardState, timed: TimedReview) -> NewRevlogEntry:
+    return NewRevlogEntry(
         at=round(timed.grade.at.timestamp() * 1000),
         ease=timed.grade.rating,
         ivl=_interval(now),
@@ -137,14 +147,16 @@ def _logged(before: Standing | None, now: Standing, timed: Timed) -> Logged:
     )
 
 
-def _interval(standing: Standing) -> int:
+def _interval(standing: CardState) -> int:
     """Days until the card is due; seconds, below zero, in (re)learning steps."""
     if standing.state == "review":
         return max(1, (standing.due_day - standing.last_day).days)
     return -max(1, round((standing.due_at - standing.last_at).total_seconds()))
 
 
-def state_columns(card: Learned, days: tuple[dt.date, dt.date], place: int) -> tuple[object, ...]:
+def state_columns(
+    card: CardHistory, days: tuple[dt.date, dt.date], place: int
+) -> tuple[object, ...]:
     """The columns of a card from `type` on.
 
     `days` are the one from which the collection counts, and the study day of now;
@@ -177,12 +189,12 @@ def state_columns(card: Learned, days: tuple[dt.date, dt.date], place: int) -> t
     )
 
 
-def _steps(standing: Standing) -> int:
+def _steps(standing: CardState) -> int:
     relearns = standing.state == "relearning"
     return len(_POLICY.relearning_steps if relearns else _POLICY.learning_steps)
 
 
-def _data(card: Learned) -> str:
+def _data(card: CardHistory) -> str:
     """The memory as FSRS has it, and what only we know of the card."""
     known: dict[str, Any] = {}
     if card.standing is not None:

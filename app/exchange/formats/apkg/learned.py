@@ -5,12 +5,12 @@ import datetime as dt
 import sqlite3
 from collections.abc import Iterable, Iterator
 
-from app.exchange.formats.apkg.history import Learned, state_columns
+from app.exchange.formats.apkg.history import CardHistory, state_columns
 from app.exchange.formats.apkg.packing import PackageWriter
 from app.exchange.formats.apkg.schema import (
     BOTH_WAYS,
     ONE_WAY,
-    Birth,
+    CollectionCreation,
     collection,
     with_sides,
 )
@@ -23,7 +23,7 @@ from app.exchange.formats.apkg.writing import (
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Sheet:
+class AnkiNote:
     """A note to be written: its lasting name, faces in HTML, and its cards.
 
     Two faces make one card, or two that are reverses of each other. A note that came
@@ -34,7 +34,7 @@ class Sheet:
     guid: str
     deck: str
     faces: tuple[str, ...]
-    cards: tuple[Learned, ...]
+    cards: tuple[CardHistory, ...]
     tags: tuple[str, ...] = ()
     ordinals: tuple[int, ...] = ()
 
@@ -46,14 +46,14 @@ class Sheet:
         return BOTH_WAYS if len(self.cards) > 1 else ONE_WAY
 
     @property
-    def placed(self) -> Iterable[tuple[int, Learned]]:
+    def placed(self) -> Iterable[tuple[int, CardHistory]]:
         """Its cards with their ordinals."""
         places = self.ordinals or range(len(self.cards))
         return zip(places, self.cards, strict=True)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Calendar:
+class CollectionDates:
     """The present in seconds since 1970 and as a study day; when the collection began.
 
     `first` is the day from which the collection counts.
@@ -62,9 +62,9 @@ class Calendar:
     moment: int
     today: dt.date
     first: dt.date
-    birth: Birth
+    birth: CollectionCreation
 
-    def changed(self, card: Learned) -> int:
+    def changed(self, card: CardHistory) -> int:
         """When a card was last changed: of a buried one Anki tells the day by it."""
         if card.buried is None or not card.is_buried(self.today):
             return self.moment
@@ -76,7 +76,9 @@ CREATE TEMP TABLE logged (at, card, place, cid, ease, ivl, last, factor, time, k
 """
 
 
-def write_learned(sheets: Iterable[Sheet], calendar: Calendar, package: PackageWriter) -> None:
+def write_learned(
+    sheets: Iterable[AnkiNote], calendar: CollectionDates, package: PackageWriter
+) -> None:
     """Put these notes with their cards and logs into a package, and finish it.
 
     Each is written before the next is asked for, so `sheets` may be made as they go.
@@ -101,7 +103,9 @@ def write_learned(sheets: Iterable[Sheet], calendar: Calendar, package: PackageW
         package.finish(path)
 
 
-def _add_note(db: sqlite3.Connection, sheet: Sheet, calendar: Calendar, taken: set[int]) -> int:
+def _add_note(
+    db: sqlite3.Connection, sheet: AnkiNote, calendar: CollectionDates, taken: set[int]
+) -> int:
     """Write a note; returns its number."""
     number = number_of(sheet.name, taken)
     rest = note_columns(sheet.model, sheet.faces, sheet.tags, calendar.moment)
@@ -112,10 +116,10 @@ def _add_note(db: sqlite3.Connection, sheet: Sheet, calendar: Calendar, taken: s
 def _add_cards(
     db: sqlite3.Connection,
     note: int,
-    sheet: Sheet,
+    sheet: AnkiNote,
     head: tuple[int, int],
-    known: tuple[Calendar, set[int]],
-) -> Iterator[tuple[int, Learned]]:
+    known: tuple[CollectionDates, set[int]],
+) -> Iterator[tuple[int, CardHistory]]:
     """Write the cards of a note; yields each with its number."""
     (deck, place), (calendar, taken) = head, known
     for side, card in sheet.placed:
@@ -126,7 +130,7 @@ def _add_cards(
         yield number, card
 
 
-def _add_log(db: sqlite3.Connection, number: int, card: Learned) -> None:
+def _add_log(db: sqlite3.Connection, number: int, card: CardHistory) -> None:
     rows = (
         (r.at, card.card, n, number, r.ease, r.ivl, r.last, r.factor, r.time, r.kind)
         for n, r in enumerate(card.log)

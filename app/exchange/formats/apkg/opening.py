@@ -15,7 +15,7 @@ from typing import IO
 
 from app.exchange.formats.apkg.packing import NEWEST, names_of, reading, zstd
 from app.exchange.formats.archive import MOST_BYTES, unpacking
-from app.exchange.items import Unusable
+from app.exchange.items import UnusableFileError
 
 _NAMES = (NEWEST, "collection.anki21", "collection.anki2")
 _OLDER = (
@@ -47,7 +47,7 @@ def opened(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
             _expect_tables(connection)
             yield connection
         except (sqlite3.Error, OverflowError):
-            raise Unusable(
+            raise UnusableFileError(
                 "The collection in the package is damaged, or was built to do harm:"
                 " it cannot be read as the tables that Anki writes."
             ) from None
@@ -103,7 +103,7 @@ def _unpack(file: IO[bytes], path: Path) -> None:
         known = {entry.filename: entry for entry in archive.infolist()}
         name = next((n for n in _NAMES if n in known), None)
         if name is None:
-            raise Unusable("It holds no collection of Anki; .apkg and .colpkg do.")
+            raise UnusableFileError("It holds no collection of Anki; .apkg and .colpkg do.")
         with archive.open(known[name]) as stream, path.open("wb") as out:
             if name == NEWEST:
                 _copy_newest(stream, out)
@@ -113,11 +113,11 @@ def _unpack(file: IO[bytes], path: Path) -> None:
 
 def _copy_newest(stream: IO[bytes], out: IO[bytes]) -> None:
     if zstd() is None:
-        raise Unusable(_OLDER)
+        raise UnusableFileError(_OLDER)
     try:
         _copy(reading(stream), out)
     except _damages():
-        raise Unusable("The collection in the package is damaged.") from None
+        raise UnusableFileError("The collection in the package is damaged.") from None
 
 
 def _copy(source: IO[bytes], out: IO[bytes]) -> None:
@@ -126,14 +126,14 @@ def _copy(source: IO[bytes], out: IO[bytes]) -> None:
     while chunk := source.read(_CHUNK):
         left -= len(chunk)
         if left < 0:
-            raise Unusable(f"The collection is larger than {MOST_BYTES // 1_000_000} MB.")
+            raise UnusableFileError(f"The collection is larger than {MOST_BYTES // 1_000_000} MB.")
         out.write(chunk)
 
 
 def _connect(path: Path) -> sqlite3.Connection:
     with path.open("rb") as stream:
         if stream.read(len(_MAGIC)) != _MAGIC:
-            raise Unusable("The collection in the package is no SQLite database.")
+            raise UnusableFileError("The collection in the package is no SQLite database.")
     address = f"{path.as_uri()}?mode=ro&immutable=1"
     connection = sqlite3.connect(address, uri=True, isolation_level=None)
     # Text that is no UTF-8 is a slip of some other program, not a reason to stop.
@@ -166,6 +166,6 @@ def _expect_tables(connection: sqlite3.Connection) -> None:
     wrong = sorted(str(name) for name, kind, *_ in rows if name in _TABLES and name not in found)
     missing = sorted({"col", "notes", "cards", "revlog"} - found)
     if wrong or missing:
-        raise Unusable(
+        raise UnusableFileError(
             f"The collection in the package has no ordinary table “{(wrong or missing)[0]}”."
         )

@@ -116,7 +116,7 @@ def _varint(value: int) -> bytes:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Cursor:
+class _VarintCursor:
     """A number of a protocol buffer, and where the next one begins."""
 
     value: int
@@ -143,7 +143,7 @@ def fields_of(data: bytes) -> Iterator[tuple[int, int | bytes]]:
             return
 
 
-def _number(data: bytes, at: int) -> _Cursor:
+def _number(data: bytes, at: int) -> _VarintCursor:
     """The number that begins at a place, seven bits in each byte, and its end."""
     value = shift = 0
     while at < len(data) and shift < 70:
@@ -152,7 +152,7 @@ def _number(data: bytes, at: int) -> _Cursor:
         at, shift = at + 1, shift + 7
         if byte < 128:
             break
-    return _Cursor(value, at)
+    return _VarintCursor(value, at)
 
 
 def names_of(listed: bytes, *, modern: bool) -> dict[str, str]:

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from app.exchange.formats.apkg.history import Aside
+from app.exchange.formats.apkg.history import AddedCardInfo
 from app.exchange.formats.apkg.notetypes import NoteType, deck_names, note_types
 from app.exchange.formats.apkg.opening import media_of, opened
 from app.exchange.formats.apkg.showing import faces_of, pictures_in
-from app.exchange.items import Unusable
+from app.exchange.items import UnusableFileError
 
 MOST_NOTES = 20_000
 _MOST_CARDS = 40_000
@@ -32,12 +32,12 @@ _SEEDS = 2**53
 _LATEST = 4_000_000_000  # seconds since 1970
 _FAR = 40_000  # days
 _PARTS = "\x1f"  # between the fields of a note
-_NOTHING = Aside()
+_NOTHING = AddedCardInfo()
 _NO_TYPE = NoteType("", (), {})
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Row:
+class RevlogEntry:
     """A row of the revlog: its number is the moment in milliseconds since 1970.
 
     One of the kind `BY_HAND` says what was set; without interval and `factor` it made
@@ -58,7 +58,7 @@ class Row:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Found:
+class PackageCard:
     """A card of a package. Its faces are raw HTML, for `faces` alone renders them.
 
     `retention` is the recall that was wanted last, `aside` what we wrote beside it
@@ -71,10 +71,10 @@ class Found:
     deck: str
     kind: NoteType
     fields: tuple[str, ...]
-    log: tuple[Row, ...] = ()
+    log: tuple[RevlogEntry, ...] = ()
     suspended: bool = False
     retention: float | None = None
-    aside: Aside = _NOTHING
+    aside: AddedCardInfo = _NOTHING
     place: int = 0
     tags: str = ""
     is_new: bool = False
@@ -88,20 +88,20 @@ class Found:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Package:
+class AnkiPackage:
     """All cards of a package, and how many rows of its log belong to none.
 
     `media` are the files that its notes show as pictures, by name.
     """
 
     notes: int
-    cards: tuple[Found, ...]
+    cards: tuple[PackageCard, ...]
     stray: int = 0
     media: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Note:
+class _PackageNote:
     guid: str
     kind: NoteType
     fields: tuple[str, ...]
@@ -113,7 +113,7 @@ class _Note:
         return sum(map(len, self.fields)) + self.kind.size
 
 
-def read_package(file: IO[bytes]) -> Package:
+def read_package(file: IO[bytes]) -> AnkiPackage:
     """Read an .apkg or .colpkg; raises Unusable with a sentence why not."""
     with (
         tempfile.TemporaryDirectory(prefix="headroom-") as folder,
@@ -125,18 +125,18 @@ def read_package(file: IO[bytes]) -> Package:
     carried = sum(len(card.log) for card in cards)
     shown = {name for note in notes.values() for name in pictures_in(note.fields)}
     file.seek(0)
-    return Package(len(notes), cards, total - carried, media_of(file, shown))
+    return AnkiPackage(len(notes), cards, total - carried, media_of(file, shown))
 
 
-def _notes(db: sqlite3.Connection) -> dict[int, _Note]:
+def _notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
     types = note_types(db)
     rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(MOST_NOTES + 1)
     if not rows:
-        raise Unusable("It holds no notes.")
+        raise UnusableFileError("It holds no notes.")
     if len(rows) > MOST_NOTES:
-        raise Unusable(f"It holds more than {MOST_NOTES:,} notes; export fewer decks.")
+        raise UnusableFileError(f"It holds more than {MOST_NOTES:,} notes; export fewer decks.")
     return {
-        number: _Note(
+        number: _PackageNote(
             str(guid)[:_LONGEST_GUID],
             types.get(kind, _NO_TYPE),
             tuple(str(fields).split(_PARTS)),
@@ -147,28 +147,28 @@ def _notes(db: sqlite3.Connection) -> dict[int, _Note]:
     }
 
 
-def _log(db: sqlite3.Connection) -> tuple[Mapping[int, list[Row]], int]:
+def _log(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]], int]:
     """The rows of the log by card, oldest first, and how many there are."""
     query = "SELECT id, cid, ease, time, type, ivl, factor FROM revlog"
     rows = db.execute(query).fetchmany(_MOST_GRADES + 1)
     if len(rows) > _MOST_GRADES:
-        raise Unusable(f"It holds more than {_MOST_GRADES:,} grades; export fewer decks.")
-    log: dict[int, list[Row]] = {}
+        raise UnusableFileError(f"It holds more than {_MOST_GRADES:,} grades; export fewer decks.")
+    log: dict[int, list[RevlogEntry]] = {}
     for number, card, *values in rows:
         if all(isinstance(v, int) for v in (number, card, *values)):
-            log.setdefault(card, []).append(Row(number, *values))
+            log.setdefault(card, []).append(RevlogEntry(number, *values))
     for group in log.values():
         group.sort(key=lambda row: row.number)
     return log, len(rows)
 
 
 def _cards(
-    db: sqlite3.Connection, notes: Mapping[int, _Note], log: Mapping[int, list[Row]]
-) -> Iterator[Found]:
+    db: sqlite3.Connection, notes: Mapping[int, _PackageNote], log: Mapping[int, list[RevlogEntry]]
+) -> Iterator[PackageCard]:
     decks, born = deck_names(db), _born(db)
     rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
     if len(rows) > _MOST_CARDS:
-        raise Unusable(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
+        raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
     words = 0
     for row in _sound(rows):
         number, note, deck, home, ordinal, queue, due, kind, before, mod, data = row
@@ -177,9 +177,9 @@ def _cards(
             continue
         words += about.size
         if words > _MOST_WORDS:
-            raise Unusable("Its cards hold more text than can be taken in at once.")
+            raise UnusableFileError("Its cards hold more text than can be taken in at once.")
         retention, aside = _known(data)
-        yield Found(
+        yield PackageCard(
             about.guid,
             ordinal,
             decks.get(home or deck, ""),
@@ -235,12 +235,12 @@ def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
             yield row
 
 
-def _known(data: Any) -> tuple[float | None, Aside]:
+def _known(data: Any) -> tuple[float | None, AddedCardInfo]:
     """The recall wanted, and what we wrote ourselves, from the data of a card."""
     try:
         known = json.loads(data or "{}")
         own = json.loads(known.get("cd") or "{}")
-        aside = Aside(_natural(own.get("seed")), _natural(own.get("since")))
+        aside = AddedCardInfo(_natural(own.get("seed")), _natural(own.get("since")))
         wanted = known.get("dr")
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None, _NOTHING

@@ -45,7 +45,7 @@ table { border-collapse: collapse; } td, th { padding: 0.2rem 0.6rem; }"""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Birth:
+class CollectionCreation:
     """The day from which a collection counts, when scheduling comes with it.
 
     `moment` is its beginning in seconds since 1970; `west` how many minutes the
@@ -68,7 +68,7 @@ def with_sides(count: int) -> int:
 def collection(
     decks: dict[str, int],
     moment: int,
-    birth: Birth | None = None,
+    birth: CollectionCreation | None = None,
     sides: Iterable[int] = (),
 ) -> tuple[Any, ...]:
     """The row of the table col; `moment` in seconds since 1970.

@@ -42,7 +42,7 @@ _DEPTH = 6
 _TOKENS = 200
 
 
-class _Beyond(Exception):  # noqa: N818 - reads as what it is at the raise
+class _UnsupportedTemplateError(Exception):
     """A template that goes beyond what is followed here."""
 
 
@@ -56,7 +56,7 @@ def faces_of(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, 
     try:
         front = _filled(template and template[0], values, (kind, ordinal, "front"))
         back = _filled(template and template[1], values, (kind, ordinal, "back"))
-    except _Beyond:
+    except _UnsupportedTemplateError:
         return _plain(kind, fields, ordinal)
     return front, _RULE.split(back, maxsplit=1)[-1]
 
@@ -173,7 +173,7 @@ def _filled(
 ) -> str:
     """A template with the fields put in; raises _Beyond."""
     if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
-        raise _Beyond
+        raise _UnsupportedTemplateError
     out: list[str] = []
     stack: list[tuple[str, bool]] = []
     length = at = 0
@@ -188,10 +188,10 @@ def _filled(
             words += _value(name, values, card)
         length += len(words)
         if length > LONGEST_FACE:
-            raise _Beyond
+            raise _UnsupportedTemplateError
         out.append(words)
     if stack:
-        raise _Beyond
+        raise _UnsupportedTemplateError
     return "".join(out) + template[at:]
 
 
@@ -205,13 +205,13 @@ def _turn(
     sign, field = name[0], name[1:].strip()
     if sign == "/":
         if not stack or stack.pop()[0] != field:
-            raise _Beyond
+            raise _UnsupportedTemplateError
     elif sign in "#^":
         if len(stack) > 20:
-            raise _Beyond
+            raise _UnsupportedTemplateError
         stack.append((field, _is_filled(field, values, card[1]) == (sign == "#")))
     elif sign == "=":
-        raise _Beyond
+        raise _UnsupportedTemplateError
 
 
 def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
@@ -221,7 +221,7 @@ def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
         return int(field[1:]) == ordinal + 1
     if field in _SPECIAL:
         return False
-    raise _Beyond
+    raise _UnsupportedTemplateError
 
 
 def _value(name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side]) -> str:
@@ -229,7 +229,7 @@ def _value(name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side
     if field in _SPECIAL or any(f.startswith("tts") for f in filters):
         return ""
     if field not in values:
-        raise _Beyond
+        raise _UnsupportedTemplateError
     value = values[field]
     for word in reversed(filters):
         value = _sifted(word, value, card[1] + 1, card[2])

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from app.exchange.formats.apkg.packing import PackageWriter
 from app.exchange.formats.apkg.schema import BOTH_WAYS, ONE_WAY, TABLES, collection
-from app.exchange.items import Item, Picture, Remark, Writing, label
+from app.exchange.items import ExportResult, Item, ItemImage, ItemRemark, label
 from app.exchange.markup.pictures import content_of
 from app.exchange.markup.rendering import illustrated
 
@@ -21,7 +21,7 @@ _FIRST_NUMBER = 1_500_000_000_000  # numbers look like milliseconds, as Anki exp
 _NUMBERS = 200_000_000_000
 
 
-def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> Writing:
+def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> ExportResult:
     """A package of the cards among `items`; `moment` in seconds since 1970.
 
     The GUID of a note comes from the id of its card alone, and `moment` is when it was
@@ -30,7 +30,7 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> Writing:
     """
     cards = tuple(i for i in items if i.kind == "card")
     refused = tuple(
-        Remark(label(i), i.line, "an Anki package takes cards only")
+        ItemRemark(label(i), i.line, "an Anki package takes cards only")
         for i in items
         if i.kind != "card"
     )
@@ -47,7 +47,7 @@ def write_apkg(items: tuple[Item, ...], title: str, moment: int) -> Writing:
         _add(db, cards, folders, moment)
         db.commit()
         package.finish(path)
-    return Writing(out.getvalue(), len(cards), refused)
+    return ExportResult(out.getvalue(), len(cards), refused)
 
 
 @contextlib.contextmanager
@@ -101,7 +101,7 @@ def _face(card: Item, text: str) -> str:
     return face
 
 
-def _file_of(picture: Picture) -> str:
+def _file_of(picture: ItemImage) -> str:
     """A name of a file that no other package has for another picture."""
     ending = picture.name.rpartition(".")[2].lower()
     digest = hashlib.sha256(content_of(picture)).hexdigest()[:32]

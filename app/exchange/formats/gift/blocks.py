@@ -18,7 +18,7 @@ _NOT_PARTED = "several answers stand in it: put an empty line between questions"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Block:
+class GiftBlock:
     """One question as written; `inside` is None when it has no answer part.
 
     `fault` says why it cannot be told where its answers end.
@@ -40,13 +40,13 @@ class _Line(NamedTuple):
     tags: tuple[str, ...]  # of the comments above it
 
 
-def blocks_of(text: str) -> list[Block]:
+def blocks_of(text: str) -> list[GiftBlock]:
     """The questions of a file; empty lines part them, comments carry their tags.
 
     Where the empty line is missing, a question begins on the line below the answers
     of another if it has a title, or if more answers follow.
     """
-    found: list[Block] = []
+    found: list[GiftBlock] = []
     lines: list[_Line] = []
     tags: tuple[str, ...] = ()
     opened = False
@@ -77,7 +77,7 @@ def _braces_of(line: str) -> str:
     return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
 
 
-def _blocks(lines: Sequence[_Line], tags: tuple[str, ...]) -> list[Block]:
+def _blocks(lines: Sequence[_Line], tags: tuple[str, ...]) -> list[GiftBlock]:
     """The questions of lines without an empty one; `tags` belong to the last."""
     more = ["{" in _braces_of(line.text) for line in lines]
     rest = list(itertools.accumulate(reversed(more), max))[::-1]
@@ -97,7 +97,7 @@ def _blocks(lines: Sequence[_Line], tags: tuple[str, ...]) -> list[Block]:
     return found
 
 
-def _block(lines: Sequence[_Line], fault: str = "") -> Block:
+def _block(lines: Sequence[_Line], fault: str = "") -> GiftBlock:
     """The block of some lines."""
     text, title, form = "\n".join(line.text for line in lines), "", "moodle"
     tags = tuple(tag for line in lines for tag in line.tags)
@@ -112,13 +112,13 @@ def _block(lines: Sequence[_Line], fault: str = "") -> Block:
     place = lines[0].number
     if first < 0 or last < 0:
         fault = fault or _NOT_CLOSED * (first >= 0)
-        return Block(place, title, form, text, None, "", tags, fault)
+        return GiftBlock(place, title, form, text, None, "", tags, fault)
     before, inside, after = text[:first], text[first + 1 : last], text[last + 1 :]
     if _find(inside, "{") >= 0:
         fault = fault or _NOT_CLOSED
     if _find(after, "{") >= 0:
         fault = fault or _NOT_PARTED
-    return Block(place, title, form, before, inside, after, tags, fault)
+    return GiftBlock(place, title, form, before, inside, after, tags, fault)
 
 
 def _find(text: str, mark: str, start: int = 0) -> int:

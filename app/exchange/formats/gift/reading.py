@@ -5,21 +5,21 @@ import re
 from collections.abc import Iterable, Iterator
 
 from app.exchange.formats.afterwords import unexplained
-from app.exchange.formats.gift.blocks import Block, blocks_of, parts_of, unescaped
+from app.exchange.formats.gift.blocks import GiftBlock, blocks_of, parts_of, unescaped
 from app.exchange.formats.tagged import has_rule, with_tags
-from app.exchange.formats.weights import Weighted, ordered, weighted_choices
+from app.exchange.formats.weights import WeightedChoice, ordered, weighted_choices
 from app.exchange.items import (
+    ImportResult,
     Item,
-    NotCarried,
-    Option,
-    Pair,
-    Reading,
-    Remark,
-    Span,
+    ItemOption,
+    ItemPair,
+    ItemRemark,
+    ItemSkippedError,
+    NumberRange,
     worth,
 )
 from app.exchange.markup.texts import (
-    Losses,
+    ConversionLosses,
     any_other,
     has_decimal_comma,
     read_number,
@@ -36,45 +36,45 @@ _ENDS, _BLANKS = ".!?:", " \t\n"
 _TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
 
 
-def read_gift(text: str) -> Reading:
+def read_gift(text: str) -> ImportResult:
     """Every question of a GIFT file; essays and descriptions are refused."""
     items: list[Item] = []
-    refused: list[Remark] = []
+    refused: list[ItemRemark] = []
     blocks = blocks_of(text)
     comma = any(map(has_decimal_comma, _numbers_in(blocks)))
     for block in blocks:
-        losses = Losses()
+        losses = ConversionLosses()
         name = block.title or " ".join(unescaped(block.before).split())[:50]
         try:
-            item = _Reader(block, losses, comma).item()
-        except NotCarried as error:
-            refused.append(Remark(name or "(nameless)", block.line, str(error)))
+            item = _GiftReader(block, losses, comma).item()
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(name or "(nameless)", block.line, str(error)))
             continue
         items.append(losses.noted_in(item))
-    return Reading(tuple(items), tuple(refused))
+    return ImportResult(tuple(items), tuple(refused))
 
 
 @dataclasses.dataclass(slots=True)
-class _Reader:
+class _GiftReader:
     """Reads one block; what Markdown cannot say goes to `losses`."""
 
-    block: Block
-    losses: Losses
+    block: GiftBlock
+    losses: ConversionLosses
     comma: bool  # whether the file has decimals with a comma
 
     def item(self) -> Item:
         """The question; raises NotCarried."""
         inside = self.block.inside
         if self.block.fault:
-            raise NotCarried(self.block.fault)
+            raise ItemSkippedError(self.block.fault)
         if inside is None:
-            raise NotCarried("it asks nothing: a description has no place in a quiz")
+            raise ItemSkippedError("it asks nothing: a description has no place in a quiz")
         inside, general = _general(inside)
         if not inside.strip():
-            raise NotCarried("an essay cannot be judged by a program")
+            raise ItemSkippedError("an essay cannot be judged by a program")
         item = Item(self.block.title, "single", self._stem(), line=self.block.line)
         if not item.stem:
-            raise NotCarried("it has no text")
+            raise ItemSkippedError("it has no text")
         item = dataclasses.replace(item, explanation=self._text(general))
         return with_tags(unexplained(self._answered(item, inside)), self.block.tags)
 
@@ -88,7 +88,9 @@ class _Reader:
             before += "" if judged and at_end else "_____"
             beside, _, below = after.partition("\n")
             if beside.lstrip().startswith("//"):
-                raise NotCarried("a comment stands behind its answers: put it on a line of its own")
+                raise ItemSkippedError(
+                    "a comment stands behind its answers: put it on a line of its own"
+                )
             if below.strip(_BLANKS + _ENDS) and not beside.strip(_BLANKS + _ENDS):
                 self.losses.add(
                     "the words below its answers are taken for a part of it: put an "
@@ -123,7 +125,7 @@ class _Reader:
             if len(pairs) > 1 and all(pairs):
                 return self._match(item, [p for p in pairs if p])
             if len(pairs) > 1 and any(pairs):
-                raise NotCarried("some of its pairs have no “->” with words behind it")
+                raise ItemSkippedError("some of its pairs have no “->” with words behind it")
             return self._short(item, answers)
         return self._choices(item, answers)
 
@@ -131,7 +133,7 @@ class _Reader:
         right = head.strip().upper().startswith("T")
         wrong_note, right_note = [*map(self._text, notes), "", ""][:2]
         options = tuple(
-            Option(word, good == right, right_note if good == right else wrong_note)
+            ItemOption(word, good == right, right_note if good == right else wrong_note)
             for word, good in (("True", True), ("False", False))
         )
         return dataclasses.replace(item, kind="true-false", options=options)
@@ -150,7 +152,7 @@ class _Reader:
         for mark, body in answers:
             weight, text, feedback = self._split(body)
             given = weight if weight is not None else 100.0 * (mark == "=")
-            weighted.append(Weighted(self._text(text), given, feedback))
+            weighted.append(WeightedChoice(self._text(text), given, feedback))
         several = not any(mark == "=" for mark, _ in answers)
         return weighted_choices(
             item, weighted, self.losses, several=several, told=has_rule(self.block.tags)
@@ -169,18 +171,18 @@ class _Reader:
                 self.losses.add(f"the pattern “{word}” is left out: add the words it stands for")
                 continue
             credit = 0.0 if weight is None else worth(weight, 100)[1]
-            options.append(Option(word, full, feedback, credit=credit))
+            options.append(ItemOption(word, full, feedback, credit=credit))
         return dataclasses.replace(item, kind="short", options=tuple(options))
 
     def _order(self, item: Item, head: str, *lines: str) -> Item:
         texts = (self._text(line, "moodle") for line in lines if line.strip())
-        steps = tuple(Option(text, True) for text in texts)
+        steps = tuple(ItemOption(text, True) for text in texts)
         item = dataclasses.replace(item, steps=steps)
         words = head.removeprefix(">").split()
         return ordered(item, words, self.block.tags, self.losses)
 
     def _match(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
-        made = tuple(Pair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
+        made = tuple(ItemPair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
         return dataclasses.replace(item, kind="match", pairs=made)
 
     def _numeric(self, item: Item, inside: str) -> Item:
@@ -188,7 +190,7 @@ class _Reader:
         answers = parts_of(inside, "=~")
         # The right number may stand first without a mark.
         first = [("=", body) for _, body in answers[:1] if body.strip()]
-        options: list[Option] = []
+        options: list[ItemOption] = []
         for mark, body in (*first, *answers[1:]):
             weight, text, feedback = self._split(body)
             full = mark == "=" and (weight is None or weight >= 100)
@@ -197,7 +199,7 @@ class _Reader:
                 continue
             credit = 0.0 if weight is None else worth(weight, 100)[1]
             span = _span(unescaped(text), unit, comma=self.comma)
-            options.append(Option("", full, feedback, span, credit))
+            options.append(ItemOption("", full, feedback, span, credit))
         options.sort(key=lambda o: not o.right)
         return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
@@ -219,7 +221,7 @@ def _arrow(body: str) -> tuple[str, str] | None:
     return (left, right) if arrow and right.strip() else None
 
 
-def _numbers_in(blocks: Iterable[Block]) -> Iterator[str]:
+def _numbers_in(blocks: Iterable[GiftBlock]) -> Iterator[str]:
     """The numbers of all numeric answers of a file."""
     for block in blocks:
         inside = (block.inside or "").strip()
@@ -227,7 +229,7 @@ def _numbers_in(blocks: Iterable[Block]) -> Iterator[str]:
             yield from re.findall(r"[\d.,]*,\d+", inside)
 
 
-def _span(text: str, unit: str, *, comma: bool) -> Span:
+def _span(text: str, unit: str, *, comma: bool) -> NumberRange:
     if ".." in text:
         low, high = (read_number(p, comma=comma) for p in text.split("..", 1))
         return span_between(low, high, unit)

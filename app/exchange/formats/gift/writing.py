@@ -8,10 +8,10 @@ from app.exchange.formats.carrying import write_blocks
 from app.exchange.formats.tagged import tags_of, titles_lost
 from app.exchange.formats.weights import LONGEST, ORDERS, is_near, weights
 from app.exchange.items import (
+    ExportResult,
     Item,
-    NotCarried,
-    Option,
-    Writing,
+    ItemOption,
+    ItemSkippedError,
     shown,
 )
 from app.exchange.markup.rendering import lean, to_html
@@ -24,7 +24,7 @@ _ENDS = re.compile(r"[{}\n]|(?<=#)#")
 _NO_STEP = re.compile(rf"{_ENDS.pattern}|^//|^0$")
 
 
-def write_gift(items: tuple[Item, ...]) -> Writing:
+def write_gift(items: tuple[Item, ...]) -> ExportResult:
     """A GIFT file of all items that it can express."""
     return write_blocks(items, _block, _losses)
 
@@ -48,7 +48,7 @@ def _answers(item: Item, unit: str) -> str:
         return "#" + "".join(_number(o, unit) for o in item.options)
     write = _WRITERS.get(item.kind)
     if write is None:
-        raise NotCarried(f"GIFT has no question of the type {item.kind}")
+        raise ItemSkippedError(f"GIFT has no question of the type {item.kind}")
     return write(item)
 
 
@@ -72,7 +72,7 @@ def _truth(item: Item) -> str:
     right = next((o for o in item.options if o.right), None)
     wrong = next((o for o in item.options if not o.right), None)
     if right is None or wrong is None:
-        raise NotCarried("it has no right answer")
+        raise ItemSkippedError("it has no right answer")
     word = "TRUE" if right.text.strip(" .").lower() == "true" else "FALSE"
     notes = [_text(wrong.feedback), _text(right.feedback)]
     if not any(notes):
@@ -80,10 +80,10 @@ def _truth(item: Item) -> str:
     return word + "".join(f"#{note}" for note in notes)
 
 
-def _number(option: Option, unit: str) -> str:
+def _number(option: ItemOption, unit: str) -> str:
     span = option.span
     if span is None or span.unit != unit:
-        raise NotCarried("its answers are in different units")
+        raise ItemSkippedError("its answers are in different units")
     worth = "=" if option.right else f"=%{shown(option.weight)}%"
     return f"\n\t{worth}{shown(span.center)}:{shown(span.tolerance)}{_note(option)}"
 
@@ -116,13 +116,13 @@ def _step(markdown: str) -> str:
     return text.replace("\\", "\\\\")
 
 
-def _note(option: Option) -> str:
+def _note(option: ItemOption) -> str:
     return f"#{_text(option.feedback)}" if option.feedback else ""
 
 
 def _word(word: str) -> str:
     if "*" in word:
-        raise NotCarried("a star in a short answer would stand for anything")
+        raise ItemSkippedError("a star in a short answer would stand for anything")
     return _escaped(word)
 
 

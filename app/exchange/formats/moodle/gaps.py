@@ -4,8 +4,8 @@ import html
 import re
 
 from app.exchange.formats.gift.blocks import parts_of
-from app.exchange.items import BLANK, Blank, NotCarried, shown
-from app.exchange.markup.texts import Losses, read_number, read_weight
+from app.exchange.items import BLANK, ItemBlank, ItemSkippedError, shown
+from app.exchange.markup.texts import ConversionLosses, read_number, read_weight
 
 _HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
 _BODY = re.compile(r"((?:\\.|[^}\\])*)\}", re.DOTALL)
@@ -15,9 +15,9 @@ _NUMBER = re.compile(r"^(?:NUMERICAL|NM)$")
 _WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
 
 
-def read_gaps(text: str, losses: Losses) -> tuple[str, tuple[Blank, ...]]:
+def read_gaps(text: str, losses: ConversionLosses) -> tuple[str, tuple[ItemBlank, ...]]:
     """The text with a mark for each gap, and the gaps; raises NotCarried."""
-    blanks: list[Blank] = []
+    blanks: list[ItemBlank] = []
     marked, at = [], 0
     while head := _HEAD.search(text, at):
         body = _BODY.match(text, head.end())
@@ -27,22 +27,22 @@ def read_gaps(text: str, losses: Losses) -> tuple[str, tuple[Blank, ...]]:
         marked += [text[at : head.start()], BLANK]
         at = body.end()
     if not blanks:
-        raise NotCarried("it has no gap that can be read")
+        raise ItemSkippedError("it has no gap that can be read")
     return "".join([*marked, text[at:]]), tuple(blanks)
 
 
-def _blank(kind: str, body: str, losses: Losses) -> Blank:
+def _blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
     if _NUMBER.match(kind):
         losses.add("the tolerance of a number in a gap is left out: add what else counts")
     elif not _TYPED.match(kind) and not _CHOSEN.match(kind):
-        raise NotCarried(f"gaps of the type {kind} are not known")
+        raise ItemSkippedError(f"gaps of the type {kind} are not known")
     answers = list(_answers(body, losses))
     right = [answer for answer, weight, _ in answers if weight >= 100]
     if _NUMBER.match(kind):
         right = [word for answer in right for word in _number(answer)]
     kept = tuple(dict.fromkeys(r for r in right if r and r != "*"))
     if not kept:
-        raise NotCarried("a gap has no right answer")
+        raise ItemSkippedError("a gap has no right answer")
     said = [note for answer, weight, note in answers if answer == "*" and weight <= 0]
     others = [a for a, weight, _ in answers if weight < 100 and a and a != "*"]
     if any(0 < weight < 100 for _, weight, _ in answers):
@@ -52,8 +52,8 @@ def _blank(kind: str, body: str, losses: Losses) -> Blank:
         if len(kept) > 1:
             losses.add("of several right choices of a gap the first is offered")
         wrong = tuple(o for o in dict.fromkeys(others) if o not in kept)
-        return Blank(kept[:1], "".join(said[:1]), wrong)
-    return Blank(kept, "".join(said[:1]))
+        return ItemBlank(kept[:1], "".join(said[:1]), wrong)
+    return ItemBlank(kept, "".join(said[:1]))
 
 
 def _number(answer: str) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ def _number(answer: str) -> tuple[str, ...]:
     return word, shown(read_number(word))
 
 
-def _answers(body: str, losses: Losses) -> list[tuple[str, float, str]]:
+def _answers(body: str, losses: ConversionLosses) -> list[tuple[str, float, str]]:
     """The answers of a gap with their weight, and what is said to any other."""
     found = []
     for _, part in parts_of(body, "~"):
@@ -84,7 +84,7 @@ def _bare(text: str) -> str:
     return " ".join(re.sub(r"\\(.)", r"\1", text).split())
 
 
-def write_gap(blank: Blank) -> str:
+def write_gap(blank: ItemBlank) -> str:
     """One gap as Moodle reads it, not yet escaped for HTML; the hint after a miss."""
     kind = "MULTICHOICE_S" if blank.wrong else "SHORTANSWER"
     answers = [f"={_escaped(answer)}" for answer in blank.answers]

@@ -11,23 +11,23 @@ from app.exchange.formats.afterwords import unexplained
 from app.exchange.formats.decoding import read_xml
 from app.exchange.formats.moodle.gaps import read_gaps
 from app.exchange.formats.tagged import has_rule, with_tags
-from app.exchange.formats.weights import Weighted, ordered, weighted_choices
+from app.exchange.formats.weights import WeightedChoice, ordered, weighted_choices
 from app.exchange.items import (
     BLANK,
-    Blank,
+    ImportResult,
     Item,
-    NotCarried,
-    Option,
-    Pair,
-    Picture,
-    Reading,
-    Remark,
-    Unusable,
+    ItemBlank,
+    ItemImage,
+    ItemOption,
+    ItemPair,
+    ItemRemark,
+    ItemSkippedError,
+    UnusableFileError,
     worth,
 )
-from app.exchange.markup.pictures import Album, content_of
+from app.exchange.markup.pictures import ImageCollector, content_of
 from app.exchange.markup.texts import (
-    Losses,
+    ConversionLosses,
     any_other,
     has_decimal_comma,
     read_html,
@@ -62,45 +62,45 @@ _REASONS = {
 }
 
 
-def read_moodle(data: bytes) -> Reading:
+def read_moodle(data: bytes) -> ImportResult:
     """Every question of a Moodle XML file; raises Unusable."""
     document = read_xml(data, "question")
     if document.root.tag != "quiz":
-        raise Unusable(f"The file begins with <{document.root.tag}>, not with <quiz>.")
+        raise UnusableFileError(f"The file begins with <{document.root.tag}>, not with <quiz>.")
     items: list[Item] = []
-    refused: list[Remark] = []
+    refused: list[ItemRemark] = []
     found = document.root.iter("question")
     for node, line in zip(found, document.lines, strict=True):
         if node.get("type") == "category":
             continue
-        losses = Losses(_album(node))
+        losses = ConversionLosses(_album(node))
         try:
             item = _item(node, line, losses)
-        except NotCarried as error:
-            refused.append(Remark(_name(node) or "(nameless)", line, str(error)))
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(_name(node) or "(nameless)", line, str(error)))
             continue
         items.append(losses.noted_in(item))
-    return Reading(tuple(items), tuple(refused))
+    return ImportResult(tuple(items), tuple(refused))
 
 
-def _album(node: ET.Element) -> Album:
+def _album(node: ET.Element) -> ImageCollector:
     """The pictures that lie in a question, by the addresses that texts give them."""
     files = {f.get("name", ""): f.text or "" for f in node.iter("file")}
 
     def find(address: str) -> bytes | None:
         name = unquote(address.removeprefix(_BESIDE).lstrip("/")).partition("?")[0]
         data = files.get(name) if address.startswith(_BESIDE) else None
-        return content_of(Picture(name, "".join(data.split()))) if data else None
+        return content_of(ItemImage(name, "".join(data.split()))) if data else None
 
-    return Album(find)
+    return ImageCollector(find)
 
 
-def _item(node: ET.Element, line: int, losses: Losses) -> Item:
+def _item(node: ET.Element, line: int, losses: ConversionLosses) -> Item:
     kind = node.get("type", "")
     read = _READERS.get(kind)
     if read is None:
         reason = f"questions of the type “{kind}” have no counterpart here"
-        raise NotCarried(_REASONS.get(kind, reason))
+        raise ItemSkippedError(_REASONS.get(kind, reason))
     stem = "" if kind == "cloze" else _text(node.find("questiontext"), losses)
     hints = tuple(_text(h, losses) for h in node.findall("hint"))
     item = Item(
@@ -113,7 +113,7 @@ def _item(node: ET.Element, line: int, losses: Losses) -> Item:
     )
     made = read(node, item, losses)
     if not made.stem:
-        raise NotCarried("it has no text")
+        raise ItemSkippedError("it has no text")
     missed = _text(node.find("incorrectfeedback"), losses)
     if missed and missed.rstrip(".") not in _EMPTY_WORDS:
         made = any_other(made, missed, losses)
@@ -136,7 +136,7 @@ def _name(node: ET.Element) -> str:
     return " ".join(node.findtext("name/text", "").split())
 
 
-def _text(node: ET.Element | None, losses: Losses, default: str = "moodle") -> str:
+def _text(node: ET.Element | None, losses: ConversionLosses, default: str = "moodle") -> str:
     if node is None:
         return ""
     form = _FORMS.get(node.get("format", ""), default)
@@ -147,7 +147,7 @@ def _fraction(node: ET.Element) -> float:
     return read_weight(node.get("fraction") or "0")
 
 
-def _note(node: ET.Element, losses: Losses) -> str:
+def _note(node: ET.Element, losses: ConversionLosses) -> str:
     return _text(node.find("feedback"), losses)
 
 
@@ -158,9 +158,10 @@ def _says(node: ET.Element, name: str) -> bool:
 # --- by type ---
 
 
-def _choices(node: ET.Element, item: Item, losses: Losses) -> Item:
+def _choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     given = [
-        Weighted(_text(a, losses), _fraction(a), _note(a, losses)) for a in node.findall("answer")
+        WeightedChoice(_text(a, losses), _fraction(a), _note(a, losses))
+        for a in node.findall("answer")
     ]
     rule = _CREDIT.get(node.get("type", ""), "")
     several = bool(rule) or not _says(node, "single")
@@ -170,9 +171,9 @@ def _choices(node: ET.Element, item: Item, losses: Losses) -> Item:
     return weighted_choices(item, given, losses, several=several, told=told)
 
 
-def _truth(node: ET.Element, item: Item, losses: Losses) -> Item:
+def _truth(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     options = tuple(
-        Option(
+        ItemOption(
             a.findtext("text", "").strip().capitalize(),
             _fraction(a) > 0,
             _note(a, losses),
@@ -183,7 +184,7 @@ def _truth(node: ET.Element, item: Item, losses: Losses) -> Item:
     return dataclasses.replace(item, kind="true-false", options=options)
 
 
-def _short(node: ET.Element, item: Item, losses: Losses) -> Item:
+def _short(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     options = []
     for answer in node.findall("answer"):
         word = " ".join(answer.findtext("text", "").split())
@@ -196,12 +197,12 @@ def _short(node: ET.Element, item: Item, losses: Losses) -> Item:
             continue
         word, note = word.replace("\\*", "*"), _note(answer, losses)
         right, credit = worth(weight, 100)
-        options.append(Option(word, right, note, credit=credit))
+        options.append(ItemOption(word, right, note, credit=credit))
     case = _says(node, "usecase")
     return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
 
 
-def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
+def _numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     stem, unit = without_unit(item.stem)
     unit = unit or _unit(node, losses)
     texts = [n.text or "" for n in node.iter() if n.tag in {"text", "tolerance"}]
@@ -217,16 +218,16 @@ def _numeric(node: ET.Element, item: Item, losses: Losses) -> Item:
         try:
             center, half = (read_number(t, comma=comma) for t in (text, tolerance))
             span = span_around(center, half, unit)
-        except NotCarried as error:
+        except ItemSkippedError as error:
             losses.add(f"an answer is left out: {error}; add it as a number if it is one")
             continue
         right, credit = worth(weight, 100)
-        options.append(Option("", right, _note(answer, losses), span, credit))
+        options.append(ItemOption("", right, _note(answer, losses), span, credit))
     options.sort(key=lambda o: not o.right)
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
 
 
-def _unit(node: ET.Element, losses: Losses) -> str:
+def _unit(node: ET.Element, losses: ConversionLosses) -> str:
     """The unit that counts once, when it is one that we know."""
     for unit in node.findall("units/unit"):
         name = unit.findtext("unit_name", "").strip()
@@ -237,9 +238,9 @@ def _unit(node: ET.Element, losses: Losses) -> str:
     return ""
 
 
-def _match(node: ET.Element, item: Item, losses: Losses) -> Item:
+def _match(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     pairs = tuple(
-        Pair(
+        ItemPair(
             _text(sub, losses),
             read_text(sub.findtext("answer/text", ""), "moodle", losses),
         )
@@ -248,56 +249,60 @@ def _match(node: ET.Element, item: Item, losses: Losses) -> Item:
     return dataclasses.replace(item, kind="match", pairs=pairs)
 
 
-def _order(node: ET.Element, item: Item, losses: Losses) -> Item:
-    steps = tuple(Option(_text(a, losses), True, _note(a, losses)) for a in node.findall("answer"))
+def _order(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    steps = tuple(
+        ItemOption(_text(a, losses), True, _note(a, losses)) for a in node.findall("answer")
+    )
     fields = ("selectcount", "selecttype", "gradingtype")
     words = [node.findtext(field, "").strip() for field in fields]
     item = dataclasses.replace(item, steps=steps)
     return ordered(item, words, _tags(node), losses)
 
 
-def _cloze(node: ET.Element, item: Item, losses: Losses) -> Item:
+def _cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     source = node.find("questiontext")
     raw = source.findtext("text", "") if source is not None else ""
     marked, blanks = read_gaps(raw, losses)
     return _with_gaps(item, read_html(marked, losses), blanks, losses)
 
 
-def _chosen_gaps(node: ET.Element, item: Item, losses: Losses) -> Item:
+def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
     """Words to be chosen or dragged into gaps: each gap offers those of its group."""
     found = (*node.findall("selectoption"), *node.findall("dragbox"))
     given = [" ".join(option.findtext("text", "").split()) for option in found]
     groups = [option.findtext("group", "") for option in found]
-    blanks: list[Blank] = []
+    blanks: list[ItemBlank] = []
 
     def gap(found: re.Match[str]) -> str:
         place = int(found[1])
         if not 1 <= place <= len(given) or not given[place - 1]:
-            raise NotCarried("a gap has no word that fits")
+            raise ItemSkippedError("a gap has no word that fits")
         word, group = given[place - 1], groups[place - 1]
         offered = [w for w, g in zip(given, groups, strict=True) if g == group]
         wrong = tuple(w for w in dict.fromkeys(offered) if w and w != word)
-        blanks.append(Blank((word,), "", wrong))
+        blanks.append(ItemBlank((word,), "", wrong))
         return BLANK
 
     raw = node.findtext("questiontext/text", "")
     text = read_html(_PLACED.sub(gap, raw), losses)
     if not blanks:
-        raise NotCarried("it has no gap that can be read")
+        raise ItemSkippedError("it has no gap that can be read")
     return _with_gaps(item, text, tuple(blanks), losses)
 
 
-def _with_gaps(item: Item, text: str, blanks: tuple[Blank, ...], losses: Losses) -> Item:
+def _with_gaps(
+    item: Item, text: str, blanks: tuple[ItemBlank, ...], losses: ConversionLosses
+) -> Item:
     """The first paragraph is the question when no gap stands in it."""
     if text.count(BLANK) != len(blanks):
-        raise NotCarried("a gap stands where none can be, or where nobody sees it")
+        raise ItemSkippedError("a gap stands where none can be, or where nobody sees it")
     head, _, rest = text.partition("\n\n")
     if not rest or BLANK in head:
         head, rest = read_text(item.name or "Complete the text.", "plain", losses), text
     return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)
 
 
-_READERS: dict[str, Callable[[ET.Element, Item, Losses], Item]] = {
+_READERS: dict[str, Callable[[ET.Element, Item, ConversionLosses], Item]] = {
     "multichoice": _choices,
     "multichoiceset": _choices,
     "oumultiresponse": _choices,

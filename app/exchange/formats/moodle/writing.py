@@ -12,10 +12,10 @@ from app.exchange.formats.tagged import tags_of, titles_lost
 from app.exchange.formats.weights import ORDERS, is_near, weights
 from app.exchange.items import (
     BLANK,
+    ExportResult,
     Item,
-    NotCarried,
-    Option,
-    Writing,
+    ItemOption,
+    ItemSkippedError,
     label,
     shown,
 )
@@ -28,7 +28,7 @@ _COMBINED = ("single", "multiple", "match", "order")
 _TYPED = ("short", "numeric")
 
 
-def write_moodle(items: tuple[Item, ...], category: str = "") -> Writing:
+def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
     """A Moodle XML file of all items that it can express."""
     root = ET.Element("quiz")
     if category:
@@ -36,12 +36,12 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> Writing:
         add(add(node, "category"), "text", f"$course$/top/{category}")
     questions, refused, lost = carry(items, _question, _losses)
     root.extend(questions)
-    return Writing(document(root), len(questions), refused, lost)
+    return ExportResult(document(root), len(questions), refused, lost)
 
 
 def _question(item: Item) -> ET.Element:
     if item.kind not in _WRITERS:
-        raise NotCarried(f"Moodle XML has no question of the type {item.kind}")
+        raise ItemSkippedError(f"Moodle XML has no question of the type {item.kind}")
     name, write = _WRITERS[item.kind]
     node = ET.Element("question", type=name)
     add(add(node, "name"), "text", item.name or label(item))
@@ -55,7 +55,7 @@ def _question(item: Item) -> ET.Element:
     if item.mistake and item.kind in _COMBINED:
         _html(node, "incorrectfeedback", illustrated(item.mistake))
     if item.mistake and item.kind in _TYPED:
-        _answer(node, "*", 0.0, Option("", right=False, feedback=item.mistake))
+        _answer(node, "*", 0.0, ItemOption("", right=False, feedback=item.mistake))
     for hint in item.hints:
         _html(node, "hint", illustrated(hint))
     tags = tags_of(item)
@@ -98,14 +98,14 @@ def _gapped(item: Item) -> str:
     """The heading, and the text with its gaps written in Moodle's way."""
     pieces = illustrated(f"{item.stem}\n\n{item.text}").split(BLANK)
     if len(pieces) != len(item.blanks) + 1:
-        raise NotCarried("its gaps do not fit its text")
+        raise ItemSkippedError("its gaps do not fit its text")
     out = pieces[0]
     for blank, piece in zip(item.blanks, pieces[1:], strict=True):
         out += html.escape(write_gap(blank), quote=False) + piece
     return out
 
 
-def _answer(node: ET.Element, text: str, weight: float, option: Option) -> ET.Element:
+def _answer(node: ET.Element, text: str, weight: float, option: ItemOption) -> ET.Element:
     answer = add(node, "answer", fraction=shown(weight), format="html")
     add(answer, "text", text)
     _html(answer, "feedback", illustrated(option.feedback))
@@ -136,7 +136,7 @@ def _short(node: ET.Element, item: Item) -> None:
 def _numeric(node: ET.Element, item: Item) -> None:
     units = {o.span.unit for o in item.options if o.span}
     if len(units) > 1:
-        raise NotCarried("its answers are in different units")
+        raise ItemSkippedError("its answers are in different units")
     for option in item.options:
         if option.span is not None:
             text = shown(option.span.center)

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from app.exchange.formats.qti.making import GAP, Maker
+from app.exchange.formats.qti.making import GAP, QtiBuilder
 from app.exchange.formats.qti.scoring import (
     declare,
     explained,
@@ -10,12 +10,12 @@ from app.exchange.formats.qti.scoring import (
     matched,
     outcomes,
 )
-from app.exchange.items import Blank, Item, NotCarried, shown
+from app.exchange.items import Item, ItemBlank, ItemSkippedError, shown
 
 _CHOICE = "w{}"
 
 
-def order(make: Maker, root: ET.Element, item: Item) -> None:
+def order(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Steps in their order; those that belong nowhere stay unchosen."""
     right = [f"s{n}" for n in range(1, len(item.steps) + 1)]
     wrong = [f"d{n}" for n in range(1, len(item.options) + 1)]
@@ -37,7 +37,7 @@ def order(make: Maker, root: ET.Element, item: Item) -> None:
     explained(make, processing, item)
 
 
-def match(make: Maker, root: ET.Element, item: Item) -> None:
+def match(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Two sets; right things that are equal stand once."""
     lefts = [p for p in item.pairs if p.left]
     rights = list(dict.fromkeys(p.right for p in item.pairs))
@@ -67,13 +67,13 @@ def match(make: Maker, root: ET.Element, item: Item) -> None:
     explained(make, processing, item)
 
 
-def _reason(make: Maker, node: ET.Element, why: str) -> None:
+def _reason(make: QtiBuilder, node: ET.Element, why: str) -> None:
     """What is said about one step or row, shown with the explanation."""
     if why:
         make.remark(node, why, "EXPLAINED", "EXPLANATION")
 
 
-def cloze(make: Maker, root: ET.Element, item: Item) -> None:
+def cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """A text entry or a choice for each gap; each brings its share."""
     names = [f"RESPONSE{n}" for n in range(1, len(item.blanks) + 1)]
     for name, blank in zip(names, item.blanks, strict=True):
@@ -84,7 +84,7 @@ def cloze(make: Maker, root: ET.Element, item: Item) -> None:
     make.fill(body, item.text, block=True)
     gaps = list(body.iter(GAP))
     if len(gaps) != len(names):
-        raise NotCarried("its gaps do not fit its text")
+        raise ItemSkippedError("its gaps do not fit its text")
     for gap, name, blank in zip(gaps, names, item.blanks, strict=True):
         _ask(make, gap, name, blank)
     processing = make.add(root, "response_processing")
@@ -92,7 +92,7 @@ def cloze(make: Maker, root: ET.Element, item: Item) -> None:
     explained(make, processing, item)
 
 
-def _expect(make: Maker, root: ET.Element, name: str, blank: Blank, worth: float) -> None:
+def _expect(make: QtiBuilder, root: ET.Element, name: str, blank: ItemBlank, worth: float) -> None:
     """What fills a gap, each for its share of the points."""
     base = "identifier" if blank.wrong else "string"
     answers = [_CHOICE.format(0)] if blank.wrong else list(blank.answers)
@@ -104,7 +104,7 @@ def _expect(make: Maker, root: ET.Element, name: str, blank: Blank, worth: float
         make.add(mapping, "map_entry", **entry)
 
 
-def _ask(make: Maker, gap: ET.Element, name: str, blank: Blank) -> None:
+def _ask(make: QtiBuilder, gap: ET.Element, name: str, blank: ItemBlank) -> None:
     """The mark of a gap becomes a field, or a list to choose from."""
     given = {"response_identifier": name}
     if not blank.wrong:

@@ -11,11 +11,20 @@ from xml.etree import ElementTree as ET
 
 from app.content.markdown.syntax import plain, tokens
 from app.exchange.formats.qti.names import given, name_of, to_fragment, within, words
-from app.exchange.formats.weights import Weighted, weighted_choices
-from app.exchange.items import BLANK, Blank, Item, NotCarried, Option, Pair, Span, worth
+from app.exchange.formats.weights import WeightedChoice, weighted_choices
+from app.exchange.items import (
+    BLANK,
+    Item,
+    ItemBlank,
+    ItemOption,
+    ItemPair,
+    ItemSkippedError,
+    NumberRange,
+    worth,
+)
 from app.exchange.markup.hypertext import from_plain
 from app.exchange.markup.texts import (
-    Losses,
+    ConversionLosses,
     any_other,
     read_html,
     read_number,
@@ -36,7 +45,7 @@ _UNNAMED = "question"  # what Canvas calls an item that nobody named
 Place = Callable[[str], str]
 
 
-class _Rule(NamedTuple):
+class _ScoringRule(NamedTuple):
     """A condition of the scoring: what it asks for, what it adds, what it says."""
 
     node: ET.Element
@@ -54,17 +63,17 @@ def items_in(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
         yield title, title if own else "", node
 
 
-def read_item(name: str, node: ET.Element, losses: Losses) -> Item:
+def read_item(name: str, node: ET.Element, losses: ConversionLosses) -> Item:
     """One item; raises NotCarried."""
-    return _Reader(node, losses).item(name)
+    return _Qti12Reader(node, losses).item(name)
 
 
 @dataclasses.dataclass(slots=True)
-class _Reader:
+class _Qti12Reader:
     root: ET.Element
-    losses: Losses
+    losses: ConversionLosses
     responses: list[ET.Element] = dataclasses.field(init=False)
-    rules: list[_Rule] = dataclasses.field(init=False)
+    rules: list[_ScoringRule] = dataclasses.field(init=False)
     notes: dict[str, str] = dataclasses.field(init=False)
     shown: ET.Element = dataclasses.field(init=False)
 
@@ -81,11 +90,11 @@ class _Reader:
         """The question; raises NotCarried."""
         shown = next(within(self.root, "presentation"), None)
         if shown is None:
-            raise NotCarried("it has no text")
+            raise ItemSkippedError("it has no text")
         if next(within(shown, *_OTHERS), None) is not None:
-            raise NotCarried("it is answered in a drawing, or in a way of its own")
+            raise ItemSkippedError("it is answered in a drawing, or in a way of its own")
         if not self.responses:
-            raise NotCarried("nothing is asked in it")
+            raise ItemSkippedError("nothing is asked in it")
         self.shown = shown
         explained = [self.notes[n] for n in self.notes if n in _GENERAL]
         read = self._kind()
@@ -93,7 +102,7 @@ class _Reader:
         said = "\n\n".join(filter(None, explained))
         made = read(Item(name, "single", stem, explanation=said))
         if not made.stem:
-            raise NotCarried("it has no text")
+            raise ItemSkippedError("it has no text")
         missed = next((self.notes[n] for n in self.notes if n in _MISSED), "")
         made = any_other(made, missed, self.losses)
         report_unused_feedback(made, self.notes.values(), self.losses)
@@ -102,16 +111,16 @@ class _Reader:
     def _kind(self) -> Callable[[Item], Item]:
         named, first = self._type(), name_of(self.responses[0])
         if "essay" in named or "file_upload" in named:
-            raise NotCarried("it is an essay or an upload, which no rule can judge")
+            raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
         if "calculated" in named:
-            raise NotCarried("its numbers are drawn and computed by another program")
+            raise ItemSkippedError("its numbers are drawn and computed by another program")
         chosen = first == "response_lid" and ("blank" in named or "drop" in named)
         if chosen or (first == "response_str" and "multiple_blanks" in named):
             return self._gaps
         if "matching" in named or (len(self.responses) > 1 and self._are_rows()):
             return self._match
         if len(self.responses) > 1:
-            raise NotCarried("it asks several questions at once: take it apart")
+            raise ItemSkippedError("it asks several questions at once: take it apart")
         if first == "response_lid":
             return self._choice
         bounds = next(within(self.root, "vargte", "varlte", "vargt", "varlt"), None)
@@ -141,7 +150,7 @@ class _Reader:
         weights = self._of_several() if several else self._of_one()
         reasons = self._reasons(given(response, "ident"))
         choices = [
-            Weighted(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
+            WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
             for name, label in _labels(response)
         ]
         return weighted_choices(item, choices, self.losses, several=several)
@@ -171,7 +180,7 @@ class _Reader:
             return {name: 100 * score / total for name, score in scores.items()}
         right = max(joint)[1]
         if not right:
-            raise NotCarried("it is right where nothing is ticked")
+            raise ItemSkippedError("it is right where nothing is ticked")
         if len({score for score, _ in joint}) > 1:
             self.losses.add("its rule of credit is replaced by the nearest one")
         gain = 100 / len(right)
@@ -208,10 +217,10 @@ class _Reader:
         name = given(self.responses[0], "ident")
         accepted = {w: s for w, s in self._scores(name).items() if s > 0}
         if not accepted:
-            raise NotCarried("it names no right answer")
+            raise ItemSkippedError("it names no right answer")
         best = max(accepted.values())
         options = tuple(
-            _weighed(Option(word, False), score, best) for word, score in accepted.items()
+            _weighed(ItemOption(word, False), score, best) for word, score in accepted.items()
         )
         told = (given(n, "case").lower() for n in within(self.root, "varequal"))
         case = "yes" in told
@@ -225,9 +234,9 @@ class _Reader:
             for span in _spans(rule.node)
         ]
         if not found:
-            raise NotCarried("it names no right number")
+            raise ItemSkippedError("it names no right number")
         best = max(score for score, _ in found)
-        options = [_weighed(Option("", False, span=span), score, best) for score, span in found]
+        options = [_weighed(ItemOption("", False, span=span), score, best) for score, span in found]
         return dataclasses.replace(item, kind="numeric", options=tuple(options))
 
     # --- rows and gaps ---
@@ -241,10 +250,10 @@ class _Reader:
             rights |= {name: self._text(label) for name, label in labels.items()}
             wanted = next(iter(self._right(response)), "")
             if wanted not in labels:
-                raise NotCarried("a row of it has no partner")
+                raise ItemSkippedError("a row of it has no partner")
             taken.add(wanted)
-            pairs.append(Pair(self._text(response), rights[wanted]))
-        pairs += [Pair("", text) for name, text in rights.items() if name not in taken]
+            pairs.append(ItemPair(self._text(response), rights[wanted]))
+        pairs += [ItemPair("", text) for name, text in rights.items() if name not in taken]
         return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
 
     def _gaps(self, item: Item) -> Item:
@@ -255,7 +264,7 @@ class _Reader:
         """
         chosen = "drop" in self._type()
         gaps = {self._name(response): response for response in self.responses}
-        blanks: list[Blank] = []
+        blanks: list[ItemBlank] = []
 
         def put(found: re.Match[str]) -> str:
             blanks.append(self._blank(gaps[html.unescape(found[1])], chosen=chosen))
@@ -265,7 +274,7 @@ class _Reader:
         pattern = re.compile(rf"\[({'|'.join(map(re.escape, spelled))})\]")
         text = self._text(self.shown, lambda raw: pattern.sub(put, raw))
         if len(blanks) != len(gaps) or text.count(BLANK) != len(blanks):
-            raise NotCarried("a gap has no place in its text, or more than one")
+            raise ItemSkippedError("a gap has no place in its text, or more than one")
         head, _, rest = text.partition("\n\n")
         if not rest or BLANK in head:
             head, rest = from_plain(item.name or "Complete the text."), text
@@ -275,7 +284,7 @@ class _Reader:
         """What the place of a gap is called in the text."""
         return given(response, "ident").removeprefix("response_")
 
-    def _blank(self, response: ET.Element, *, chosen: bool) -> Blank:
+    def _blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
         right = self._right(response)
         labels = {n: self._words(label) for n, label in _labels(response)}
         if name_of(response) != "response_lid":
@@ -285,12 +294,12 @@ class _Reader:
         if not chosen:
             answers, others = [*answers, *others], []
         if not answers:
-            raise NotCarried("a gap has no word that fits")
+            raise ItemSkippedError("a gap has no word that fits")
         if len(answers) > 1 and others:
             self.losses.add("of several right choices of a gap the first is offered")
         wrong = tuple(w for w in dict.fromkeys(others) if w not in answers)
         right_words = tuple(dict.fromkeys(answers))
-        return Blank(right_words[:1] if wrong else right_words, "", wrong)
+        return ItemBlank(right_words[:1] if wrong else right_words, "", wrong)
 
     # --- texts ---
 
@@ -313,7 +322,7 @@ class _Reader:
         return "\n\n".join(text for text in found if text)
 
 
-def _weighed(option: Option, score: float, best: float) -> Option:
+def _weighed(option: ItemOption, score: float, best: float) -> ItemOption:
     right, credit = worth(score, best)
     return dataclasses.replace(option, right=right, credit=credit)
 
@@ -336,7 +345,7 @@ def _labels(response: ET.Element) -> Iterator[tuple[str, ET.Element]]:
         yield given(label, "ident"), label
 
 
-def _rule(node: ET.Element, scores: frozenset[str]) -> _Rule:
+def _rule(node: ET.Element, scores: frozenset[str]) -> _ScoringRule:
     score = 0.0
     for found in within(node, "setvar"):
         name = given(found, "varname") or given(found, "variablename")
@@ -344,7 +353,7 @@ def _rule(node: ET.Element, scores: frozenset[str]) -> _Rule:
             value = read_number(words(found))
             score += -value if given(found, "action").lower() == "subtract" else value
     said = (given(n, "linkrefid") for n in within(node, "displayfeedback"))
-    return _Rule(node, score, tuple(said))
+    return _ScoringRule(node, score, tuple(said))
 
 
 def _equals(node: ET.Element, response: str) -> list[str]:
@@ -359,7 +368,7 @@ def _equals(node: ET.Element, response: str) -> list[str]:
     return found
 
 
-def _spans(node: ET.Element) -> list[Span]:
+def _spans(node: ET.Element) -> list[NumberRange]:
     """The numbers that a condition takes: ranges, and those outside of them.
 
     Raises NotCarried for a range with one end.
@@ -367,7 +376,7 @@ def _spans(node: ET.Element) -> list[Span]:
     below = [read_number(words(n)) for n in within(node, "vargte", "vargt")]
     above = [read_number(words(n)) for n in within(node, "varlte", "varlt")]
     if len(below) != len(above):
-        raise NotCarried("one of its ranges has one end only: give it the other")
+        raise ItemSkippedError("one of its ranges has one end only: give it the other")
     ranges = [span_between(*ends) for ends in zip(below, above, strict=True)]
     alone = [read_number(words(n)) for n in within(node, "varequal")]
     points = (p for p in alone if not any(r.low <= p <= r.high for r in ranges))

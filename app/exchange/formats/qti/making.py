@@ -5,7 +5,7 @@ import html
 import re
 from xml.etree import ElementTree as ET
 
-from app.content.markdown.math import BadMath, to_mathml
+from app.content.markdown.math import MathError, to_mathml
 from app.exchange.items import BLANK
 from app.exchange.markup.rendering import illustrated
 from app.exchange.markup.xml import legal
@@ -37,7 +37,7 @@ _INLINE = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Maker:
+class QtiBuilder:
     """Makes elements of one version; names are those of QTI 3 with underscores."""
 
     version: str
@@ -130,7 +130,7 @@ def _formula(found: re.Match[str]) -> str:
     block = found["inline"] is None
     try:
         inner = ET.fromstring(to_mathml(tex, block))  # noqa: S314 - our own output
-    except BadMath:
+    except MathError:
         return found[0]
     shown = "".join(ET.tostring(n, encoding="unicode") for n in inner)
     note = f'<annotation encoding="application/x-tex">{html.escape(tex)}</annotation>'

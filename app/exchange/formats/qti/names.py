@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from xml.etree import ElementTree as ET
 
-from app.exchange.items import NotCarried
+from app.exchange.items import ItemSkippedError
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _VOID = frozenset({"br", "hr", "img"})
@@ -70,7 +70,7 @@ def _element(node: ET.Element, replace: Replace) -> str:
     if name == "math":
         return _formula(node)
     if name in {"printed-variable", "include"}:
-        raise NotCarried("parts of its text are put in by a program")
+        raise ItemSkippedError("parts of its text are put in by a program")
     if name in _UNSEEN:
         return ""
     inside = to_fragment(node, replace)
@@ -85,4 +85,4 @@ def _formula(node: ET.Element) -> str:
         if part.get("encoding") == "application/x-tex" and part.text:
             left, right = ("\\[", "\\]") if node.get("display") == "block" else ("\\(", "\\)")
             return html.escape(f"{left}{part.text}{right}", quote=False)
-    raise NotCarried("its formulas are in MathML without TeX")
+    raise ItemSkippedError("its formulas are in MathML without TeX")

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.archive import files_in
-from app.exchange.formats.decoding import Document, read_xml
+from app.exchange.formats.decoding import XmlDocument, read_xml
 from app.exchange.formats.qti import classic
 from app.exchange.formats.qti.names import (
     first,
@@ -22,29 +22,29 @@ from app.exchange.formats.qti.names import (
     words,
 )
 from app.exchange.formats.qti.responses import (
-    Response,
+    ResponseDeclaration,
     responses,
     typed,
     weigh_choices,
 )
 from app.exchange.formats.tagged import with_tags
-from app.exchange.formats.weights import Weighted, weighted_choices
+from app.exchange.formats.weights import WeightedChoice, weighted_choices
 from app.exchange.items import (
     BLANK,
-    Blank,
+    ImportResult,
     Item,
+    ItemBlank,
+    ItemOption,
+    ItemPair,
+    ItemRemark,
+    ItemSkippedError,
     Kind,
-    NotCarried,
-    Option,
-    Pair,
-    Reading,
-    Remark,
-    Unusable,
+    UnusableFileError,
     shown,
 )
-from app.exchange.markup.pictures import Album
+from app.exchange.markup.pictures import ImageCollector
 from app.exchange.markup.texts import (
-    Losses,
+    ConversionLosses,
     read_html,
     read_number,
     report_unused_feedback,
@@ -61,56 +61,56 @@ _EXPLAINED = "EXPLANATION"
 _MISTAKEN = "MISTAKE"
 
 
-def read_qti(data: bytes) -> Reading:
+def read_qti(data: bytes) -> ImportResult:
     """The items of a QTI file or of a zipped package; raises Unusable."""
     if not data.startswith(b"PK"):
         document = read_xml(data, *_ITEMS)
         found = list(_items_of("", document))
         if not found:
             begin = name_of(document.root)
-            raise Unusable(f"The file begins with <{begin}>, not with an item.")
+            raise UnusableFileError(f"The file begins with <{begin}>, not with an item.")
         return _reading(found, [], {})
     beside = {p: c for end in _PICTURES for p, c in files_in(data, end)}
-    items: list[_Found] = []
-    broken: list[Remark] = []
+    items: list[_LocatedItem] = []
+    broken: list[ItemRemark] = []
     for path, content in files_in(data, ".xml"):
         try:
             items += _items_of(path, read_xml(content, *_ITEMS))
-        except Unusable as error:
-            broken.append(Remark(path, 0, str(error)))
+        except UnusableFileError as error:
+            broken.append(ItemRemark(path, 0, str(error)))
     if not items and not broken:
-        raise Unusable("The package holds no items.")
+        raise UnusableFileError("The package holds no items.")
     return _reading(items, broken, beside)
 
 
-class _Found(NamedTuple):
+class _LocatedItem(NamedTuple):
     """An item in a file: where, what it is called, and what reads it."""
 
     path: str
     line: int
     title: str
-    read: Callable[[Losses], Item]
+    read: Callable[[ConversionLosses], Item]
 
 
-def _items_of(path: str, document: Document) -> Iterator[_Found]:
+def _items_of(path: str, document: XmlDocument) -> Iterator[_LocatedItem]:
     root = document.root
     lines = itertools.chain(document.lines, itertools.repeat(0))
     if name_of(root) == classic.ROOT:
         found = zip(classic.items_in(root), lines, strict=False)
         for (title, name, node), line in found:
             read = functools.partial(classic.read_item, name, node)
-            yield _Found(path, line, title, read)
+            yield _LocatedItem(path, line, title, read)
     elif name_of(root) == _ITEM:
         title = given(root, "title") or given(root, "identifier") or path
         read = functools.partial(_newer, title, root)
-        yield _Found(path, next(lines), title, read)
+        yield _LocatedItem(path, next(lines), title, read)
 
 
-def _newer(name: str, root: ET.Element, losses: Losses) -> Item:
-    return _Reader(root, losses).item(name)
+def _newer(name: str, root: ET.Element, losses: ConversionLosses) -> Item:
+    return _QtiItemReader(root, losses).item(name)
 
 
-def _album(path: str, beside: Mapping[str, bytes]) -> Album:
+def _album(path: str, beside: Mapping[str, bytes]) -> ImageCollector:
     """The pictures of a package as an item at `path` names them."""
 
     def find(address: str) -> bytes | None:
@@ -119,31 +119,33 @@ def _album(path: str, beside: Mapping[str, bytes]) -> Album:
         places = (normpath(join(dirname(path), name)), rest, f"web_resources/{rest}")
         return next((beside[place] for place in places if place in beside), None)
 
-    return Album(find)
+    return ImageCollector(find)
 
 
-def _reading(found: list[_Found], refused: list[Remark], beside: Mapping[str, bytes]) -> Reading:
+def _reading(
+    found: list[_LocatedItem], refused: list[ItemRemark], beside: Mapping[str, bytes]
+) -> ImportResult:
     items: list[Item] = []
     for path, line, title, read in found:
-        losses = Losses(_album(path, beside))
+        losses = ConversionLosses(_album(path, beside))
         try:
             item = read(losses)
-        except NotCarried as error:
+        except ItemSkippedError as error:
             where = f"{path}: {title}" if path and title != path else title
-            refused.append(Remark(where, line, str(error)))
+            refused.append(ItemRemark(where, line, str(error)))
             continue
         items.append(losses.noted_in(dataclasses.replace(item, line=line)))
-    return Reading(tuple(items), tuple(refused))
+    return ImportResult(tuple(items), tuple(refused))
 
 
 @dataclasses.dataclass(slots=True)
-class _Reader:
+class _QtiItemReader:
     """Reads one item; what Markdown cannot say goes to `losses`."""
 
     root: ET.Element
-    losses: Losses
+    losses: ConversionLosses
     notes: dict[str, str] = dataclasses.field(default_factory=dict)
-    responses: dict[str, Response] = dataclasses.field(init=False)
+    responses: dict[str, ResponseDeclaration] = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
         self.responses = responses(self.root)
@@ -151,12 +153,12 @@ class _Reader:
     def item(self, name: str) -> Item:
         """The question; raises NotCarried."""
         if given(self.root, "adaptive") == "true":
-            raise NotCarried("it is adaptive: it changes between attempts")
+            raise ItemSkippedError("it is adaptive: it changes between attempts")
         if first(self.root, "template-declaration") is not None:
-            raise NotCarried("its values are drawn by a program of its own")
+            raise ItemSkippedError("its values are drawn by a program of its own")
         body = first(self.root, "item-body")
         if body is None:
-            raise NotCarried("it has no body")
+            raise ItemSkippedError("it has no body")
         self._collect_notes()
         found = self._interactions(body)
         read = self._reader(found)
@@ -170,7 +172,7 @@ class _Reader:
         )
         made = read(item, body, found)
         if not made.stem:
-            raise NotCarried("it has no text")
+            raise ItemSkippedError("it has no text")
         report_unused_feedback(made, self.notes.values(), self.losses)
         tags = given(self.root, "label").split("; ")
         return with_tags(made, tuple(t for t in tags if t))
@@ -193,9 +195,9 @@ class _Reader:
         if kinds and set(kinds) <= _GAPS:
             return self._gaps
         if not kinds:
-            raise NotCarried("it asks nothing")
+            raise ItemSkippedError("it asks nothing")
         if "extended-text-interaction" in kinds:
-            raise NotCarried("an essay cannot be judged by a program")
+            raise ItemSkippedError("an essay cannot be judged by a program")
         known = {
             "choice-interaction": self._choices,
             "order-interaction": self._order,
@@ -204,9 +206,9 @@ class _Reader:
         }
         read = known.get(kinds[0])
         if read is None:
-            raise NotCarried(f"its {kinds[0].replace('-', ' ')} has no counterpart here")
+            raise ItemSkippedError(f"its {kinds[0].replace('-', ' ')} has no counterpart here")
         if len(kinds) > 1:
-            raise NotCarried("it asks several questions at once")
+            raise ItemSkippedError("it asks several questions at once")
         return read
 
     # --- texts ---
@@ -229,10 +231,10 @@ class _Reader:
         parts = [self._text(body), self._text(prompt) if prompt is not None else ""]
         return "\n\n".join(p for p in parts if p)
 
-    def _response(self, node: ET.Element) -> Response:
+    def _response(self, node: ET.Element) -> ResponseDeclaration:
         found = self.responses.get(given(node, "response-identifier"))
         if found is None or not found.right:
-            raise NotCarried("it does not say which answer is right")
+            raise ItemSkippedError("it does not say which answer is right")
         return found
 
     # --- by type ---
@@ -243,11 +245,11 @@ class _Reader:
         single = given(asked, "max-choices") == "1"
         weights = weigh_choices(self.root, response, single=single)
         choices = [
-            Weighted(self._text(n), weights.get(given(n, "identifier"), 0.0), self._note(n))
+            WeightedChoice(self._text(n), weights.get(given(n, "identifier"), 0.0), self._note(n))
             for n in within(asked, "simple-choice")
         ]
         if any(not choice.text for choice in choices):
-            raise NotCarried("its options are pictures")
+            raise ItemSkippedError("its options are pictures")
         item = dataclasses.replace(item, stem=self._stem(body, asked))
         made = weighted_choices(item, choices, self.losses, several=not single)
         fixed = made.kind != "true-false" and given(asked, "shuffle") == "false"
@@ -273,12 +275,12 @@ class _Reader:
         steps = {given(n, "identifier"): self._text(n) for n in within(asked, "simple-choice")}
         notes = self._notes(asked, "simple-choice")
         right = [i for i in self._response(asked).correct if i in steps]
-        wrong = [Option(t, False, notes[i]) for i, t in steps.items() if i not in right]
+        wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
         return dataclasses.replace(
             item,
             kind="order",
             stem=self._stem(body, asked),
-            steps=tuple(Option(steps[i], True, notes[i]) for i in right),
+            steps=tuple(ItemOption(steps[i], True, notes[i]) for i in right),
             options=tuple(wrong),
         )
 
@@ -286,7 +288,7 @@ class _Reader:
         asked = found[0]
         sets = list(within(asked, "simple-match-set"))
         if len(sets) != 2:
-            raise NotCarried("it does not match two sets")
+            raise ItemSkippedError("it does not match two sets")
         lefts, rights = (
             {given(n, "identifier"): self._text(n) for n in within(s, "simple-associable-choice")}
             for s in sets
@@ -294,11 +296,11 @@ class _Reader:
         wanted = [pair.split() for pair in self._response(asked).correct]
         made = [(a, b) for a, b in (p for p in wanted if len(p) == 2) if a in lefts]
         if len({a for a, _ in made}) != len(made) or len(made) != len(lefts):
-            raise NotCarried("not every left thing goes with one right thing")
+            raise ItemSkippedError("not every left thing goes with one right thing")
         notes = self._notes(asked, "simple-associable-choice")
-        pairs = [Pair(lefts[a], rights.get(b, ""), notes[a]) for a, b in made]
+        pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in made]
         used = {b for _, b in made}
-        pairs += [Pair("", text) for i, text in rights.items() if i not in used]
+        pairs += [ItemPair("", text) for i, text in rights.items() if i not in used]
         stem = self._stem(body, asked)
         return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
 
@@ -333,7 +335,7 @@ class _Reader:
         case = response.case
         return dataclasses.replace(item, kind=kind, stem=stem, options=options, case=case)
 
-    def _blank(self, node: ET.Element) -> Blank:
+    def _blank(self, node: ET.Element) -> ItemBlank:
         response = self._response(node)
         if name_of(node) == "text-entry-interaction":
             hint = given(node, "placeholder-text")
@@ -343,11 +345,11 @@ class _Reader:
                 self.losses.add("a number in a gap is compared as words: add what else counts")
             if response.credits:
                 self.losses.add("a word of a gap that is partly right counts as wrong")
-            return Blank(tuple(dict.fromkeys(right)), hint)
+            return ItemBlank(tuple(dict.fromkeys(right)), hint)
         choices = {given(n, "identifier"): words(n) for n in within(node, "inline-choice")}
         right = [choices[r] for r in response.right if choices.get(r)]
         wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
-        return Blank(tuple(right[:1] if wrong else right), "", wrong)
+        return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
 
     def _gap_match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
         """Words to be put into gaps become words to be typed."""
@@ -355,12 +357,12 @@ class _Reader:
         texts = {given(n, "identifier"): words(n) for n in within(asked, "gap-text")}
         wanted = [pair.split() for pair in self._response(asked).correct]
         filled = {p[1]: texts.get(p[0], "") for p in wanted if len(p) == 2}
-        blanks: list[Blank] = []
+        blanks: list[ItemBlank] = []
 
         def gap(node: ET.Element) -> str | None:
             name = name_of(node)
             if name == "gap":
-                blanks.append(Blank((filled.get(given(node, "identifier"), ""),)))
+                blanks.append(ItemBlank((filled.get(given(node, "identifier"), ""),)))
                 return BLANK
             if name in {"gap-text", "gap-img", "prompt"}:
                 return ""
@@ -368,18 +370,18 @@ class _Reader:
 
         text = read_html(to_fragment(body, gap), self.losses)
         if any(not b.answers[0] for b in blanks):
-            raise NotCarried("a gap has no word that fits")
+            raise ItemSkippedError("a gap has no word that fits")
         self.losses.add("the words to choose from are not shown; they are typed")
         prompt = first(asked, "prompt")
         lead = self._text(prompt) if prompt is not None else ""
         return _cloze(item, "\n\n".join(p for p in (lead, text) if p), tuple(blanks))
 
 
-def _cloze(item: Item, text: str, blanks: tuple[Blank, ...]) -> Item:
+def _cloze(item: Item, text: str, blanks: tuple[ItemBlank, ...]) -> Item:
     """The first paragraph is the question when no gap stands in it."""
     head, _, rest = text.partition("\n\n")
     if not rest or BLANK in head:
         head, rest = item.name, text
     if text.count(BLANK) != len(blanks) or any(not b.answers for b in blanks):
-        raise NotCarried("its gaps do not fit its text")
+        raise ItemSkippedError("its gaps do not fit its text")
     return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)

@@ -4,12 +4,12 @@ import dataclasses
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.qti.names import first, given, name_of, within, words
-from app.exchange.items import Option, Span, worth
+from app.exchange.items import ItemOption, NumberRange, worth
 from app.exchange.markup.texts import read_number, span_around, span_between
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Response:
+class ResponseDeclaration:
     """One response declaration: right values, and what values are worth."""
 
     base: str
@@ -32,24 +32,26 @@ class Response:
         return {v: part for v, part in found.items() if part and v not in self.right}
 
 
-def responses(root: ET.Element) -> dict[str, Response]:
+def responses(root: ET.Element) -> dict[str, ResponseDeclaration]:
     """The response declarations of an item by identifier."""
     return {
         given(node, "identifier"): _response(node) for node in within(root, "response-declaration")
     }
 
 
-def _response(node: ET.Element) -> Response:
+def _response(node: ET.Element) -> ResponseDeclaration:
     declared = first(node, "correct-response")
     correct = () if declared is None else tuple(words(v) for v in within(declared, "value"))
     entries = list(within(node, "map-entry"))
     worth = tuple((given(e, "map-key"), read_number(given(e, "mapped-value"))) for e in entries)
     case = any(given(e, "case-sensitive") == "true" for e in entries)
     base = given(node, "base-type")
-    return Response(base, tuple(c for c in correct if c), worth, case)
+    return ResponseDeclaration(base, tuple(c for c in correct if c), worth, case)
 
 
-def weigh_choices(root: ET.Element, response: Response, *, single: bool) -> dict[str, float]:
+def weigh_choices(
+    root: ET.Element, response: ResponseDeclaration, *, single: bool
+) -> dict[str, float]:
     """What each choice brings or costs, in percent of the mark.
 
     Where a mapping is what counts, its values do; elsewhere the declared answer is all
@@ -74,10 +76,10 @@ def _is_mapped(root: ET.Element) -> bool:
 
 def typed(
     root: ET.Element,
-    response: Response,
+    response: ResponseDeclaration,
     notes: dict[str, str],
     unit: str,
-) -> tuple[Option, ...]:
+) -> tuple[ItemOption, ...]:
     """The accepted and foreseen values of a text entry.
 
     Conditions that compare with a value come first, as this room writes them; then the
@@ -98,8 +100,8 @@ def typed(
 
 
 def _conditioned(
-    root: ET.Element, response: Response, notes: dict[str, str], unit: str
-) -> list[Option]:
+    root: ET.Element, response: ResponseDeclaration, notes: dict[str, str], unit: str
+) -> list[ItemOption]:
     found = []
     for branch in within(root, "response-if", "response-else-if"):
         test = branch[0] if len(branch) else None
@@ -127,16 +129,16 @@ def _option(
     value: str,
     worth_: tuple[bool, float],
     note: str,
-    response: Response,
+    response: ResponseDeclaration,
     around: tuple[ET.Element | None, str],
-) -> Option:
+) -> ItemOption:
     right, credit = worth_
     if response.base not in {"float", "integer"}:
-        return Option(value, right, note, credit=credit)
-    return Option("", right, note, _span(read_number(value), *around), credit)
+        return ItemOption(value, right, note, credit=credit)
+    return ItemOption("", right, note, _span(read_number(value), *around), credit)
 
 
-def _span(center: float, test: ET.Element | None, unit: str) -> Span:
+def _span(center: float, test: ET.Element | None, unit: str) -> NumberRange:
     """The numbers that a test takes for `center`; without tolerance that alone."""
     mode = "" if test is None else given(test, "tolerance-mode")
     if test is None or mode not in {"absolute", "relative"}:

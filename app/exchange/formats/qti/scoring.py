@@ -3,16 +3,16 @@
 from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
-from app.exchange.formats.qti.making import Maker
+from app.exchange.formats.qti.making import QtiBuilder
 from app.exchange.formats.weights import weights
-from app.exchange.items import Item, NotCarried, Option, shown
+from app.exchange.items import Item, ItemOption, ItemSkippedError, shown
 from app.exchange.markup.texts import with_unit
 
 HINT = "hint"  # the class of a hint among the notes for tutors
 _FULL = "0.99"  # shares of a mark add up to nearly one
 
 
-def declare(make: Maker, root: ET.Element, values: list[str], **attributes: str) -> ET.Element:
+def declare(make: QtiBuilder, root: ET.Element, values: list[str], **attributes: str) -> ET.Element:
     """A response declaration with its right values."""
     given = {"identifier": "RESPONSE"} | attributes
     node = make.add(root, "response_declaration", **given)
@@ -22,7 +22,7 @@ def declare(make: Maker, root: ET.Element, values: list[str], **attributes: str)
     return node
 
 
-def outcomes(make: Maker, root: ET.Element, feedback: str = "single") -> None:
+def outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -> None:
     """The score, the feedback that is shown, and that the explanation is."""
     for name, cardinality, base in (
         ("SCORE", "single", "float"),
@@ -36,7 +36,7 @@ def outcomes(make: Maker, root: ET.Element, feedback: str = "single") -> None:
             make.add(make.add(node, "default_value"), "value", "0")
 
 
-def explained(make: Maker, processing: ET.Element, item: Item) -> None:
+def explained(make: QtiBuilder, processing: ET.Element, item: Item) -> None:
     """Show the explanation after every answer, the common mistake after a miss."""
     rule = make.add(processing, "set_outcome_value", identifier="EXPLAINED")
     make.add(rule, "base_value", "EXPLANATION", base_type="identifier")
@@ -50,7 +50,7 @@ def explained(make: Maker, processing: ET.Element, item: Item) -> None:
     make.add(rule, "base_value", "MISTAKE", base_type="identifier")
 
 
-def hinted(make: Maker, body: ET.Element, item: Item) -> None:
+def hinted(make: QtiBuilder, body: ET.Element, item: Item) -> None:
     """The hints as notes for tutors: a plain item has no place that opens later."""
     for hint in item.hints:
         node = make.add(body, "rubric_block", view="tutor")
@@ -61,7 +61,7 @@ def hinted(make: Maker, body: ET.Element, item: Item) -> None:
         make.fill(node, hint, block=True)
 
 
-def matched(make: Maker, processing: ET.Element) -> None:
+def matched(make: QtiBuilder, processing: ET.Element) -> None:
     """One point for exactly the declared answer."""
     condition = make.add(processing, "response_condition")
     branch = make.add(condition, "response_if")
@@ -72,7 +72,7 @@ def matched(make: Maker, processing: ET.Element) -> None:
     make.add(score, "base_value", "1", base_type="float")
 
 
-def mapped(make: Maker, processing: ET.Element, responses: list[str]) -> None:
+def mapped(make: QtiBuilder, processing: ET.Element, responses: list[str]) -> None:
     """The sum of what the mappings bring."""
     rule = make.add(processing, "set_outcome_value", identifier="SCORE")
     total = make.add(rule, "sum") if len(responses) > 1 else rule
@@ -80,7 +80,7 @@ def mapped(make: Maker, processing: ET.Element, responses: list[str]) -> None:
         make.add(total, "map_response", identifier=name)
 
 
-def choices(make: Maker, root: ET.Element, item: Item) -> None:
+def choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """Single, multiple, true or false."""
     several = item.kind == "multiple"
     cardinality = "multiple" if several else "single"
@@ -112,7 +112,7 @@ def choices(make: Maker, root: ET.Element, item: Item) -> None:
     explained(make, processing, item)
 
 
-def _map(make: Maker, node: ET.Element, worth: Iterable[tuple[str, float]]) -> None:
+def _map(make: QtiBuilder, node: ET.Element, worth: Iterable[tuple[str, float]]) -> None:
     """What each value of a declaration brings, given in percent."""
     mapping = make.add(node, "mapping", lower_bound="0", upper_bound="1")
     for name, weight in worth:
@@ -120,19 +120,19 @@ def _map(make: Maker, node: ET.Element, worth: Iterable[tuple[str, float]]) -> N
         make.add(mapping, "map_entry", map_key=name, mapped_value=value)
 
 
-def _choice(make: Maker, asked: ET.Element, name: str, option: Option) -> None:
+def _choice(make: QtiBuilder, asked: ET.Element, name: str, option: ItemOption) -> None:
     node = make.add(asked, "simple_choice", identifier=name)
     make.fill(node, option.text, block=False)
     if option.feedback:
         make.remark(node, option.feedback, "FEEDBACK", name)
 
 
-def typed(make: Maker, root: ET.Element, item: Item) -> None:
+def typed(make: QtiBuilder, root: ET.Element, item: Item) -> None:
     """A number or a word, each accepted or foreseen value with a condition."""
     numeric = item.kind == "numeric"
     unit = next((o.span.unit for o in item.options if o.span), "")
     if any(o.span.unit != unit for o in item.options if o.span):
-        raise NotCarried("its answers are in different units")
+        raise ItemSkippedError("its answers are in different units")
     right = [_value(o) for o in item.options if o.right]
     base = "float" if numeric else "string"
     declare(make, root, right[:1], cardinality="single", base_type=base)
@@ -154,7 +154,7 @@ def typed(make: Maker, root: ET.Element, item: Item) -> None:
             make.say(root, "FEEDBACK", f"f{number}", option.feedback)
 
 
-def _say(make: Maker, branch: ET.Element, option: Option, name: str) -> None:
+def _say(make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str) -> None:
     """Score a value and show what is said about it."""
     score = make.add(branch, "set_outcome_value", identifier="SCORE")
     make.add(score, "base_value", shown(option.weight / 100), base_type="float")
@@ -162,7 +162,7 @@ def _say(make: Maker, branch: ET.Element, option: Option, name: str) -> None:
     make.add(said, "base_value", name, base_type="identifier")
 
 
-def _compare(make: Maker, branch: ET.Element, option: Option, item: Item) -> None:
+def _compare(make: QtiBuilder, branch: ET.Element, option: ItemOption, item: Item) -> None:
     if option.span is not None:
         width = shown(option.span.tolerance)
         given = {"tolerance_mode": "absolute", "tolerance": f"{width} {width}"}
@@ -174,5 +174,5 @@ def _compare(make: Maker, branch: ET.Element, option: Option, item: Item) -> Non
     make.add(test, "base_value", _value(option), base_type=base)
 
 
-def _value(option: Option) -> str:
+def _value(option: ItemOption) -> str:
     return shown(option.span.center) if option.span is not None else option.text

@@ -8,10 +8,10 @@ from xml.etree import ElementTree as ET
 
 from app.exchange.formats.carrying import carry
 from app.exchange.formats.qti.arranging import cloze, match, order
-from app.exchange.formats.qti.making import NAMESPACES, Maker
+from app.exchange.formats.qti.making import NAMESPACES, QtiBuilder
 from app.exchange.formats.qti.scoring import choices, hinted, typed
 from app.exchange.formats.tagged import tags_of, titles_lost
-from app.exchange.items import Item, NotCarried, Writing, label
+from app.exchange.items import ExportResult, Item, ItemSkippedError, label
 from app.exchange.markup.pictures import content_of
 from app.exchange.markup.xml import add, document
 
@@ -21,7 +21,7 @@ _MANIFESTS = {
 }
 _LONGEST_LABEL = 256
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
-_WRITERS: dict[str, Callable[[Maker, ET.Element, Item], None]] = {
+_WRITERS: dict[str, Callable[[QtiBuilder, ET.Element, Item], None]] = {
     "single": choices,
     "multiple": choices,
     "true-false": choices,
@@ -33,7 +33,7 @@ _WRITERS: dict[str, Callable[[Maker, ET.Element, Item], None]] = {
 }
 
 
-def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Writing:
+def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> ExportResult:
     """A package of QTI 2.1 or 3.0 with one file for each item that fits.
 
     Each says the `language` of its words where it is known.
@@ -42,7 +42,7 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Writ
     beside: dict[str, dict[str, bytes]] = {}
 
     def put(item: Item) -> None:
-        root = _item(Maker(version), item)
+        root = _item(QtiBuilder(version), item)
         if language:
             root.set(_LANGUAGE, language)
         name = f"items/{_identifier(item, files)}.xml"
@@ -50,7 +50,7 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Writ
         files[name] = document(root, indent=False)
 
     put_in, refused, lost = carry(items, put, _losses)
-    return Writing(_packed(files, beside, version), len(put_in), refused, lost)
+    return ExportResult(_packed(files, beside, version), len(put_in), refused, lost)
 
 
 def _with_files(root: ET.Element, item: Item) -> dict[str, bytes]:
@@ -66,10 +66,10 @@ def _with_files(root: ET.Element, item: Item) -> dict[str, bytes]:
     return shown
 
 
-def _item(make: Maker, item: Item) -> ET.Element:
+def _item(make: QtiBuilder, item: Item) -> ET.Element:
     write = _WRITERS.get(item.kind)
     if write is None:
-        raise NotCarried(f"QTI has no question of the type {item.kind}")
+        raise ItemSkippedError(f"QTI has no question of the type {item.kind}")
     root = make.root(
         "assessment_item",
         identifier=_identifier(item, ()),

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from app.content.numbers import quantities
 from app.content.numbers.expressions import (
     MOST_CHARACTERS,
-    BadExpression,
     Expression,
+    ExpressionError,
     Value,
     compile_expression,
     evaluate,
@@ -49,7 +49,7 @@ class Condition:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Judgment:
+class ConditionResult:
     """Whether a condition is met, what it came to, and by how much it was missed.
 
     `excess` is the share of the limit by which the value lies beyond it: 0.25 is a
@@ -68,7 +68,7 @@ def read_condition(text: str) -> Condition:
     """Read one condition; raises BadExpression (E44, E45, E42)."""
     if turned := _TURNED.search(text):
         hint = f"Write {text.replace(turned[0], turned[0][::-1], 1)[:60]}."
-        raise BadExpression("E45", f"“{turned[0]}” compares nothing.", hint)
+        raise ExpressionError("E45", f"“{turned[0]}” compares nothing.", hint)
     match = _OPERATOR.match(text.strip()) if len(text) <= MOST_CHARACTERS else None
     if match is None:
         return Condition(text, compile_expression(text))
@@ -80,7 +80,7 @@ def read_condition(text: str) -> Condition:
 
 def judge(
     condition: Condition, outputs: Mapping[str, Value], best: Mapping[str, Quantity]
-) -> Judgment:
+) -> ConditionResult:
     """Judge the outputs of a plan; `best` holds the best values of `bests`.
 
     Raises BadExpression for unknown outputs (E44) and for units that do not fit (E42).
@@ -88,14 +88,14 @@ def judge(
     names = {**outputs, **{f"{_MARK}{name}": value for name, value in best.items()}}
     value = evaluate(condition.left, names)
     if condition.right is None:
-        return Judgment(condition, value is True, value)
+        return ConditionResult(condition, value is True, value)
     limit = evaluate(condition.right, names)
     if not isinstance(value, Quantity) or not isinstance(limit, Quantity):
-        return Judgment(condition, value == limit, value)
+        return ConditionResult(condition, value == limit, value)
     limit = _same_unit(limit, value, condition)
     met = _holds(value.value, condition.operator, limit.value)
     excess = 0.0 if met else abs(value.value - limit.value) / (abs(limit.value) or 1.0)
-    return Judgment(condition, met, value, limit, excess)
+    return ConditionResult(condition, met, value, limit, excess)
 
 
 def _same_unit(limit: Quantity, value: Quantity, condition: Condition) -> Quantity:
@@ -106,7 +106,7 @@ def _same_unit(limit: Quantity, value: Quantity, condition: Condition) -> Quanti
         message += f"{quantities.named(limit.unit)}."
         bare = not limit.unit and unit
         hint = f"{condition.text} {unit}" if bare else f"<= 1 {unit}".rstrip()
-        raise BadExpression("E42", message, f"Write the limit with its unit: {hint}.")
+        raise ExpressionError("E42", message, f"Write the limit with its unit: {hint}.")
     return quantities.convert(limit, unit)
 
 

@@ -1,28 +1,28 @@
 """Grading of design exercises: the learner plans, the estimator judges."""
 
 from app.content.numbers import estimates
-from app.content.numbers.estimates import Unanswerable
-from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.estimates import FigureError
+from app.content.numbers.expressions import ExpressionError, Value
 from app.content.numbers.quantities import Quantity
-from app.estimator.inputs import BadInputs, declared, read
+from app.estimator.inputs import InvalidInputsError, declared, read
 from app.estimator.units import format_value
-from app.questions.kinds.design.conditions import Judgment
-from app.questions.kinds.design.model import Design
+from app.questions.kinds.design.conditions import ConditionResult
+from app.questions.kinds.design.model import DesignAnswer
 from app.questions.kinds.design.solver import judgments, problem_of
 from app.questions.kinds.design.wording import described
 from app.questions.verdict import (
     LONGEST,
-    Mark,
+    GradeResult,
+    PartResult,
     Raw,
-    Unreadable,
-    Verdict,
+    UnreadableResponse,
     only,
     share,
     written,
 )
 
 
-def grade_design(answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable:
+def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | UnreadableResponse:
     """Judge a plan; `choose.INPUT` in the response holds each chosen input.
 
     Each condition counts the same, unless the item wants all or nothing. An input
@@ -31,16 +31,16 @@ def grade_design(answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable
     plan = {name: only(raw, f"choose.{name}") for name in answer.choose}
     plan = {name: words for name, words in plan.items() if words}
     if not plan:
-        return Unreadable("Nothing is chosen.", "Choose a value for each input.")
+        return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
     if any(len(words) > LONGEST for words in plan.values()):
-        return Unreadable(f"A value is longer than {LONGEST} characters.")
+        return UnreadableResponse(f"A value is longer than {LONGEST} characters.")
     refused = _refused(answer, plan)
     if refused is not None:
         return refused
     try:
         found = judgments(problem_of(answer), plan)
-    except (Unanswerable, BadExpression) as error:
-        return Unreadable(f"The plan cannot be judged: {error}", error.hint)
+    except (FigureError, ExpressionError) as error:
+        return UnreadableResponse(f"The plan cannot be judged: {error}", error.hint)
     why = _verdict(answer, plan)
     marks = tuple(
         _mark(f"c{number}", judgment, what, why)
@@ -48,7 +48,7 @@ def grade_design(answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable
     )
     met = sum(mark.good for mark in marks)
     score = float(met == len(marks)) if partial == "off" else share(met, len(marks))
-    return Verdict(
+    return GradeResult(
         score=score,
         parsed={"plan": plan, "met": [mark.good for mark in marks]},
         marks=marks,
@@ -56,31 +56,31 @@ def grade_design(answer: Design, raw: Raw, partial: str) -> Verdict | Unreadable
     )
 
 
-def _refused(answer: Design, plan: dict[str, str]) -> Unreadable | None:
+def _refused(answer: DesignAnswer, plan: dict[str, str]) -> UnreadableResponse | None:
     try:
         entry = estimates.known(answer.estimate)
         read(entry.inputs, {**answer.given, **plan})
-    except Unanswerable as error:
-        return Unreadable(error.message, error.hint)
-    except BadInputs as error:
+    except FigureError as error:
+        return UnreadableResponse(error.message, error.hint)
+    except InvalidInputsError as error:
         first = error.problems[0]
         field = declared(entry.inputs).get(first.field)
         label = f"{field.label}: " if field else ""
-        return Unreadable(f"{label}{first.message}", "Change it and check again.")
+        return UnreadableResponse(f"{label}{first.message}", "Change it and check again.")
     return None
 
 
-def _verdict(answer: Design, plan: dict[str, str]) -> str:
+def _verdict(answer: DesignAnswer, plan: dict[str, str]) -> str:
     """What the estimator itself says of the plan, with its figures."""
     verdict = estimates.compute(answer.estimate, {**answer.given, **plan}).verdict
     return f"{verdict.lead} {verdict.text}".strip()
 
 
-def _mark(key: str, judgment: Judgment, words: tuple[str, str], why: str) -> Mark:
+def _mark(key: str, judgment: ConditionResult, words: tuple[str, str], why: str) -> PartResult:
     subject, wanted = words
     if judgment.limit is not None and judgment.condition.bests:
         wanted = f"{wanted}: {_words(judgment.limit)}"
-    return Mark(
+    return PartResult(
         key=key,
         label=subject,
         text=written(subject),
@@ -93,7 +93,7 @@ def _mark(key: str, judgment: Judgment, words: tuple[str, str], why: str) -> Mar
     )
 
 
-def _gap(judgment: Judgment, why: str) -> str:
+def _gap(judgment: ConditionResult, why: str) -> str:
     """By how much a condition was missed, e.g. “4.2 GB short of it”.
 
     A yes or no has no distance: there the estimator's own sentence says what lacks.

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Design:
+class DesignAnswer:
     """A plan that the learner chooses and the estimator judges.
 
     `accept` keeps the conditions as written; `conditions.judge` answers them.

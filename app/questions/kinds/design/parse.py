@@ -4,18 +4,18 @@ from collections.abc import Mapping
 
 from app.content import strict_yaml
 from app.content.identity import did_you_mean
-from app.content.numbers.estimates import Unanswerable, known
-from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.estimates import FigureError, known
+from app.content.numbers.expressions import ExpressionError, Value
 from app.content.numbers.quantities import Quantity
-from app.content.source_file import Manuscript
-from app.content.strict_yaml import Mapped
+from app.content.source_file import SourceFile
+from app.content.strict_yaml import YamlMapping
 from app.estimator.inputs import declared
-from app.estimator.registry import Entry
+from app.estimator.registry import EstimateSpec
 from app.questions.kinds.design.conditions import judge, read_condition
-from app.questions.kinds.design.model import Design
-from app.questions.written import Comment
+from app.questions.kinds.design.model import DesignAnswer
+from app.questions.written import ItemComment
 
-_NONE = Mapped({}, {}, 1, 1)
+_NONE = YamlMapping({}, {}, 1, 1)
 _EXAMPLES = {
     "estimate": "estimate: and the name of one, such as inference-memory",
     "choose": "choose: and the inputs that are left open, such as [gpu]",
@@ -23,21 +23,21 @@ _EXAMPLES = {
 }
 
 
-def design(comment: Comment) -> Design:
+def design(comment: ItemComment) -> DesignAnswer:
     """A plan to be judged by an estimate."""
     values = comment.fields.values
     given = values.get("given")
     fixed: Mapping[str, str] = (
         {n: strict_yaml.word(v) for n, v in given.values.items()}
-        if isinstance(given, Mapped)
+        if isinstance(given, YamlMapping)
         else {}
     )
     chosen = tuple(w.text for w in strict_yaml.words(values.get("choose")))
     accept = tuple(w.text for w in strict_yaml.words(values.get("accept")))
-    return Design(comment.word("estimate"), fixed, chosen, accept)
+    return DesignAnswer(comment.word("estimate"), fixed, chosen, accept)
 
 
-def check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
+def check_design(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> None:
     """E80, E81, E11, E13: unknown and doubled names; notes the estimate."""
     for name in ("estimate", "choose", "accept"):
         node = comment.fields.values.get(name)
@@ -46,13 +46,13 @@ def check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
             place = comment.place(name) if node else (comment.line, comment.column)
             sheet.report("E13", *place, message, f"Write {_EXAMPLES[name]}.")
             return
-    if not isinstance(comment.fields.values.get("given", _NONE), Mapped):
+    if not isinstance(comment.fields.values.get("given", _NONE), YamlMapping):
         message = "“given” is not a list of inputs with their values."
         hint = "Write given: {model: 70B, context: 8192}."
         sheet.report("E13", *comment.place("given"), message, hint)
     try:
         entry = known(made.estimate)
-    except Unanswerable as error:
+    except FigureError as error:
         place = comment.place("estimate")
         sheet.report(error.code, *place, error.message, error.hint)
         return
@@ -62,7 +62,9 @@ def check_design(made: Design, comment: Comment, sheet: Manuscript) -> None:
         _check_condition(text, entry, comment, sheet)
 
 
-def _check_inputs(made: Design, entry: Entry, comment: Comment, sheet: Manuscript) -> None:
+def _check_inputs(
+    made: DesignAnswer, entry: EstimateSpec, comment: ItemComment, sheet: SourceFile
+) -> None:
     fields = declared(entry.inputs)
     named = [(n, "given") for n in made.given] + [(n, "choose") for n in made.choose]
     for name, where in named:
@@ -79,7 +81,9 @@ def _check_inputs(made: Design, entry: Entry, comment: Comment, sheet: Manuscrip
         sheet.report("E11", *comment.place("choose"), message, "Name it once.")
 
 
-def _check_condition(text: str, entry: Entry, comment: Comment, sheet: Manuscript) -> None:
+def _check_condition(
+    text: str, entry: EstimateSpec, comment: ItemComment, sheet: SourceFile
+) -> None:
     """Read a condition and try it on outputs of one unit each."""
     place = comment.place("accept")
     sample: dict[str, Value] = {
@@ -95,5 +99,5 @@ def _check_condition(text: str, entry: Entry, comment: Comment, sheet: Manuscrip
             return
         best = {n: v for n, v in sample.items() if isinstance(v, Quantity)}
         judge(condition, sample, {n: best[n] for n in condition.bests})
-    except BadExpression as error:
+    except ExpressionError as error:
         sheet.report(error.code, *place, error.message, error.hint)

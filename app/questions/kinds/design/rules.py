@@ -2,24 +2,24 @@
 
 from app.content.limits import AN_ESTIMATE, price_of
 from app.content.numbers import estimates
-from app.content.numbers.estimates import Unanswerable
-from app.content.numbers.expressions import BadExpression
-from app.content.source_file import Manuscript
-from app.content.strict_yaml import Mapped
-from app.estimator.inputs import BadInputs, declared, read
-from app.questions.kinds.design.model import Design
+from app.content.numbers.estimates import FigureError
+from app.content.numbers.expressions import ExpressionError
+from app.content.source_file import SourceFile
+from app.content.strict_yaml import YamlMapping
+from app.estimator.inputs import InvalidInputsError, declared, read
+from app.questions.kinds.design.model import DesignAnswer
 from app.questions.kinds.design.solver import (
     MOST_PLANS,
-    Problem,
+    DesignTask,
     can_be_met,
     judgments,
     problem_of,
     start_of,
 )
-from app.questions.written import Comment
+from app.questions.written import ItemComment
 
 
-def check_plans(made: Design, comment: Comment, sheet: Manuscript) -> None:
+def check_plans(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> None:
     """E80, E84, W92, W93: what is given can be used, and a plan can be right or wrong.
 
     Called where every name is known.
@@ -39,18 +39,18 @@ def check_plans(made: Design, comment: Comment, sheet: Manuscript) -> None:
         sheet.report("W93", *place, message, hint)
 
 
-def _check_given(made: Design, comment: Comment, sheet: Manuscript) -> bool:
+def _check_given(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> bool:
     """Whether a given value cannot be used; each is reported where it stands."""
     inputs = estimates.known(made.estimate).inputs
     try:
         read(inputs, made.given)
-    except BadInputs as error:
+    except InvalidInputsError as error:
         fields, node = declared(inputs), comment.fields.values.get("given")
         for wrong in error.problems:
             field = fields.get(wrong.field)
             named = field is not None and field.kind in estimates.CATALOGUED
             place = comment.place("given")
-            if isinstance(node, Mapped) and wrong.field in node.keys:
+            if isinstance(node, YamlMapping) and wrong.field in node.keys:
                 at = node.values[wrong.field]
                 place = at.line, at.column
             hint = "Everybody who answers would be refused: write a value that fits."
@@ -59,9 +59,9 @@ def _check_given(made: Design, comment: Comment, sheet: Manuscript) -> bool:
     return False
 
 
-def _holds(problem: Problem) -> bool:
+def _holds(problem: DesignTask) -> bool:
     """Whether what the calculator begins with meets every condition."""
     try:
         return all(judgment.met for judgment in judgments(problem, {}))
-    except (Unanswerable, BadExpression):
+    except (FigureError, ExpressionError):
         return False

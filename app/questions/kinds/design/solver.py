@@ -7,18 +7,18 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 
 from app.content.numbers import estimates
-from app.content.numbers.estimates import Unanswerable
-from app.content.numbers.expressions import BadExpression, Value
+from app.content.numbers.estimates import FigureError
+from app.content.numbers.expressions import ExpressionError, Value
 from app.content.numbers.quantities import Quantity
 from app.estimator.hardware import accelerators
-from app.estimator.inputs import Input, declared
+from app.estimator.inputs import InputSpec, declared
 from app.questions.kinds.design.conditions import (
     Condition,
-    Judgment,
+    ConditionResult,
     judge,
     read_condition,
 )
-from app.questions.kinds.design.model import Design
+from app.questions.kinds.design.model import DesignAnswer
 
 Choices = tuple[tuple[str, str], ...]
 Cost = tuple[float, float, float]
@@ -32,7 +32,7 @@ _UNKNOWN = "not known, the plan does not run"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Problem:
+class DesignTask:
     """A design exercise in a form that can be kept in mind: plain tuples."""
 
     estimate: str
@@ -41,10 +41,10 @@ class Problem:
     accept: tuple[str, ...]
 
 
-def problem_of(design: Design) -> Problem:
+def problem_of(design: DesignAnswer) -> DesignTask:
     """The exercise without mappings."""
     given = tuple(sorted(design.given.items()))
-    return Problem(design.estimate, given, design.choose, design.accept)
+    return DesignTask(design.estimate, given, design.choose, design.accept)
 
 
 def outputs_of(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
@@ -62,7 +62,7 @@ def outputs_of(estimate: str, inputs: Mapping[str, str]) -> dict[str, Value]:
 
 
 @functools.lru_cache(maxsize=256)
-def best_value(problem: Problem, output: str) -> Quantity | None:
+def best_value(problem: DesignTask, output: str) -> Quantity | None:
     """The best value of `output` over plans that meet the other conditions.
 
     The lowest where a condition limits it from above, else the highest. None where
@@ -70,7 +70,7 @@ def best_value(problem: Problem, output: str) -> Quantity | None:
     from three starts, and looks at no more than 400 plans: it may miss the very best,
     never by a rule. The tests compare it with all plans of each exercise.
     """
-    search = _Search(problem, output)
+    search = _PlanSearch(problem, output)
     fields = declared(estimates.known(problem.estimate).inputs)
     options = {name: _options(fields[name]) for name in problem.choose}
     for part in (0, 1, 2):
@@ -81,13 +81,13 @@ def best_value(problem: Problem, output: str) -> Quantity | None:
     return search.found
 
 
-def can_be_met(problem: Problem) -> bool:
+def can_be_met(problem: DesignTask) -> bool:
     """Whether a plan is found that meets all conditions but those of a best value.
 
     The search is that of `best_value`, which may miss a plan, from five starts and the
     one that the calculator begins with.
     """
-    search = _Search(problem, "")
+    search = _PlanSearch(problem, "")
     fields = declared(estimates.known(problem.estimate).inputs)
     options = {name: _options(fields[name]) for name in problem.choose}
     search.cost({})
@@ -99,7 +99,7 @@ def can_be_met(problem: Problem) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def start_of(problem: Problem) -> dict[str, str]:
+def start_of(problem: DesignTask) -> dict[str, str]:
     """The plan that the form begins with: one that does not meet the conditions.
 
     Otherwise whoever presses the button without a thought may be right. The first
@@ -113,15 +113,15 @@ def start_of(problem: Problem) -> dict[str, str]:
         try:
             if not all(judgment.met for judgment in judgments(problem, plan)):
                 return plan
-        except (Unanswerable, BadExpression):
+        except (FigureError, ExpressionError):
             continue
     return {}
 
 
-class _Search:
+class _PlanSearch:
     """One search: which plans were looked at, and the best of them."""
 
-    def __init__(self, problem: Problem, output: str) -> None:
+    def __init__(self, problem: DesignTask, output: str) -> None:
         self.problem = problem
         self.output = output
         conditions = [read_condition(text) for text in problem.accept]
@@ -167,7 +167,7 @@ class _Search:
         try:
             outputs = outputs_of(self.problem.estimate, inputs)
             verdicts = [judge(c, outputs, {}) for c in self.others]
-        except (Unanswerable, BadExpression):
+        except (FigureError, ExpressionError):
             return _LOST
         missed = sum(not v.met for v in verdicts) + sum(min(v.excess, 1e6) for v in verdicts)
         self.solved |= not missed
@@ -181,7 +181,7 @@ class _Search:
         return missed, price, sum(map(_strain, verdicts))
 
 
-def _strain(judgment: Judgment) -> float:
+def _strain(judgment: ConditionResult) -> float:
     """How near a value is to its limit: 1 at it, 0 far from it."""
     value, limit = judgment.value, judgment.limit
     if not isinstance(value, Quantity) or limit is None:
@@ -191,7 +191,7 @@ def _strain(judgment: Judgment) -> float:
     return (1 / ratio if ratio else math.inf) if above else ratio
 
 
-def judgments(problem: Problem, plan: Mapping[str, str]) -> list[Judgment]:
+def judgments(problem: DesignTask, plan: Mapping[str, str]) -> list[ConditionResult]:
     """Every condition judged for a plan, in the authored order.
 
     Raises Unanswerable or BadExpression where the plan cannot be estimated.
@@ -200,7 +200,9 @@ def judgments(problem: Problem, plan: Mapping[str, str]) -> list[Judgment]:
     return [_judged(problem, read_condition(t), outputs) for t in problem.accept]
 
 
-def _judged(problem: Problem, condition: Condition, outputs: Mapping[str, Value]) -> Judgment:
+def _judged(
+    problem: DesignTask, condition: Condition, outputs: Mapping[str, Value]
+) -> ConditionResult:
     best: dict[str, Quantity] = {}
     for name in condition.bests:
         found = best_value(problem, name)
@@ -209,14 +211,14 @@ def _judged(problem: Problem, condition: Condition, outputs: Mapping[str, Value]
         best[name] = found or (reached if isinstance(reached, Quantity) else Quantity(math.inf, ""))
     try:
         return judge(condition, outputs, best)
-    except BadExpression as error:
+    except ExpressionError as error:
         if error.code != "E44":
             raise
         # The figure exists, but not for this plan: what does not run has no latency.
-        return Judgment(condition, met=False, value=_UNKNOWN, excess=1.0)
+        return ConditionResult(condition, met=False, value=_UNKNOWN, excess=1.0)
 
 
-def _options(field: Input) -> tuple[str, ...]:
+def _options(field: InputSpec) -> tuple[str, ...]:
     """Values worth trying for an input."""
     if field.kind == "choice":
         return tuple(value for value, _ in field.choices)
@@ -234,12 +236,14 @@ def _beside(options: Options, plan: Mapping[str, str]) -> Options:
     return {n: options[n][max(0, at - 1) : at + 2] for n, at in places.items()}
 
 
-def _between(fields: Mapping[str, Input], best: Mapping[str, str], _: Mapping[str, str]) -> Options:
+def _between(
+    fields: Mapping[str, InputSpec], best: Mapping[str, str], _: Mapping[str, str]
+) -> Options:
     """Counts between the doublings that were tried, around those of the best plan."""
     return {name: _around(fields[name], value) for name, value in best.items()}
 
 
-def _around(field: Input, value: str) -> tuple[str, ...]:
+def _around(field: InputSpec, value: str) -> tuple[str, ...]:
     if not value.isdigit():
         return (value,)
     count = int(value)
@@ -248,7 +252,7 @@ def _around(field: Input, value: str) -> tuple[str, ...]:
     return tuple(_within(field, map(str, sorted(around))))
 
 
-def _within(field: Input, values: Iterable[str]) -> Iterable[str]:
+def _within(field: InputSpec, values: Iterable[str]) -> Iterable[str]:
     low = field.minimum if field.minimum is not None else -math.inf
     high = field.maximum if field.maximum is not None else math.inf
     return (value for value in values if low <= float(value) <= high)

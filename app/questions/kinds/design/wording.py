@@ -1,14 +1,14 @@
 """The conditions of a design exercise in words, before and after it is answered."""
 
-from app.content.numbers.estimates import Unanswerable, known
-from app.content.numbers.expressions import BadExpression
+from app.content.numbers.estimates import FigureError, known
+from app.content.numbers.expressions import ExpressionError
 from app.questions.kinds.design.conditions import Condition, read_condition
-from app.questions.kinds.design.model import Design
+from app.questions.kinds.design.model import DesignAnswer
 
 _WORDS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
 
 
-def conditions_of(design: Design) -> tuple[tuple[str, str], ...]:
+def conditions_of(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
     """Each condition as (what is looked at, what it has to be).
 
     Raises Unanswerable or BadExpression; the check lets no such exercise pass.
@@ -20,11 +20,11 @@ def conditions_of(design: Design) -> tuple[tuple[str, str], ...]:
     )
 
 
-def described(design: Design) -> tuple[tuple[str, str], ...]:
+def described(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
     """`conditions_of`, or the conditions as they were written."""
     try:
         return conditions_of(design)
-    except (Unanswerable, BadExpression):
+    except (FigureError, ExpressionError):
         return tuple((text, "") for text in design.accept)
 
 

@@ -7,10 +7,10 @@ from html import escape
 
 from app.content.numbers.units import UNITS
 from app.estimator.units import format_number, with_unit
-from app.questions.faces import Faces, aside, told
+from app.questions.faces import CardFaces, aside, told
 from app.questions.kind import State
 from app.questions.kinds.numeric.grade import unit_of
-from app.questions.kinds.numeric.model import Numeric, Range
+from app.questions.kinds.numeric.model import AcceptedRange, NumericAnswer
 
 _UNITS = {
     "B": ("kB", "MB", "GB", "GiB", "TB", "TiB", "PB"),
@@ -26,7 +26,7 @@ _OTHER_UNIT = "kB"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Units:
+class UnitChoices:
     """The unit in which a number is asked for, and those of its kind to choose from.
 
     Both are empty for plain numbers; counts have no choice.
@@ -36,14 +36,14 @@ class Units:
     units: tuple[str, ...]
 
 
-def units_of(answer: Numeric) -> Units:
+def units_of(answer: NumericAnswer) -> UnitChoices:
     """What stands beside the field."""
     unit = unit_of(answer)
     choices = _UNITS.get(UNITS.get(unit, (unit, 1.0))[0], ())
-    return Units(unit, choices if unit in choices or not choices else (unit, *choices))
+    return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
 
 
-def faces_of(answer: Numeric) -> Faces:
+def faces_of(answer: NumericAnswer) -> CardFaces:
     """The unit that is asked for, then the number and what was foreseen."""
     right = [o.range for o in answer.options if o.right and o.range]
     unit = right[0].unit if right else ""
@@ -52,13 +52,13 @@ def faces_of(answer: Numeric) -> Faces:
         for o in answer.options
         if not o.right and o.range and o.feedback.html
     ]
-    return Faces(
+    return CardFaces(
         f"<p>A number in {escape(unit)}.</p>" if unit else "<p>A number.</p>",
         told([f"<b>{_shown(found)}</b>" for found in right[:1]]) + aside("Not right", foreseen),
     )
 
 
-def states_of(answer: Numeric) -> Iterator[State]:
+def states_of(answer: NumericAnswer) -> Iterator[State]:
     """Each option, the right number in another unit, another number, and none."""
     right: list[str] = []
     for option in sorted(answer.options, key=lambda o: not o.right):
@@ -75,6 +75,6 @@ def states_of(answer: Numeric) -> Iterator[State]:
     yield "What is no number", {"answer": ["many"]}
 
 
-def _shown(found: Range) -> str:
+def _shown(found: AcceptedRange) -> str:
     number = format_number(found.center / UNITS.get(found.unit, ("", 1.0))[1], 6)
     return escape(with_unit(number, found.unit))

@@ -3,13 +3,13 @@
 import math
 import re
 
-from app.content.model import Text
+from app.content.model import RichText
 from app.content.numbers.units import UNITS
 from app.estimator.units import format_number, with_unit
-from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
-from app.questions.kinds.numeric.numbers import Written, read_number, read_unit
+from app.questions.kinds.numeric.model import AcceptedRange, NumericAnswer, NumericOption
+from app.questions.kinds.numeric.numbers import TypedNumber, read_number, read_unit
 from app.questions.options import worth_of
-from app.questions.verdict import LONGEST, Raw, Unreadable, Verdict, only
+from app.questions.verdict import LONGEST, GradeResult, Raw, UnreadableResponse, only
 
 _EXAMPLES = "Write a number such as 1,120 or 1.12e3"
 # Tolerances are computed in floating point; an answer on their edge counts.
@@ -18,7 +18,9 @@ _EDGE = 1e-9
 _ANOTHER = re.compile(r"(?<![^\W\d_])\d")
 
 
-def grade_numeric(answer: Numeric, raw: Raw, _partial: str) -> Verdict | Unreadable:
+def grade_numeric(
+    answer: NumericAnswer, raw: Raw, _partial: str
+) -> GradeResult | UnreadableResponse:
     """Judge a typed quantity.
 
     `answer` in the response holds it; `unit` the unit meant where none is typed. A
@@ -28,12 +30,12 @@ def grade_numeric(answer: Numeric, raw: Raw, _partial: str) -> Verdict | Unreada
     typed = only(raw, "answer")
     unit = unit_of(answer)
     read = _read(typed, only(raw, "unit"), unit)
-    if isinstance(read, Unreadable):
+    if isinstance(read, UnreadableResponse):
         return read
     value, number, counted_in = read
     option = _found(answer, value)
     near = "" if option else _near(answer, number, counted_in)
-    return Verdict(
+    return GradeResult(
         score=worth_of(option),
         parsed={
             "value": value,
@@ -43,12 +45,12 @@ def grade_numeric(answer: Numeric, raw: Raw, _partial: str) -> Verdict | Unreada
         },
         said=shown(number, counted_in),
         wanted=_wanted(answer),
-        feedback=option.feedback if option else Text("", ""),
+        feedback=option.feedback if option else RichText("", ""),
         near=near,
     )
 
 
-def unit_of(answer: Numeric) -> str:
+def unit_of(answer: NumericAnswer) -> str:
     """The unit in which the right answer is shown; empty for a plain number."""
     return next((o.range.unit for o in answer.options if o.right and o.range), "")
 
@@ -63,34 +65,34 @@ def shown(number: float, unit: str) -> str:
     return with_unit(text, unit)
 
 
-def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | Unreadable:
+def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | UnreadableResponse:
     """The value in base units, the number as typed, and the unit it counts."""
     if not typed:
-        return Unreadable("Nothing is typed.", f"{_EXAMPLES}.")
+        return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
     if len(typed) > LONGEST:
-        return Unreadable(f"The answer is longer than {LONGEST} characters.")
+        return UnreadableResponse(f"The answer is longer than {LONGEST} characters.")
     written = read_number(typed)
     if written is None:
-        return Unreadable(f"“{typed}” is not a number.", f"{_EXAMPLES}{_in(unit)}.")
+        return UnreadableResponse(f"“{typed}” is not a number.", f"{_EXAMPLES}{_in(unit)}.")
     word = written.unit or chosen or unit
     return _counted(typed, written, word, unit)
 
 
 def _counted(
-    typed: str, written: Written, word: str, unit: str
-) -> tuple[float, float, str] | Unreadable:
+    typed: str, written: TypedNumber, word: str, unit: str
+) -> tuple[float, float, str] | UnreadableResponse:
     found = read_unit(word, unit)
     wanted = f"in {unit}, or in a unit of the same kind" if unit else "alone"
     hint = f"Write the number {wanted}."
     if found is None and _ANOTHER.search(word):
-        return Unreadable(f"“{typed}” is not one number.", f"{_EXAMPLES}{_in(unit)}.")
+        return UnreadableResponse(f"“{typed}” is not one number.", f"{_EXAMPLES}{_in(unit)}.")
     if found is None:
-        return Unreadable(f"“{word}” is not a unit that is known here.", hint)
+        return UnreadableResponse(f"“{word}” is not a unit that is known here.", hint)
     if not found.fits:
-        return Unreadable(f"{found.name} measures something else than is asked.", hint)
+        return UnreadableResponse(f"{found.name} measures something else than is asked.", hint)
     value = written.value * found.factor
     if not math.isfinite(value):
-        return Unreadable("The number is too large.", f"{_EXAMPLES}{_in(unit)}.")
+        return UnreadableResponse("The number is too large.", f"{_EXAMPLES}{_in(unit)}.")
     return value, written.value, found.name
 
 
@@ -98,7 +100,7 @@ def _in(unit: str) -> str:
     return f" in {unit}" if unit else ""
 
 
-def _found(answer: Numeric, value: float) -> NumericOption | None:
+def _found(answer: NumericAnswer, value: float) -> NumericOption | None:
     """The right option the value lies in, else the foreseen wrong one."""
     for option in sorted(answer.options, key=worth_of, reverse=True):
         if option.range is not None and _inside(option.range, value):
@@ -106,7 +108,7 @@ def _found(answer: Numeric, value: float) -> NumericOption | None:
     return None
 
 
-def _inside(wanted: Range, value: float) -> bool:
+def _inside(wanted: AcceptedRange, value: float) -> bool:
     if wanted.significant:
         factor = _factor(wanted.unit)
         digits = wanted.significant
@@ -120,7 +122,7 @@ def _rounded(value: float, digits: int) -> str:
     return f"{value:.{max(1, digits) - 1}e}"
 
 
-def _near(answer: Numeric, number: float, unit: str) -> str:
+def _near(answer: NumericAnswer, number: float, unit: str) -> str:
     """The sentence for a number that would be right in another unit."""
     for other in _others(unit):
         option = _found(answer, number * _factor(other))
@@ -144,7 +146,7 @@ def _factor(unit: str) -> float:
     return UNITS.get(unit, (unit, 1.0))[1]
 
 
-def _wanted(answer: Numeric) -> str:
+def _wanted(answer: NumericAnswer) -> str:
     for option in answer.options:
         if option.right and option.range is not None:
             found = option.range

@@ -2,11 +2,11 @@
 
 import dataclasses
 
-from app.content.model import NO_TEXT, Text
+from app.content.model import NO_TEXT, RichText
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Range:
+class AcceptedRange:
     """An accepted or foreseen number: low <= x <= high in base units of `unit`.
 
     `center` is the authored value; `unit` the unit it is shown in ("GB" or "").
@@ -26,14 +26,14 @@ class NumericOption:
 
     key: str
     template: str
-    range: Range | None
+    range: AcceptedRange | None
     right: bool
-    feedback: Text = NO_TEXT
+    feedback: RichText = NO_TEXT
     credit: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Numeric:
+class NumericAnswer:
     """A number to be typed, with tolerance and unit."""
 
     options: tuple[NumericOption, ...]

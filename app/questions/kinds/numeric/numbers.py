@@ -152,14 +152,14 @@ _LARGE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Written:
+class TypedNumber:
     """A number as typed: `value` as it stands, `unit` the word behind it."""
 
     value: float
     unit: str
 
 
-def read_number(text: str) -> Written | None:
+def read_number(text: str) -> TypedNumber | None:
     """Split what was typed into a number and the word behind it, or None.
 
     A comma or dot before exactly three last digits groups thousands (a dot only when
@@ -193,11 +193,11 @@ def read_number(text: str) -> Written | None:
         return None
     unit = _with_money(match["money"] or "", match["unit"].strip())
     negative = "-" in (match["sign"], match["inner"])
-    return Written(-value if negative else value, unit)
+    return TypedNumber(-value if negative else value, unit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Unit:
+class TypedUnit:
     """A unit as understood: `factor` to its base, and whether it fits what is asked."""
 
     name: str
@@ -205,7 +205,7 @@ class Unit:
     fits: bool
 
 
-def read_unit(word: str, like: str) -> Unit | None:
+def read_unit(word: str, like: str) -> TypedUnit | None:
     """The unit meant by `word` where one like `like` is expected, or None.
 
     Letter case is forgiven where only one unit of that kind can be meant; Gb is a
@@ -221,13 +221,13 @@ def read_unit(word: str, like: str) -> Unit | None:
     word = " ".join(word.replace("μ", "µ").split())
     word = _priced(re.sub(r" ?/ ?| per ", "/", word), like)
     if not word:
-        return Unit("", 1.0, kind(like) == "")
+        return TypedUnit("", 1.0, kind(like) == "")
     if _counts(like) and (scale := _scale(word, like)):
-        return Unit(word, scale, fits=True)
+        return TypedUnit(word, scale, fits=True)
     name = _name(word) or _forgiven(word, like)
     if name is None:
         return None
-    return Unit(name, UNITS[name][1], kind(name) == kind(like))
+    return TypedUnit(name, UNITS[name][1], kind(name) == kind(like))
 
 
 def kind(unit: str) -> str:

@@ -4,14 +4,14 @@ import dataclasses
 from collections.abc import Mapping
 
 from app.content.numbers import templates
-from app.content.numbers.expressions import BadExpression, Value
-from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
-from app.questions.kinds.numeric.ranges import BadRange, read_range
+from app.content.numbers.expressions import ExpressionError, Value
+from app.questions.kinds.numeric.model import AcceptedRange, NumericAnswer, NumericOption
+from app.questions.kinds.numeric.ranges import AnswerRangeError, read_range
 from app.questions.options import code_or_report, make_key, text_of
-from app.questions.written import Written
+from app.questions.written import AuthoredItem
 
 
-def parse_numeric(written: Written) -> Numeric:
+def parse_numeric(written: AuthoredItem) -> NumericAnswer:
     """Accepted and foreseen numbers; what is wrong with one is reported."""
     made: list[NumericOption] = []
     taken: set[str] = set()
@@ -25,7 +25,7 @@ def parse_numeric(written: Written) -> Numeric:
         if not written.computed:
             try:
                 found = read_range(template, otherwise if not option.ticked else None)
-            except BadRange as error:
+            except AnswerRangeError as error:
                 place = sheet.find("`", option.line, option.line)
                 sheet.report(error.code, *place, str(error), error.hint)
                 continue
@@ -35,10 +35,10 @@ def parse_numeric(written: Written) -> Numeric:
         name = make_key(written.comment.id, option, taken)
         right, credit = option.ticked, option.credit
         made.append(NumericOption(name, template, found, right, why, credit))
-    return Numeric(tuple(made))
+    return NumericAnswer(tuple(made))
 
 
-def ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
+def ranged(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
     """The options with numbers; raises BadExpression for one that is none (E47)."""
     otherwise: float | None = None
     made = []
@@ -46,15 +46,15 @@ def ranged(numeric: Numeric, values: Mapping[str, Value]) -> Numeric:
         written = templates.fill(option.template, values)
         try:
             found = read_range(written, otherwise if not option.right else None)
-        except BadRange as error:
-            raise BadExpression(error.code, str(error), error.hint) from None
+        except AnswerRangeError as error:
+            raise ExpressionError(error.code, str(error), error.hint) from None
         if option.right and otherwise is None:
             otherwise = _half(found)
         made.append(dataclasses.replace(option, template=written, range=found))
-    return Numeric(tuple(made))
+    return NumericAnswer(tuple(made))
 
 
-def _half(found: Range) -> float:
+def _half(found: AcceptedRange) -> float:
     """Half of the width as a share: the tolerance of what names none."""
     half = (found.high - found.low) / 2
     return half / abs(found.center) if found.center else 0.0

@@ -4,11 +4,11 @@ import math
 import re
 
 from app.content.numbers import quantities
-from app.content.numbers.quantities import Quantity, UnitMismatch
+from app.content.numbers.quantities import Quantity, UnitMismatchError
 from app.content.numbers.units import UNITS
 from app.estimator.units import MINUS
-from app.questions.kinds.numeric.model import Range
-from app.questions.kinds.numeric.numbers import Unit, read_unit
+from app.questions.kinds.numeric.model import AcceptedRange
+from app.questions.kinds.numeric.numbers import TypedUnit, read_unit
 
 _PARTS = re.compile(
     r"^(?P<number>.+?)\s*(?:(?:±|\+-|\+/-)\s*(?P<tolerance>.+)"
@@ -41,7 +41,7 @@ _LARGEST = "Write less than 1e300, in a larger unit where there is one."
 _MOST_DIGITS = 15  # that a float can tell apart
 
 
-class BadRange(ValueError):  # noqa: N818 - reads as what it is at the raise
+class AnswerRangeError(ValueError):
     """Why an answer is no range: the code of the rule, and a hint."""
 
     def __init__(self, code: str, message: str, hint: str = "") -> None:
@@ -51,7 +51,7 @@ class BadRange(ValueError):  # noqa: N818 - reads as what it is at the raise
         self.hint = hint
 
 
-def read_range(text: str, otherwise: float | None = None) -> Range:
+def read_range(text: str, otherwise: float | None = None) -> AcceptedRange:
     """The range meant by an authored answer, in base units.
 
     `otherwise` is the relative tolerance of an answer that names none; without it a
@@ -59,17 +59,17 @@ def read_range(text: str, otherwise: float | None = None) -> Range:
     """
     found = _read(text.strip(), otherwise)
     if not all(map(math.isfinite, (found.low, found.center, found.high))):
-        raise BadRange("E40", f"“{text.strip()}” is too large.", _LARGEST)
+        raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
     return found
 
 
-def _read(text: str, otherwise: float | None) -> Range:
+def _read(text: str, otherwise: float | None) -> AcceptedRange:
     if len(text) > _MOST_LETTERS:
         hint = "Write a number, its unit and its tolerance: 140 GB ± 3%."
-        raise BadRange("E40", f"“{text[:40]}…” is too long for a number.", hint)
+        raise AnswerRangeError("E40", f"“{text[:40]}…” is too long for a number.", hint)
     match = _PARTS.match(text)
     if match is None:
-        raise BadRange("E40", "The answer is empty.", "Write a number.")
+        raise AnswerRangeError("E40", "The answer is empty.", "Write a number.")
     number, unit = _quantity(match["number"])
     if match["high"]:
         return _between((number, unit), match["high"])
@@ -82,23 +82,23 @@ def _read(text: str, otherwise: float | None) -> Range:
         half = abs(center) * otherwise
     elif number != int(number):
         message = f"“{text}” has decimals and no tolerance."
-        raise BadRange("E41", message, f"Write {text} ± 2%.")
+        raise AnswerRangeError("E41", message, f"Write {text} ± 2%.")
     else:
         half = 0.0
     half = max(half, abs(center) * _DUST)
-    return Range(center, center - half, center + half, unit)
+    return AcceptedRange(center, center - half, center + half, unit)
 
 
-def _significant(text: str, match: re.Match[str], found: tuple[float, str]) -> Range:
+def _significant(text: str, match: re.Match[str], found: tuple[float, str]) -> AcceptedRange:
     number, unit = found
     factor = UNITS[unit][1]
     digits = int(match["digits"])
     if not 1 <= digits <= _MOST_DIGITS:
         hint = f"Write {match['number'].strip()} sig 3."
-        raise BadRange("E40", f"“{text}” asks for {digits} digits.", hint)
+        raise AnswerRangeError("E40", f"“{text}” asks for {digits} digits.", hint)
     half = _half_digit(number, digits) * factor
     center = number * factor
-    return Range(center, center - half, center + half, unit, digits)
+    return AcceptedRange(center, center - half, center + half, unit, digits)
 
 
 def _check_share(percent: float, center: float, unit: str) -> None:
@@ -106,10 +106,10 @@ def _check_share(percent: float, center: float, unit: str) -> None:
     if not center:
         zero = f"0 {unit}".strip()
         message = f"“{zero} ± {percent:g}%” accepts nothing but 0: a share of 0 is 0."
-        raise BadRange("E41", message, f"Write {zero} ± {f'1 {unit}'.strip()}.")
+        raise AnswerRangeError("E41", message, f"Write {zero} ± {f'1 {unit}'.strip()}.")
     if percent >= 100:
         message = f"With ± {percent:g}% zero is accepted as well."
-        raise BadRange("E40", message, "Narrow the tolerance below 100%.")
+        raise AnswerRangeError("E40", message, "Narrow the tolerance below 100%.")
 
 
 def _quantity(text: str) -> tuple[float, str]:
@@ -118,18 +118,18 @@ def _quantity(text: str) -> tuple[float, str]:
         return above / int(fraction["below"]), named
     match = _NUMBER.match(text.strip())
     if match is None:
-        raise BadRange("E40", f"“{text.strip()}” is not a number.", _first(text))
+        raise AnswerRangeError("E40", f"“{text.strip()}” is not a number.", _first(text))
     if _DECIMAL_COMMA.search(match["number"]):
         point = match["number"].strip().replace(",", ".")
         hint = "Write decimals with a point, such as 7.5; a comma parts thousands."
         if point.count(".") == 1:
             hint = f"Write {point}; a comma parts thousands: 7,500."
         message = f"The comma in “{match['number']}” parts no thousands."
-        raise BadRange("E40", message, hint)
+        raise AnswerRangeError("E40", message, hint)
     digits = _SPACERS.sub("", match["number"]).replace(MINUS, "-")
     number = float(digits)
     if abs(number) > 1e300:
-        raise BadRange("E40", f"“{text.strip()}” is too large.", _LARGEST)
+        raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
     word = (match["unit"] or "").strip()
     unit = quantities.known_unit(word)
     if unit is None:
@@ -137,17 +137,17 @@ def _quantity(text: str) -> tuple[float, str]:
     return number, unit
 
 
-def _bad_unit(word: str, number: str, text: str) -> BadRange:
+def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
     """What was meant by words that are no unit."""
     known = read_unit(word, "") or _in_other_case(word)
     if known and known.name:
-        return BadRange("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
+        return AnswerRangeError("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
     meant = _meant(word, number.strip(), text)
     if meant:
-        return BadRange("E40", *meant)
+        return AnswerRangeError("E40", *meant)
     if twice := _TWICE.match(word):
         message = f"“{word}” names the unit twice."
-        return BadRange("E42", message, f"Write {number.strip()} {twice['unit']}.")
+        return AnswerRangeError("E42", message, f"Write {number.strip()} {twice['unit']}.")
     alone = f"sk for the number alone, {number.strip()}, and write “{word}” into the "
     alone += "question."
     hint = "" if word.startswith("/") else quantities.unit_meant(word)
@@ -155,7 +155,7 @@ def _bad_unit(word: str, number: str, text: str) -> BadRange:
         hint = f"Write a unit that the guide lists under “Units”, or a{alone}"
     if word.startswith("/"):
         hint = f"A{alone}"
-    return BadRange("E42", f"“{word}” is not a known unit.", hint)
+    return AnswerRangeError("E42", f"“{word}” is not a known unit.", hint)
 
 
 def _first(text: str) -> str:
@@ -188,14 +188,14 @@ def _meant(word: str, number: str, text: str) -> tuple[str, str] | None:
     return None
 
 
-def _in_other_case(word: str) -> Unit | None:
+def _in_other_case(word: str) -> TypedUnit | None:
     """The one unit that differs from a word in capital letters alone."""
     same = [u for u in UNITS if u.casefold() == word.casefold()]
     factors = {UNITS[u] for u in same}
-    return Unit(same[0], 1.0, fits=True) if len(factors) == 1 else None
+    return TypedUnit(same[0], 1.0, fits=True) if len(factors) == 1 else None
 
 
-def _between(low: tuple[float, str], high: str) -> Range:
+def _between(low: tuple[float, str], high: str) -> AcceptedRange:
     top, unit = _quantity(high)
     bottom, bottom_unit = low
     unit = unit or bottom_unit
@@ -204,24 +204,24 @@ def _between(low: tuple[float, str], high: str) -> Range:
     first, last = sorted((bottom * low_factor, top * factor))
     if bottom_unit and quantities.kind(bottom_unit) != quantities.kind(unit):
         message = f"{bottom:g} {bottom_unit} and {high.strip()} do not measure the same."
-        raise BadRange("E42", message, "Write both ends in units of one kind.")
-    return Range((first + last) / 2, first, last, unit)
+        raise AnswerRangeError("E42", message, "Write both ends in units of one kind.")
+    return AcceptedRange((first + last) / 2, first, last, unit)
 
 
 def _tolerance(text: str, center: float, unit: str) -> float:
     number, word = _quantity(text)
     if number < 0:
         hint = "Write how far an answer may be off on both sides: ± 3%."
-        raise BadRange("E40", f"The tolerance “{text.strip()}” is negative.", hint)
+        raise AnswerRangeError("E40", f"The tolerance “{text.strip()}” is negative.", hint)
     if word == "%":
         _check_share(number, center, unit)
         return abs(center) * number / 100
     try:
         return quantities.convert(Quantity(number, word or unit), unit).value * (UNITS[unit][1])
-    except UnitMismatch as error:
+    except UnitMismatchError as error:
         hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
         message = f"The tolerance “{text.strip()}” does not fit: {error}."
-        raise BadRange("E42", message, hint) from None
+        raise AnswerRangeError("E42", message, hint) from None
 
 
 def _half_digit(number: float, digits: int) -> float:

@@ -3,18 +3,18 @@
 import math
 from collections.abc import Mapping
 
-from app.content.model import Text
+from app.content.model import RichText
 from app.content.numbers.expressions import Value
 from app.content.numbers.quantities import Quantity, kind, read, show
 from app.content.numbers.templates import PLACEHOLDER
-from app.content.source_file import Manuscript
-from app.questions.kind import Fault
-from app.questions.kinds.numeric.model import Numeric, NumericOption, Range
+from app.content.source_file import SourceFile
+from app.questions.kind import VariantFault
+from app.questions.kinds.numeric.model import AcceptedRange, NumericAnswer, NumericOption
 
 Option = NumericOption
 
 
-def check_numeric(answer: Numeric, line: int, sheet: Manuscript) -> None:
+def check_numeric(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
     """E23, E42, E43 for a numeric question without parameters."""
     clash = clashing(answer)
     if clash:
@@ -24,7 +24,7 @@ def check_numeric(answer: Numeric, line: int, sheet: Manuscript) -> None:
     _check_twice(answer, line, sheet)
 
 
-def _check_twice(answer: Numeric, line: int, sheet: Manuscript) -> None:
+def _check_twice(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
     """E23: a number is foreseen once."""
     seen: dict[tuple[float, float], str] = {}
     for option in answer.options:
@@ -43,7 +43,7 @@ def _said(clash: tuple[Option, Option]) -> str:
     return f"The wrong answer {wrong.template} lies within {right.template}."
 
 
-def clashing(answer: Numeric) -> tuple[Option, Option] | None:
+def clashing(answer: NumericAnswer) -> tuple[Option, Option] | None:
     """A right and a wrong option of which the wrong one would be accepted."""
     wrongs = [o for o in answer.options if not o.right and o.range]
     for right in answer.options:
@@ -55,7 +55,7 @@ def clashing(answer: Numeric) -> tuple[Option, Option] | None:
     return None
 
 
-def _hidden(option: Option, own: Range, right: Range) -> bool:
+def _hidden(option: Option, own: AcceptedRange, right: AcceptedRange) -> bool:
     """Whether a right range takes what is meant by a wrong one.
 
     One that is worth a part of the mark may lie around the right one.
@@ -65,7 +65,7 @@ def _hidden(option: Option, own: Range, right: Range) -> bool:
     return right.low <= own.center <= right.high
 
 
-def _check_units(answer: Numeric, line: int, sheet: Manuscript) -> None:
+def _check_units(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
     units = [(o, o.range.unit) for o in answer.options if o.range]
     for option, unit in units[1:]:
         first, as_first = units[0]
@@ -75,23 +75,23 @@ def _check_units(answer: Numeric, line: int, sheet: Manuscript) -> None:
             sheet.report("E42", *place, message, "Use units of one kind.")
 
 
-def numeric_faults(answer: Numeric) -> list[Fault]:
+def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
     """E47 for one combination: a right answer below zero, or within a wrong one."""
     found = []
     for option in answer.options:
         center = option.range.center if option.range else math.nan
         if option.right and (not math.isfinite(center) or center < 0):
-            found.append(Fault("E47", f"the answer {option.template} is negative."))
+            found.append(VariantFault("E47", f"the answer {option.template} is negative."))
     clash = clashing(answer)
     if clash:
         right, wrong = clash
         message = f"the wrong answer {wrong.template} lies within {right.template}."
         hint = "Narrow the tolerance or change the values."
-        found.append(Fault("E47", message, hint))
+        found.append(VariantFault("E47", message, hint))
     return found
 
 
-def display_faults(stem: Text, values: Mapping[str, Value]) -> list[Fault]:
+def display_faults(stem: RichText, values: Mapping[str, Value]) -> list[VariantFault]:
     """W48: a number of the stem that is rounded more than the answer allows."""
     for match in PLACEHOLDER.finditer(stem.plain):
         value = values.get(match[1])
@@ -101,5 +101,5 @@ def display_faults(stem: Text, values: Mapping[str, Value]) -> list[Fault]:
         if shown and abs(shown.value - value.value) > 0.005 * abs(value.value):
             message = f"the stem shows {show(shown.value)} for {show(value.value)}."
             hint = "Show more digits, or round the parameter."
-            return [Fault("W48", message, hint)]
+            return [VariantFault("W48", message, hint)]
     return []
