@@ -22,14 +22,14 @@ from app.concepts.finished_pages import RenderedPageCache
 from app.config import ROOT, Settings
 from app.content.live.courses import ALONE, CourseRegistry
 from app.content.live.library import LiveLibrary
-from app.db.data_version import pulse_of
-from app.db.engine import make_engine, put_together, reading_room
+from app.db.data_version import create_data_version
+from app.db.engine import checkpoint_wal, create_read_semaphore, make_engine
 from app.db.erasure import LogTruncation
 from app.db.storage_limit import DailyQuota, StorageLimit
-from app.db.writer import Turn, turns
+from app.db.writer import Turn, create_write_session
 from app.estimator.hardware.prices import price_list
 from app.exams import routes as exams
-from app.exams.overdue import closing
+from app.exams.overdue import run_sitting_closer
 from app.exchange import routes as exchange
 from app.exchange.importing import ImportRunner
 from app.flashcards import routes as flashcards
@@ -42,11 +42,11 @@ from app.quiz import routes as quiz
 from app.search import routes as search
 from app.upkeep.daily import daily_copies
 from app.upkeep.installation import Installation
-from app.upkeep.secret import key_of
+from app.upkeep.secret import load_secret_key
 from app.web import chooser, errors, health, logs, worker
 from app.web.addresses import RouteNames
-from app.web.clock import system_clock
-from app.web.course import with_calculators
+from app.web.clock import utc_now
+from app.web.course import require_calculators
 from app.web.front.admission import RequestGuard, RequestLimits
 from app.web.front.body import BodyBuffer, BodyTimeouts
 from app.web.front.cookie_renaming import CookieRenamer
@@ -58,7 +58,7 @@ from app.web.lifetime import ending_with_parent
 from app.web.metrics import Metrics, MetricSources
 from app.web.page_cache import PageCache
 from app.web.probes import Readiness
-from app.web.render import make_templates
+from app.web.render import create_template_env
 from app.web.static import StaticAssets
 from app.web.visitor import SessionCookies
 
@@ -74,7 +74,7 @@ _SLOTS = {"pages": 8, "forms": 4, "estimates": 8, "files": 32}
 
 def create_app(
     settings: Settings,
-    clock: Callable[[], dt.datetime] = system_clock,
+    clock: Callable[[], dt.datetime] = utc_now,
     library: LiveLibrary | None = None,
 ) -> FastAPI:
     """The application; `clock` gives the present in UTC."""
@@ -82,19 +82,19 @@ def create_app(
         title="Headroom",
         openapi_url=None,  # /api/v1 describes itself
         telemetry={"tracing": False, "metrics": False, "logs": False},
-        lifespan=_living,
+        lifespan=lifespan,
     )
     app.state.settings, app.state.clock = settings, clock
     app.state.engine = make_engine(settings.database)
-    app.state.reading_room = reading_room()
+    app.state.reading_room = create_read_semaphore()
     app.state.courses = courses = courses_of(settings, library)
     app.state.library = courses.libraries[courses.first]
-    app.state.static, app.state.templates = _looks()
+    app.state.static, app.state.templates = load_assets()
     app.state.doorkeeper = doorkeeper_of(settings)
     app.state.sheets = {n: RenderedPageCache(app.state.templates) for n in courses.libraries}
     app.state.rates = RateLimiter(settings.rates)
     app.state.prices = price_list(settings.prices)
-    app.state.pages = PageCache(pulse_of(app.state.engine))
+    app.state.pages = PageCache(create_data_version(app.state.engine))
     app.state.metrics = _metrics(app)
     app.state.turn = _turns(app)
     app.state.log_truncation = LogTruncation(app.state.engine)
@@ -105,9 +105,9 @@ def create_app(
         for name, live in courses.libraries.items()
     }
     app.state.readiness = Readiness(app.state.engine, settings.data, courses, app.state.storage)
-    errors.install(app)
-    app.router.routes.extend(_rooms(authoring=settings.authoring))
-    app.add_middleware(EdgeMiddleware, door=_door(app))
+    errors.register_error_handlers(app)
+    app.router.routes.extend(all_routes(authoring=settings.authoring))
+    app.add_middleware(EdgeMiddleware, door=edge_config(app))
     app.add_middleware(CookieRenamer, name=settings.cookie, https=settings.https)
     app.add_middleware(
         TrustedProxyMiddleware,
@@ -136,11 +136,13 @@ def serve_app() -> FastAPI:
 
 def doorkeeper_of(settings: Settings) -> SessionCookies:
     """Who recognizes browsers; commands make codes with it that the server accepts."""
-    return SessionCookies(Signer(key_of(settings.secret, settings.data / "secret"), salt="learner"))
+    return SessionCookies(
+        Signer(load_secret_key(settings.secret, settings.data / "secret"), salt="learner")
+    )
 
 
 @contextlib.asynccontextmanager
-async def _living(app: FastAPI) -> AsyncIterator[None]:
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """What runs beside the requests from start to stop."""
     state = app.state
     async with contextlib.AsyncExitStack() as beside:
@@ -150,30 +152,30 @@ async def _living(app: FastAPI) -> AsyncIterator[None]:
             beside.push_async_callback(surveyor.close)
         for work in (
             daily_copies(_installation(state.settings), state.clock),
-            closing(state.engine, state.courses, state.clock),
+            run_sitting_closer(state.engine, state.courses, state.clock),
             state.imports.living(),
         ):
             await beside.enter_async_context(work)
         with ending_with_parent():
             yield
-    put_together(state.engine)
+    checkpoint_wal(state.engine)
 
 
 @functools.cache
-def _looks() -> tuple[StaticAssets, Environment]:
+def load_assets() -> tuple[StaticAssets, Environment]:
     """Static files and templates, which are read once in a process."""
     static = StaticAssets(ROOT / "static")
-    return static, make_templates(ROOT / "templates", static)
+    return static, create_template_env(ROOT / "templates", static)
 
 
 @functools.cache
-def _rooms(*, authoring: bool) -> tuple[BaseRoute, ...]:
+def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
     """The routes of every room, in the order in which they are tried.
 
     They are the same for every app of a process, and FastAPI reads what each of them
     asks for when it is first asked.
     """
-    offered = [Depends(with_calculators)]
+    offered = [Depends(require_calculators)]
     together = APIRouter(routes=[*calculators.quick, *flashcards.quick])
     together.include_router(calculators.router, dependencies=offered)
     together.include_router(hardware.router, dependencies=offered)
@@ -198,7 +200,7 @@ def _rooms(*, authoring: bool) -> tuple[BaseRoute, ...]:
     return tuple(together.routes)
 
 
-def _door(app: FastAPI) -> EdgeConfig:
+def edge_config(app: FastAPI) -> EdgeConfig:
     state, settings = app.state, app.state.settings
     return EdgeConfig(
         static=state.static,
@@ -242,6 +244,6 @@ def _metrics(app: FastAPI) -> Metrics | None:
 
 
 def _turns(app: FastAPI) -> Turn:
-    turn = turns(app.state.engine)
+    turn = create_write_session(app.state.engine)
     metrics: Metrics | None = app.state.metrics
     return metrics.timed(turn) if metrics else turn

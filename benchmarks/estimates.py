@@ -33,7 +33,7 @@ def main() -> int:
         inputs = entry.inputs()
         show(entry.name, median(functools.partial(entry.compute, inputs)))
     for label, (name, typed) in LARGE.items():
-        show(label, median(functools.partial(registry.estimate, name, typed), 3))
+        show(label, median(functools.partial(registry.run_estimate, name, typed), 3))
     for label, ask in peers().items():
         show(label, median(ask))
     return 0

@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 
 from app.scheduling import SchedulerPolicy, card_seconds
-from app.scheduling.curve import FsrsFormulas, curve_of
+from app.scheduling.curve import FsrsFormulas, fsrs_formulas
 from app.scheduling.exam_plan import CardPlanInputs, day_plan
 from app.scheduling.outlook import DaySimulation
 from benchmarks.recall import (
@@ -66,7 +66,9 @@ def learner(days: int, minutes: int, new: int, number: int, spread: float) -> Kn
         told = FsrsFormulas(SchedulerPolicy(parameters=first + usual[_FIRST:]))
         cards, unseen, exam, looks = list(deck.begun), deck.unseen, START + days, 0
         for day in range(START, exam):
-            run = DaySimulation(cards, unseen, told if looks >= told_from else curve_of(), truth)
+            run = DaySimulation(
+                cards, unseen, told if looks >= told_from else fsrs_formulas(), truth
+            )
             done = run.day(CardPlanInputs(day, exam, card_seconds(minutes)), day_plan)
             looks += done.due + done.fresh + done.final
             cards, unseen = run.cards, run.unseen

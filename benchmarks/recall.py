@@ -24,8 +24,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from app.scheduling import SchedulerPolicy, card_seconds
 from app.scheduling.card_pace import NEW_SECONDS
-from app.scheduling.curve import FsrsFormulas, Trace, curve_of
-from app.scheduling.exam import FIRST_GRADES, StartedCard, worth
+from app.scheduling.curve import FsrsFormulas, Trace, fsrs_formulas
+from app.scheduling.exam import FIRST_GRADES, StartedCard, review_gain
 from app.scheduling.exam_plan import CardDayPlan, CardPlanInputs, day_plan, plain_day
 from app.scheduling.habits import StudyHabits
 from app.scheduling.outlook import DaySimulation, Rule
@@ -132,7 +132,7 @@ def deck_of(seed: str) -> Deck:
     for number in range(old):
         stability = dice.lognormvariate(2, 1)
         last = START - dice.randint(1, 40)
-        due = last + curve_of().interval(stability)
+        due = last + fsrs_formulas().interval(stability)
         difficulty = dice.uniform(1, 9)
         begun.append(StartedCard(f"c{number:03}", stability, difficulty, last, due))
     return Deck(tuple(begun), count - old)
@@ -172,7 +172,7 @@ def _while_time(
 ) -> tuple[StartedCard, ...]:
     taken = []
     for card in cards:
-        seconds -= worth(card, asked.day, asked.day, curve).seconds
+        seconds -= review_gain(card, asked.day, asked.day, curve).seconds
         if seconds < 0:
             break
         taken.append(card)
@@ -198,7 +198,7 @@ def followed(
 ) -> tuple[DaySimulation, Truth, float]:
     """What the scheduler believes in the end, what is true, and the seconds spent."""
     truth = Truth(seed, deck)
-    run = DaySimulation(deck.begun, deck.unseen, curve_of(), truth)
+    run = DaySimulation(deck.begun, deck.unseen, fsrs_formulas(), truth)
     exam = START + days
     spent = sum(
         run.day(CardPlanInputs(day, exam, seconds), rule).seconds

@@ -15,7 +15,7 @@ import sys
 from collections.abc import Sequence
 
 from app.scheduling import card_seconds
-from app.scheduling.curve import curve_of
+from app.scheduling.curve import fsrs_formulas
 from app.scheduling.exam_plan import day_plan
 from benchmarks.recall import (
     DAYS,
@@ -68,7 +68,7 @@ def told(days: int, minutes: int, number: int) -> Told:
     exam = START + days
     shown, true, ratios = [], [], []
     for card, (trace, last) in zip(run.cards, truth.memories, strict=True):
-        shown.append(curve_of().recall(exam - card.last, card.stability))
+        shown.append(fsrs_formulas().recall(exam - card.last, card.stability))
         true.append(truth.curve.recall(exam - last, trace[0]))
         ratios.append(math.log(trace[0] / card.stability))
     errors = tuple(s - t for s, t in zip(shown, true, strict=True))

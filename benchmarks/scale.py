@@ -36,7 +36,7 @@ import httpx
 
 from app.authors.commands import new_link
 from app.content.live.library import Library, LiveLibrary
-from app.db.engine import make_engine, put_together
+from app.db.engine import checkpoint_wal, make_engine
 from app.db.migrate import upgrade
 from app.questions.choosing import ChoiceAnswer
 from benchmarks import crowd
@@ -100,7 +100,7 @@ def _fill(address: str, library: Library, keys: list[str]) -> None:
     begun = time.perf_counter()
     if keys:
         crowd.fill(engine, library, keys, PAST)
-    put_together(engine)
+    checkpoint_wal(engine)
     found = ", ".join(f"{n:,} {name}" for name, n in crowd.counts(engine).items())
     print(f"{found}; written in {time.perf_counter() - begun:.0f} s", flush=True)
     engine.dispose()

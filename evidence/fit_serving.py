@@ -27,7 +27,7 @@ from app.estimator.estimates.serving_capacity.asked import ServingCapacityInputs
 from app.estimator.estimates.serving_capacity.compute import serving_of
 from app.estimator.hardware.accelerators import Accelerator, find_accelerator
 from app.estimator.hardware.networks import Interconnect, fabric_of
-from app.estimator.inputs import read
+from app.estimator.inputs import parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.serving.engine import EngineConstants, InferenceEngine, software, steps
@@ -36,11 +36,11 @@ from app.estimator.serving.profile import (
     BatchTiming,
     Traffic,
     first_token,
-    pace,
     profile_of,
     rounds,
+    time_per_token,
 )
-from app.estimator.serving.step import PlacedModel, decode_time, place
+from app.estimator.serving.step import PlacedModel, decode_time, place_model
 from evidence import DATA
 from evidence.accuracy.cases import CaseFile, ReferenceCase, read_cases
 from evidence.accuracy.held_out import GROUPS, HeldOutErrors, summed
@@ -95,7 +95,7 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     question = translate(case, file)
     if not isinstance(question, CalculatorQuery):
         raise TypeError(f"{case.id} is not asked of a calculator")
-    asked = read(ServingCapacityInputs, question.typed)
+    asked = parse_inputs(ServingCapacityInputs, question.typed)
     gpu, model = find_accelerator(asked.gpu), find_model(asked.model)
     # Llama 3.1 and 3.3 are one model here: what counts is the shape.
     shape = f"{model.layers} layers of {model.hidden}, {model.vocabulary} words"
@@ -103,7 +103,7 @@ def measured(case: ReferenceCase, file: CaseFile) -> Measured:
     batches = [(1.0, float(asked.concurrent))]
     if case.kind == "offline_throughput":
         traffic = Traffic(RequestShape(asked.prompt_tokens, asked.output_tokens))
-        placed = place(model, gpu, fabric, serving_of(asked))
+        placed = place_model(model, gpu, fabric, serving_of(asked))
         full = max(1.0, profile_of(placed, traffic, asked.memory_utilization).full)
         run = (asked.run_requests or full) / (asked.replicas or 1)
         batches = rounds(run, full)
@@ -138,7 +138,7 @@ def fitted_with(engine: str, constants: Constants) -> tuple[InferenceEngine, Eng
 def placed_with(row: Measured, constants: Constants) -> PlacedModel:
     """The model of a case on its GPUs, with constants."""
     fitted = fitted_with(row.asked.engine, constants)
-    return place(row.model, row.gpu, row.fabric, serving_of(row.asked), fitted)
+    return place_model(row.model, row.gpu, row.fabric, serving_of(row.asked), fitted)
 
 
 def predicted(row: Measured, constants: Constants) -> float:
@@ -149,7 +149,7 @@ def predicted(row: Measured, constants: Constants) -> float:
         own = max(1.0, batch / row.asked.attention_parallel)
         timed = _timed(placed, row.requests, own)
         first = first_token(placed, *timed[:3])
-        each = pace(timed, answer)
+        each = time_per_token(timed, answer)
         if row.kind != "offline_throughput":
             return first if row.kind == "serving_ttft" else each
         requests += count * batch

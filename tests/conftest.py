@@ -23,14 +23,14 @@ from app.content.live.parsing_processes import Job, read_all
 from app.content.live.watched_files import without_collection
 from app.content.parsed import ParsedFile
 from app.db.engine import PlainSavepoints
-from app.main import _looks, create_app
+from app.main import create_app, load_assets
 from tests.amounts import EXAMPLES
 from tests.databases import Databases, databases_in
 from tests.kept import keep_compiled, kept
 
 hypothesis.settings.register_profile("ours", EXAMPLES)
 hypothesis.settings.load_profile("ours")
-keep_compiled(_looks()[1])
+keep_compiled(load_assets()[1])
 
 
 _Known = dict[tuple[str, str, str], ParsedFile]

@@ -14,7 +14,7 @@ from app.estimator.models.formats import PUBLISHED, format_of
 _INNER = frozenset({"stack", "encoder", "runs", "tower", "quantization"})
 
 
-def listing(kind: str) -> dict[str, Any]:
+def catalog_json(kind: str) -> dict[str, Any]:
     """One catalog with its units; raises KeyError for a kind that is none."""
     rows = _ROWS[kind]()
     used = {name for row in rows for name in row}

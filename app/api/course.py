@@ -21,10 +21,10 @@ from app.content.model import (
     Section,
     Topic,
 )
-from app.instruments.links import address
+from app.instruments.links import calculator_url
 from app.questions.cards import question_faces
 from app.questions.model import Question
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 
 LONGEST = 100
 """Characters that the name of a topic may have in a query."""
@@ -181,7 +181,7 @@ class QuestionsOut(_CourseEdition):
     questions: list[QuestionOut]
 
 
-def name_of(library: Library) -> str:
+def course_slug(library: Library) -> str:
     """The name in addresses of a course that is alone."""
     return slug(library.syllabus.exam) or "course"
 
@@ -285,7 +285,7 @@ def _(piece: HtmlBlock, topic: Topic) -> str:
 @_html.register
 def _(piece: CalculatorBlock, topic: Topic) -> str:
     del topic
-    where = escape(address(piece.estimate, urlencode(piece.inputs)))
+    where = escape(calculator_url(piece.estimate, urlencode(piece.inputs)))
     return f'<p><a href="{where}">Calculator: {piece.estimate}</a></p>'
 
 
@@ -339,7 +339,7 @@ def questions(library: Library, topic: str) -> QuestionsOut:
 
 
 def _question(question: Question) -> QuestionOut:
-    variant = draw(question, 0)
+    variant = draw_variant(question, 0)
     return QuestionOut(
         question=question.id,
         topic=question.topic,

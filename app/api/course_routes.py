@@ -12,10 +12,10 @@ from app.api import course as told
 from app.content.live.courses import CourseRegistry
 from app.content.live.library import Library
 from app.content.model import Topic
-from app.content.read.prose import prose_of
+from app.content.read.prose import page_without_items
 from app.errors import NotFoundError
 from app.web.course import CurrentLibrary, find_topic
-from app.web.page_cache import keep
+from app.web.page_cache import allow_caching
 
 router = APIRouter(prefix="/api/v1/courses", include_in_schema=False)
 
@@ -33,7 +33,7 @@ def all_courses(request: Request, library: CurrentLibrary) -> dict[str, ServedCo
     """The courses of the server; one alone is named by its exam."""
     courses: CourseRegistry = request.app.state.courses
     if not courses.named:
-        name, live = told.name_of(library), courses.libraries[courses.first]
+        name, live = told.course_slug(library), courses.libraries[courses.first]
         return {name: ServedCourse(name, library, live.folder)}
     return {
         name: ServedCourse(name, live.current(), live.folder)
@@ -59,7 +59,7 @@ OfTopic = Annotated[str, Query(alias="topic", max_length=told.LONGEST)]
 def _keep(request: Request, known: All) -> None:
     # A kept answer falls away with its own course; this one may tell of another.
     if len(known) == 1:
-        keep(request, shared=True)
+        allow_caching(request, shared=True)
 
 
 Kept = Depends(_keep)
@@ -113,7 +113,7 @@ def _written(course: ServedCourse, topic: Topic) -> str | None:
         text = (course.folder / path).read_text("utf-8-sig")
     except (OSError, ValueError):
         return None
-    return prose_of(text)
+    return page_without_items(text)
 
 
 def _json(value: BaseModel) -> Response:

@@ -11,17 +11,17 @@ from fastapi.responses import Response
 from app.api import catalogue
 from app.api.document import CATALOGUES, openapi
 from app.api.schemas import described
-from app.calculators.concurrency import paced
+from app.calculators.concurrency import limit_concurrency
 from app.calculators.exports import answer
-from app.calculators.forms import typed_in
+from app.calculators.forms import inputs_from_query
 from app.errors import InvalidInputError, NotFoundError
 from app.estimator import registry
-from app.estimator.inputs import read
+from app.estimator.inputs import parse_inputs
 from app.estimator.registry import EstimateSpec
 from app.learners.current import CurrentLearner
-from app.web.addresses import public
-from app.web.page_cache import keep
-from app.web.render import page
+from app.web.addresses import public_base_url
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -42,39 +42,39 @@ Sent = Annotated[dict[str, Any], Depends(_sent)]
 
 @router.get("/api")
 def index(request: Request, learner: CurrentLearner) -> Response:
-    keep(request)
+    allow_caching(request)
     entries = registry.entries()
-    return page(
+    return render_page(
         request,
         "api/index.html",
         learner=learner,
         entries=entries,
         catalogues=CATALOGUES,
-        origin=public(request),
+        origin=public_base_url(request),
     )
 
 
 @router.get("/api/v1/openapi.json")
 def description(request: Request) -> Response:
-    keep(request, shared=True)
+    allow_caching(request, shared=True)
     return _json(_document())
 
 
 @router.get("/api/v1/estimates")
 def estimates(request: Request) -> Response:
-    keep(request, shared=True)
+    allow_caching(request, shared=True)
     return _json({"estimates": [described(entry) for entry in registry.entries()]})
 
 
 @router.get("/api/v1/estimates/{name}")
-@paced
+@limit_concurrency
 def ask(request: Request, name: str) -> Response:
-    keep(request, shared=True)
-    return _answered(_entry(name), dict(typed_in(request.url.query)))
+    allow_caching(request, shared=True)
+    return _answered(_entry(name), dict(inputs_from_query(request.url.query)))
 
 
 @router.post("/api/v1/estimates/{name}")
-@paced
+@limit_concurrency
 def ask_by_body(name: str, sent: Sent) -> Response:
     return _answered(_entry(name), sent)
 
@@ -83,19 +83,19 @@ def ask_by_body(name: str, sent: Sent) -> Response:
 def listing(request: Request, kind: str) -> Response:
     if kind not in CATALOGUES:
         raise NotFoundError(f"There is no catalog “{kind}”.", ", ".join(CATALOGUES))
-    keep(request, shared=True)
-    return _json(catalogue.listing(kind))
+    allow_caching(request, shared=True)
+    return _json(catalogue.catalog_json(kind))
 
 
 def _entry(name: str) -> EstimateSpec:
-    entry = registry.find(name)
+    entry = registry.find_estimate(name)
     if entry is None:
         raise NotFoundError(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
     return entry
 
 
 def _answered(entry: EstimateSpec, typed: dict[str, Any]) -> Response:
-    inputs = read(entry.inputs, typed)
+    inputs = parse_inputs(entry.inputs, typed)
     return _json(answer(entry, inputs, entry.compute(inputs)))
 
 

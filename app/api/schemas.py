@@ -111,7 +111,7 @@ def inputs_model(entry: EstimateSpec) -> type[BaseModel]:
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields: dict[str, Any] = {
         name: (_annotation(declared), _field(declared, defaults[name]))
-        for name, declared in given_inputs.declared(entry.inputs).items()
+        for name, declared in given_inputs.input_specs(entry.inputs).items()
     }
     words = "".join(word.capitalize() for word in entry.name.split("-"))
     model: type[BaseModel] = create_model(
@@ -145,7 +145,7 @@ def described(entry: EstimateSpec) -> dict[str, Any]:
                 "optional": declared.optional,
                 "help": declared.help,
             }
-            for name, declared in given_inputs.declared(entry.inputs).items()
+            for name, declared in given_inputs.input_specs(entry.inputs).items()
         ],
         "outputs": [dataclasses.asdict(output) for output in entry.outputs],
     }
@@ -159,7 +159,7 @@ def _annotation(declared: InputSpec) -> Any:
 def _field(declared: InputSpec, default: Any) -> Any:
     told = [declared.help or f"{declared.label}."]
     if declared.kind not in {"model", "gpu", "system", "network", "text"}:
-        told.append(f"Takes {given_inputs.allowed(declared)}.")
+        told.append(f"Takes {given_inputs.describe_range(declared)}.")
     if declared.typed_unit:
         told.append(
             f"A number is in {declared.unit}; a bare number in a string in {declared.typed_unit}."

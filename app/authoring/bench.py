@@ -13,10 +13,10 @@ from app.authoring.mending import (
     guess_of,
     letters_of,
     mend,
-    mended,
     order,
     reasons,
     reported,
+    unregraded_reason,
 )
 from app.authoring.statistics import (
     ItemResponse,
@@ -105,7 +105,7 @@ class QuestionStatisticsRow:
         taken = {o.key: o.share for o in self.found.options}
         return tuple(
             OptionShare(letters[o.key], o.right, taken.get(o.key, 0.0))
-            for o in kinds.of(self.question).options(self.question.answer)
+            for o in kinds.type_of(self.question).options(self.question.answer)
             if o.key in letters
         )
 
@@ -149,7 +149,7 @@ def closer_look(
     `answers` are those to the question, `earned` what their learners earned in all.
     """
     rows = responses_of(a for a in answers if a.revision == question.revision)
-    options = kinds.of(question).options(question.answer)
+    options = kinds.type_of(question).options(question.answer)
     letters = letters_of(question)
     named = [(o.key, letters[o.key], o.right) for o in options if o.key in letters]
     curves = curves_of(named, fifths(rows, earned)) if named else []
@@ -232,7 +232,7 @@ def mends_of(
     found = []
     for row in rows:
         why = [*row.why, *([reported(row.reports)] if row.reports else ())]
-        why += [mended(row.mended)] if row.mended else []
+        why += [unregraded_reason(row.mended)] if row.mended else []
         if why:
             found.append(mend(row.question.id, "question", row.question.place, why))
     for one in cards:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.authoring import new_files
-from app.authoring.course.coverage import coverage, fresh_papers, heads
+from app.authoring.course.coverage import compute_coverage, fresh_papers, heads
 from app.authoring.course.cues import cues
 from app.authoring.course.reviews import reviews_due
 from app.authoring.new_files import ScaffoldError, ScaffoldTarget, read_course
@@ -42,7 +42,7 @@ def coverage_command(words: Sequence[str], folder: Path) -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=folder, metavar="DIR")
     name_course(parser)
     library = read_course(parser.parse_args(words).folder).library
-    for row in coverage(library):
+    for row in compute_coverage(library):
         sys.stdout.write(f"{row.number} {row.name}\n")
         cells = zip(heads(), row.cells, strict=True)
         sys.stdout.write("".join(f"  {head}: {cell}\n" for head, cell in cells))

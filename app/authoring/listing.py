@@ -90,7 +90,7 @@ def lines_around(folder: Path, path: str, line: int, around: int = _AROUND) -> l
     return [SourceLine(n, words, n == line) for n, words in enumerate(part, first)]
 
 
-def about(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
+def problems_of_topic(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
     """The problems in the files of one topic, the worst first."""
     here = [p for p in problems if topic_of(p.path) == topic]
     return sorted(here, key=lambda p: (p.severity, p))

@@ -45,12 +45,12 @@ class ItemToFix:
 
 def guess_of(question: Question) -> float | None:
     """The percent that blind guessing earns at a question; None where undefined."""
-    return kinds.of(question).guess_score(question.answer)
+    return kinds.type_of(question).guess_score(question.answer)
 
 
 def letters_of(question: Question) -> dict[str, str]:
     """Option keys to letters in authored order, as an author counts them."""
-    kind = kinds.of(question)
+    kind = kinds.type_of(question)
     if not kind.chosen:
         return {}
     keys = [option.key for option in kind.options(question.answer)]
@@ -82,7 +82,7 @@ def reported(count: int) -> FixReason:
     return FixReason(75, f"{who} a problem.")
 
 
-def mended(count: int) -> FixReason:
+def unregraded_reason(count: int) -> FixReason:
     """Learners go on with a wrong score until somebody decides about it."""
     who = "one answer" if count == 1 else f"{count:,} answers"
     return FixReason(90, f"Its key was mended: {who} would score otherwise by it.")
@@ -101,7 +101,7 @@ def card_reasons(reviews: int, lapses: int, leeches: int) -> list[FixReason]:
 
 
 def _about_options(question: Question, found: ItemStatistics) -> list[FixReason]:
-    kind = kinds.of(question)
+    kind = kinds.type_of(question)
     if not kind.chosen:
         return []
     letters = letters_of(question)

@@ -10,12 +10,12 @@ from string import Template
 
 from app.content.identity import LONGEST_ID, SLUG, did_you_mean
 from app.content.live.cache import replace_file
-from app.content.live.library import Library, build
+from app.content.live.library import Library, assemble_library
 from app.content.live.watched_files import WatchedFiles
 from app.content.model import Topic
 from app.content.parsed import used_ids
+from app.mastery.bank import apportion
 from app.mastery.bank import domain_of as domains_of
-from app.mastery.bank import shares
 from app.questions import kinds
 
 KINDS = (*kinds.KINDS, "computed", "card")
@@ -64,7 +64,7 @@ def read_course(folder: Path) -> ScaffoldTarget:
     if not folder.is_dir():
         raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
     readings, _ = WatchedFiles(folder, None).read()
-    return ScaffoldTarget(folder, build(readings, folder), frozenset(used_ids(readings)))
+    return ScaffoldTarget(folder, assemble_library(readings, folder), frozenset(used_ids(readings)))
 
 
 def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path]:
@@ -184,12 +184,12 @@ def _drawn(library: Library, questions: int) -> dict[str, int]:
     weights = {d.number: d.weight for d in library.syllabus.domains}
     most = questions or _MOST_QUESTIONS
     for number in range(most, 0, -1):
-        counts = shares(weights, number)
+        counts = apportion(weights, number)
         if counts and all(have[name] >= count for name, count in counts.items()):
             if questions and number < questions:
-                raise _too_few(have, shares(weights, questions), number)
+                raise _too_few(have, apportion(weights, questions), number)
             return {name: count for name, count in counts.items() if count}
-    raise _too_few(have, shares(weights, questions or 1), 0)
+    raise _too_few(have, apportion(weights, questions or 1), 0)
 
 
 def _too_few(have: Counter[str], wanted: Mapping[str, int], fine: int) -> ScaffoldError:

@@ -17,11 +17,11 @@ from sqlmodel import Session
 from app.authoring import store
 from app.authoring.store import NewScore, RegradableAttempt
 from app.authors.store import AuditRecord, record
-from app.learners.store import count_change
+from app.learners.store import bump_change_counter
 from app.questions.model import Question
 from app.questions.regrading import RegradeRefusal, VariantPair, is_key_alone, pair_of
 from app.questions.variants import numbers_of
-from app.quiz.store import keep_revision, wording
+from app.quiz.store import keep_revision, load_wording
 
 _SAME = 1e-9
 _AT_ONCE = 200  # answers between two pauses
@@ -103,13 +103,13 @@ def confirm(db: Session, course: str, regrading: RegradePreview, by: int, now: d
     Others may write before it is confirmed: of two who confirm the same, one
     writes, and who was erased is left out. `by` is the session of the author.
     """
-    there = store.hold(db, course, regrading.question.id)
+    there = store.lock_answerers(db, course, regrading.question.id)
     rows = [row for row in regrading.rows if row.answer.learner in there]
     learners = store.add(db, rows, now)
     if learners:
         keep_revision(db, regrading.question, now)
         for learner in sorted(set(learners)):
-            count_change(db, learner)
+            bump_change_counter(db, learner)
         subject = f"{len(learners)} of {regrading.question.id}"[:120]
         record(db, AuditRecord(now, by, "answers graded again", subject))
     return len(learners)
@@ -195,6 +195,6 @@ def _reach(rows: Sequence[NewScore]) -> RegradeImpact:
 
 def _wording(db: Session, item: str, revision: str) -> Question | None:
     try:
-        return wording(db, item, revision)
+        return load_wording(db, item, revision)
     except ValueError:  # as an older version kept it
         return None

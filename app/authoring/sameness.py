@@ -14,7 +14,7 @@ _BESIDE = frozenset({"feedback", "why", "pinned", "html"})
 Stands = Mapping[tuple[str, str], str]  # (item, revision) to the one it counts as
 
 
-def matter(question: Question) -> str:
+def content_digest(question: Question) -> str:
     """A digest of stem, options and key, and of nothing else."""
     whole = QUESTION.dump_python(question, mode="json")
     asked = _bare({name: whole[name] for name in _ASKED})
@@ -24,7 +24,7 @@ def matter(question: Question) -> str:
 def matter_of_body(body: str, revision: str) -> str:
     """That of a kept wording; one that can no longer be read is like no other."""
     try:
-        return matter(QUESTION.validate_json(body))
+        return content_digest(QUESTION.validate_json(body))
     except ValueError:
         return revision
 
@@ -35,7 +35,7 @@ def _bare(value: Any) -> Any:
     return [_bare(v) for v in value] if isinstance(value, list) else value
 
 
-def stands(
+def canonical_revisions(
     questions: Mapping[str, Question],
     known: Iterable[tuple[str, str, str]],
 ) -> Stands:
@@ -48,7 +48,7 @@ def stands(
     for item, revision, what in known:
         groups.setdefault((item, what), []).append(revision)
     for question in questions.values():
-        groups.setdefault((question.id, matter(question)), []).append(question.revision)
+        groups.setdefault((question.id, content_digest(question)), []).append(question.revision)
     for (item, _), revisions in groups.items():
         for revision in revisions:
             found[item, revision] = revisions[-1]

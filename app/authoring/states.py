@@ -7,7 +7,7 @@ from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Variant
 from app.questions.verdict import Raw, UnreadableResponse
-from app.web.words import percent_of
+from app.web.words import format_percent
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def states_of(variant: Variant) -> list[SampleResponse]:
     """The answers worth looking at, each once: the right one, each foreseen, others."""
     made: list[SampleResponse] = []
     seen: set[tuple[tuple[str, tuple[str, ...]], ...]] = set()
-    for words, raw in kinds.of(variant).states(variant.answer):
+    for words, raw in kinds.type_of(variant).states(variant.answer):
         name = tuple(sorted((k, tuple(v)) for k, v in raw.items()))
         if name not in seen:
             seen.add(name)
@@ -43,7 +43,7 @@ def _judged(variant: Variant, words: str, raw: Raw) -> SampleResponse:
         return SampleResponse(words, raw, "near", "asked again")
     said = {"right": "right", "wrong": "not right"}.get(verdict.result, "")
     return SampleResponse(
-        words, raw, verdict.result, said or f"{percent_of(verdict.score)} of the points"
+        words, raw, verdict.result, said or f"{format_percent(verdict.score)} of the points"
     )
 
 

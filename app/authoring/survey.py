@@ -29,7 +29,7 @@ from app.authoring.bench import (
     statistics_of,
 )
 from app.authoring.regrading import is_mended, regrading_of
-from app.authoring.sameness import Stands, matter_of_body, stands
+from app.authoring.sameness import Stands, canonical_revisions, matter_of_body
 from app.authoring.statistics import ItemStatistics, Standings, standings
 from app.authoring.store import AttemptLogExtent, CardLapses, FirstAttempt
 from app.content.live.courses import ALONE
@@ -169,7 +169,7 @@ class StatisticsCache:
             return dataclasses.replace(last, at=now, forgotten=forgotten)
         pause = _Throttle(self._ending)
         known = self._matters.read(pause)
-        merged = stands(library.as_authored().questions, known)
+        merged = canonical_revisions(library.as_authored().questions, known)
         answers = [_standing(a, merged) for a in self._log.read(pause)]
         with Session(self._engine) as db:
             papers = store.papers(db, self._course)

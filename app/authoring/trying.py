@@ -9,10 +9,10 @@ from app.questions import kinds
 from app.questions.asking import OpenQuestion, new_token
 from app.questions.grading import grade
 from app.questions.model import Question
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz.forms import Submission
-from app.quiz.outcomes import AnswerFeedback, GradedVariant, NextLinks, outcome_of
+from app.quiz.outcomes import AnswerFeedback, GradedVariant, NextLinks, build_feedback
 from app.quiz.store import RecordedAttempt
 
 
@@ -21,12 +21,12 @@ def address_of(question: Question) -> str:
     return f"/authoring/questions/{question.id}"
 
 
-def put(question: Question, sent: Submission) -> OpenQuestion:
+def open_question(question: Question, sent: Submission) -> OpenQuestion:
     """The open question, with what is typed so far and the hints asked for."""
     form, raw = sent.form, sent.raw
-    variant = draw(question, form.seed or 0)
+    variant = draw_variant(question, form.seed or 0)
     if form.move:
-        raw = kinds.of(variant).moved(raw, form.move)
+        raw = kinds.type_of(variant).moved(raw, form.move)
     return OpenQuestion(
         variant=variant,
         token=new_token(),
@@ -39,11 +39,11 @@ def put(question: Question, sent: Submission) -> OpenQuestion:
     )
 
 
-def judge(
+def try_response(
     db: Session, library: Library, question: Question, sent: Submission
 ) -> OpenQuestion | AnswerFeedback:
     """What a learner would see after this answer."""
-    asked = put(question, sent)
+    asked = open_question(question, sent)
     verdict = grade(asked.variant, sent.raw)
     if isinstance(verdict, UnreadableResponse):
         return dataclasses.replace(asked, refused=verdict.message, hint=verdict.hint)
@@ -51,7 +51,7 @@ def judge(
         return dataclasses.replace(asked, near=verdict.near)
     given = _given(question, asked, sent, verdict)
     way = NextLinks(asked.back, token=asked.token)
-    outcome = outcome_of(db, library, given, way, GradedVariant(asked.variant, verdict))
+    outcome = build_feedback(db, library, given, way, GradedVariant(asked.variant, verdict))
     again = f"{address_of(question)}?seed={asked.variant.seed + 1}"
     bare = asked.context == "page"  # the page adds its own query
     return dataclasses.replace(outcome, again=address_of(question) if bare else again)

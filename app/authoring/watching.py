@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from app.content.check import write
-from app.content.live.library import build
+from app.content.live.library import assemble_library
 from app.content.live.watched_files import FileStamps, WatchedFiles
 from app.content.problems import ContentProblem
 
@@ -59,7 +59,7 @@ def _look(files: WatchedFiles, folder: Path) -> tuple[Found, FileStamps]:
     # The check speaks of the files as they are; only a server keeps a good version.
     files.good.clear()
     readings, stamps = files.read()
-    return tuple(sorted(build(readings, folder).problems)), stamps
+    return tuple(sorted(assemble_library(readings, folder).problems)), stamps
 
 
 def _words(problems: Found) -> dict[tuple[str, str, str, int], ContentProblem]:

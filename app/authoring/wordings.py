@@ -94,7 +94,7 @@ def one_of_each(
 
 def option_rows(question: Question, found: ItemStatistics | None) -> list[OptionRow]:
     """Every option of a choice in authored order; none for other types."""
-    kind = kinds.of(question)
+    kind = kinds.type_of(question)
     if not kind.chosen:
         return []
     letters = letters_of(question)
@@ -116,7 +116,7 @@ def option_rows(question: Question, found: ItemStatistics | None) -> list[Option
 
 def seen_as(variant: Variant) -> dict[str, str]:
     """The letter of each option as it is shown to whoever has this variant."""
-    kind = kinds.of(variant)
+    kind = kinds.type_of(variant)
     keys = [option.key for option in kind.options(variant.answer)]
     return dict(zip(keys, LETTERS, strict=False)) if kind.chosen else {}
 
@@ -129,7 +129,7 @@ def sample(variant: Variant) -> VariantRow:
 
 
 def _sides(variant: Variant) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    options = kinds.of(variant).options(variant.answer)
+    options = kinds.type_of(variant).options(variant.answer)
     return (
         tuple(o.words for o in options if o.right),
         tuple(o.words for o in options if not o.right),

@@ -11,7 +11,7 @@ from sqlmodel import Session
 from app.authors import store
 from app.authors.links import LIFE, link_of, new_token
 from app.db.writer import WRITING
-from app.web.visitor import digest_of
+from app.web.visitor import hash_session_key
 
 _LOGGED = 200
 
@@ -21,7 +21,7 @@ def new_link(engine: Engine, address: str, now: dt.datetime) -> str:
     token = new_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        store.add_link(db, digest_of(token), now)
+        store.add_link(db, hash_session_key(token), now)
         db.commit()
     return link_of(address, token)
 

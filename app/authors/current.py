@@ -14,12 +14,12 @@ from sqlmodel import Session
 from app.authors import store
 from app.authors.links import RENEWAL, STAY
 from app.authors.store import SignedInAuthor
-from app.db.engine import write_beside
+from app.db.engine import write_in_own_transaction
 from app.errors import ForbiddenError
-from app.web.clock import read_clock
+from app.web.clock import current_time
 from app.web.cookies import AUTHOR
-from app.web.render import is_htmx, page
-from app.web.visitor import digest_of
+from app.web.render import is_htmx_request, render_page
+from app.web.visitor import hash_session_key
 
 _log = logging.getLogger("headroom")
 
@@ -38,7 +38,7 @@ class AuthorRoute(APIRoute):
             renewed = await _renew(request, author)
             answer = await handle(request)
             if renewed:
-                remember(answer, request.cookies[AUTHOR])
+                set_author_cookie(answer, request.cookies[AUTHOR])
             return answer
 
         return guarded
@@ -53,7 +53,7 @@ CurrentAuthor = Annotated[SignedInAuthor, Depends(_author)]
 """For routes of the class `AuthorRoute` alone."""
 
 
-def remember(answer: Response, token: str) -> None:
+def set_author_cookie(answer: Response, token: str) -> None:
     """Leave the session in the browser, for as long as it will be accepted."""
     answer.set_cookie(
         AUTHOR,
@@ -73,12 +73,12 @@ async def _read_author(request: Request) -> SignedInAuthor | None:
     token = request.cookies.get(AUTHOR)
     if not token:
         return None
-    now = await read_clock(request)
+    now = await current_time(request)
     engine = request.app.state.engine
 
     def ask() -> SignedInAuthor | None:
         with Session(engine) as db:
-            return store.find(db, digest_of(token), now)
+            return store.find(db, hash_session_key(token), now)
 
     async with request.app.state.reading_room:
         if engine.dialect.name == "sqlite":
@@ -88,12 +88,12 @@ async def _read_author(request: Request) -> SignedInAuthor | None:
 
 async def _renew(request: Request, author: SignedInAuthor) -> bool:
     """Note once a day that the session is in use; a failure to write is no reason."""
-    now = await read_clock(request)
+    now = await current_time(request)
     if now - author.last_used < RENEWAL:
         return False
     work = functools.partial(store.renew, number=author.id, now=now)
     try:
-        await write_beside(request, work)
+        await write_in_own_transaction(request, work)
     except SQLAlchemyError:
         _log.exception("the last use of author session %d was not noted", author.id)
         return False
@@ -101,12 +101,12 @@ async def _renew(request: Request, author: SignedInAuthor) -> bool:
 
 
 def _closed(request: Request) -> Response:
-    if is_htmx(request):
+    if is_htmx_request(request):
         raise ForbiddenError(
             "This is for authors, and this browser is not signed in as one.",
             "Run `headroom author link` where the server runs, and open the link here.",
         )
-    answer = page(request, "authors/closed.html", status=403, reason="")
+    answer = render_page(request, "authors/closed.html", status=403, reason="")
     answer.headers["cache-control"] = "no-store"
     forget(answer)
     return answer

@@ -6,15 +6,15 @@ from fastapi import APIRouter, Form, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from app.authors import store
-from app.authors.current import remember
+from app.authors.current import set_author_cookie
 from app.authors.links import new_token
 from app.authors.store import State
 from app.db.engine import DbSession
 from app.web.clock import Now
 from app.web.cookies import AUTHOR
-from app.web.devices import device_of
-from app.web.render import page
-from app.web.visitor import digest_of
+from app.web.devices import describe_user_agent
+from app.web.render import render_page
+from app.web.visitor import hash_session_key
 
 router = APIRouter(prefix="/authoring/enter", include_in_schema=False)
 _REASONS: dict[State, str] = {
@@ -30,10 +30,10 @@ def ask_before(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Query()] = ""
 ) -> HTMLResponse:
     """Only a button: what fetches a link to preview it must not use it up."""
-    state = store.state_of(db, digest_of(token), now)
+    state = store.state_of(db, hash_session_key(token), now)
     if state != "good":
         return _refused(request, state)
-    return _unkept(page(request, "authors/enter.html", token=token))
+    return _unkept(render_page(request, "authors/enter.html", token=token))
 
 
 @router.post("")
@@ -41,23 +41,23 @@ def enter(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Form()] = ""
 ) -> Response:
     """Use the link up and let this browser in."""
-    digest = digest_of(token)
+    digest = hash_session_key(token)
     if not store.use_link(db, digest, now):
         return _refused(request, store.state_of(db, digest, now))
-    former = store.find(db, digest_of(request.cookies.get(AUTHOR, "")), now)
+    former = store.find(db, hash_session_key(request.cookies.get(AUTHOR, "")), now)
     key = new_token()
-    device = device_of(request.headers.get("user-agent", ""))
-    author = store.begin_session(db, digest_of(key), device, now)
+    device = describe_user_agent(request.headers.get("user-agent", ""))
+    author = store.begin_session(db, hash_session_key(key), device, now)
     if former is not None:  # its cookie is about to go
         store.revoke(db, [former.id], author, now)
     answer = RedirectResponse("/authoring", 303)
-    remember(answer, key)
+    set_author_cookie(answer, key)
     return answer
 
 
 def _refused(request: Request, state: State) -> HTMLResponse:
     reason = _REASONS[state]
-    return _unkept(page(request, "authors/closed.html", status=403, reason=reason))
+    return _unkept(render_page(request, "authors/closed.html", status=403, reason=reason))
 
 
 def _unkept(answer: HTMLResponse) -> HTMLResponse:

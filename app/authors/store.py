@@ -10,7 +10,7 @@ from sqlmodel import Session, col, delete, update
 
 from app.authors.links import LIFE, STAY
 from app.db.tables import AuditEntry, AuthorLink, AuthorSession
-from app.web.clock import milliseconds, moment
+from app.web.clock import from_milliseconds, to_milliseconds
 
 State = Literal["good", "used", "expired", "unknown"]
 COMMAND_LINE = 0
@@ -53,13 +53,13 @@ class AuditRecord:
 
 def add_link(db: Session, digest: str, now: dt.datetime) -> None:
     """Keep a link that was just made, and forget those that ended long ago."""
-    old = milliseconds(now - _TOLD)
+    old = to_milliseconds(now - _TOLD)
     db.execute(delete(AuthorLink).where(col(AuthorLink.expires_at) < old))
     db.add(
         AuthorLink(
             digest=digest,
-            created_at=milliseconds(now),
-            expires_at=milliseconds(now + LIFE),
+            created_at=to_milliseconds(now),
+            expires_at=to_milliseconds(now + LIFE),
         )
     )
     record(db, AuditRecord(now, COMMAND_LINE, "link made"))
@@ -76,7 +76,7 @@ def state_of(db: Session, digest: str, now: dt.datetime) -> State:
         return "unknown"
     if link.used_at is not None:
         return "used"
-    return "good" if link.expires_at > milliseconds(now) else "expired"
+    return "good" if link.expires_at > to_milliseconds(now) else "expired"
 
 
 def use_link(db: Session, digest: str, now: dt.datetime) -> bool:
@@ -86,9 +86,9 @@ def use_link(db: Session, digest: str, now: dt.datetime) -> bool:
         .where(
             col(AuthorLink.digest) == digest,
             col(AuthorLink.used_at).is_(None),
-            col(AuthorLink.expires_at) > milliseconds(now),
+            col(AuthorLink.expires_at) > to_milliseconds(now),
         )
-        .values(used_at=milliseconds(now))
+        .values(used_at=to_milliseconds(now))
         .returning(col(AuthorLink.id))
     )
     return used is not None
@@ -96,7 +96,7 @@ def use_link(db: Session, digest: str, now: dt.datetime) -> bool:
 
 def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> int:
     """Let a browser in; returns the number of its session."""
-    at = milliseconds(now)
+    at = to_milliseconds(now)
     row = AuthorSession(digest=digest, device=device, created_at=at, last_used=at)
     db.add(row)
     db.flush()
@@ -107,9 +107,9 @@ def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> in
 
 def find(db: Session, digest: str, now: dt.datetime) -> SignedInAuthor | None:
     """The session of a cookie; None where it was revoked, is over, or never was."""
-    values = {"wanted": digest, "since": milliseconds(now - STAY)}
+    values = {"wanted": digest, "since": to_milliseconds(now - STAY)}
     row = db.connection().execute(_FIND, values).first()
-    return SignedInAuthor(row[0] or 0, moment(row[1])) if row else None
+    return SignedInAuthor(row[0] or 0, from_milliseconds(row[1])) if row else None
 
 
 def renew(db: Session, number: int, now: dt.datetime) -> None:
@@ -117,7 +117,7 @@ def renew(db: Session, number: int, now: dt.datetime) -> None:
     db.execute(
         update(AuthorSession)
         .where(col(AuthorSession.id) == number)
-        .values(last_used=milliseconds(now))
+        .values(last_used=to_milliseconds(now))
     )
 
 
@@ -134,7 +134,7 @@ def sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow]:
         .order_by(col(AuthorSession.id))
     )
     return [
-        AuthorSessionRow(number, device, moment(created), moment(used))
+        AuthorSessionRow(number, device, from_milliseconds(created), from_milliseconds(used))
         for number, device, created, used in rows
     ]
 
@@ -144,7 +144,7 @@ def revoke(db: Session, wanted: Sequence[int], by: int, now: dt.datetime) -> lis
     ended = db.scalars(
         update(AuthorSession)
         .where(col(AuthorSession.id).in_(wanted), *_standing(now))
-        .values(revoked_at=milliseconds(now))
+        .values(revoked_at=to_milliseconds(now))
         .returning(col(AuthorSession.id))
     ).all()
     for number in ended:
@@ -156,7 +156,7 @@ def record(db: Session, deed: AuditRecord) -> None:
     """Write down what an author did: never an answer, a name or a secret."""
     db.add(
         AuditEntry(
-            at=milliseconds(deed.at),
+            at=to_milliseconds(deed.at),
             session=deed.session,
             action=deed.action,
             subject=deed.subject,
@@ -176,11 +176,13 @@ def deeds(db: Session, most: int) -> list[AuditRecord]:
         .order_by(col(AuditEntry.id).desc())
         .limit(most)
     )
-    return [AuditRecord(moment(at), by, action, subject) for at, by, action, subject in rows]
+    return [
+        AuditRecord(from_milliseconds(at), by, action, subject) for at, by, action, subject in rows
+    ]
 
 
 def _standing(now: dt.datetime) -> tuple[ColumnElement[bool], ...]:
-    since = milliseconds(now - STAY)
+    since = to_milliseconds(now - STAY)
     return (
         col(AuthorSession.revoked_at).is_(None),
         col(AuthorSession.last_used) > since,

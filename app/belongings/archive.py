@@ -17,7 +17,7 @@ from sqlalchemy import RowMapping, Table
 from sqlmodel import Session
 
 from app.belongings import store
-from app.web.clock import moment
+from app.web.clock import from_milliseconds
 
 # Columns that hold JSON as text; in the JSON files it is JSON again.
 _NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
@@ -108,7 +108,7 @@ def _readable(row: RowMapping, times: Collection[str]) -> dict[str, Any]:
     values = dict(row)
     for name in times:
         if values[name] is not None:
-            values[name] = _time(moment(values[name]))
+            values[name] = _time(from_milliseconds(values[name]))
     return values
 
 

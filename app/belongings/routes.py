@@ -23,7 +23,7 @@ from app.learners.store import digests_of
 from app.upkeep.rotation import MONTHS
 from app.web.clock import Now
 from app.web.cookies import forget_line
-from app.web.render import page
+from app.web.render import render_page
 from app.web.visitor import FORGET_KEPT
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
@@ -77,7 +77,7 @@ def _refuse(desk: RequestContext, word: str) -> HTMLResponse:
 
 @router.get("/erased")
 def erased(request: Request, learner: CurrentLearner) -> HTMLResponse:
-    return page(
+    return render_page(
         request,
         "belongings/erased.html",
         learner=learner,
@@ -92,7 +92,7 @@ def _question(
     typed: str = "",
     problems: list[dict[str, str]] | None = None,
 ) -> HTMLResponse:
-    return page(
+    return render_page(
         request,
         "belongings/erasure.html",
         status=422 if problems else 200,

@@ -18,7 +18,7 @@ from app.drawings.strips import ErrorStrip, draw_strips
 from app.estimator import registry
 from app.estimator.estimate import Chart, ChartLine
 from app.estimator.units import format_number
-from app.instruments.links import address
+from app.instruments.links import calculator_url
 from app.instruments.readings import LONGEST_LINK
 
 _FILE = Path(__file__).with_name("accuracy.json")
@@ -203,8 +203,8 @@ def _question(command: str, figure: str) -> tuple[str, str]:
     _, _, name, *options = shlex.split(command)
     typed = [option.removeprefix("--").partition("=") for option in options]
     query = urlencode([(field.replace("-", "_"), value) for field, _, value in typed])
-    entry = registry.find(name)
-    link = address(name, query, anchor=figure) if len(query) <= LONGEST_LINK else ""
+    entry = registry.find_estimate(name)
+    link = calculator_url(name, query, anchor=figure) if len(query) <= LONGEST_LINK else ""
     return entry.title if entry else "", link
 
 

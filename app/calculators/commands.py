@@ -62,7 +62,7 @@ def _answer(words: list[str]) -> str:
     entry = _entry(words[0])
     if "--help" in words or "-h" in words:
         return _help(entry)
-    inputs = given_inputs.read(entry.inputs, _typed(entry, words[1:]))
+    inputs = given_inputs.parse_inputs(entry.inputs, _typed(entry, words[1:]))
     estimate = entry.compute(inputs)
     if as_json:
         return _dump(exports.answer(entry, inputs, estimate))
@@ -76,7 +76,7 @@ def _sentences(refusal: Exception) -> list[str]:
 
 
 def _entry(name: str) -> EstimateSpec:
-    entry = registry.find(name)
+    entry = registry.find_estimate(name)
     if entry is not None:
         return entry
     names = [e.name for e in registry.entries()]
@@ -90,7 +90,7 @@ def _entry(name: str) -> EstimateSpec:
 
 def _typed(entry: EstimateSpec, words: list[str]) -> dict[str, str]:
     """Read `--field value`, `--field=value` and, for a yes, a bare `--flag`."""
-    declared = given_inputs.declared(entry.inputs)
+    declared = given_inputs.input_specs(entry.inputs)
     typed: dict[str, str] = {}
     left = [word for word in words if word != "--json"]
     while left:
@@ -113,7 +113,7 @@ def _next_value(option: str, declared: InputSpec, left: list[str]) -> str:
 
 
 def _unknown(entry: EstimateSpec, word: str) -> str:
-    names = [f"--{n.replace('_', '-')}" for n in given_inputs.declared(entry.inputs)]
+    names = [f"--{n.replace('_', '-')}" for n in given_inputs.input_specs(entry.inputs)]
     plain = word.partition("=")[0].replace("_", "-")
     near = difflib.get_close_matches(plain, names, n=1, cutoff=0.4)
     hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(names)}."
@@ -149,7 +149,7 @@ def _list(entries: Sequence[EstimateSpec]) -> str:
 
 
 def _help(entry: EstimateSpec) -> str:
-    declared = given_inputs.declared(entry.inputs)
+    declared = given_inputs.input_specs(entry.inputs)
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     parts = [
         f"usage: headroom estimate {entry.name} [--FIELD VALUE ...] [--json]",
@@ -166,7 +166,7 @@ def _help(entry: EstimateSpec) -> str:
 
 
 def _help_lines(name: str, declared: InputSpec, default: Any) -> list[str]:
-    shown = "" if default in {None, ""} else given_inputs.word_of(declared, default)
+    shown = "" if default in {None, ""} else given_inputs.format_input(declared, default)
     told = [declared.help or f"{declared.label}.", f"Takes {_takes(declared)}."]
     if shown:
         told.append(f"Otherwise {shown}.")
@@ -185,7 +185,7 @@ _NAMES = {
 
 
 def _takes(declared: InputSpec) -> str:
-    return _NAMES.get(declared.kind) or given_inputs.allowed(declared)
+    return _NAMES.get(declared.kind) or given_inputs.describe_range(declared)
 
 
 def _json_list(entries: Sequence[EstimateSpec]) -> str:

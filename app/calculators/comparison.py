@@ -27,7 +27,7 @@ from app.estimator.units import (
     with_unit,
 )
 from app.instruments.forms import CourseLinks, FormField, fields_of
-from app.instruments.links import address
+from app.instruments.links import calculator_url
 
 _BAR = 34
 
@@ -107,7 +107,7 @@ def words_of(scenario: Scenario) -> Typed:
     """A scenario in the fewest words; what was typed where it was not understood."""
     if scenario.inputs is None:
         return scenario.typed
-    return given_inputs.write(scenario.inputs)
+    return given_inputs.to_query(scenario.inputs)
 
 
 def problems_of(scenarios: Mapping[str, Scenario]) -> tuple[InputProblem, ...]:
@@ -128,7 +128,7 @@ def rows_of(
         for letter, scenario in scenarios.items()
     }
     rows = []
-    for name, declared in given_inputs.declared(entry.inputs).items():
+    for name, declared in given_inputs.input_specs(entry.inputs).items():
         fields = tuple(
             dataclasses.replace(column[name], name=f"{letter}.{name}")
             for letter, column in columns.items()
@@ -149,7 +149,7 @@ def compare(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> Compariso
         return None
     differing = tuple(
         declared.label
-        for name, declared in given_inputs.declared(entry.inputs).items()
+        for name, declared in given_inputs.input_specs(entry.inputs).items()
         if len({_meant(s, name) for s in scenarios.values()}) > 1
     )
     bars = {letter: _first_bar(e) for letter, e in estimates.items()}
@@ -165,7 +165,7 @@ def compare(entry: EstimateSpec, scenarios: Mapping[str, Scenario]) -> Compariso
 def _answered(entry: EstimateSpec, typed: Typed) -> Scenario:
     inputs = None
     try:
-        inputs = given_inputs.read(entry.inputs, typed)
+        inputs = given_inputs.parse_inputs(entry.inputs, typed)
         return Scenario(typed, inputs, entry.compute(inputs), ())
     except InvalidInputsError as bad:
         return Scenario(typed, inputs, None, bad.problems)
@@ -207,7 +207,7 @@ def _sides(
     for letter, estimate in estimates.items():
         bar = bars[letter]
         drawing = bar and draw_bar(bar, height=_BAR, reach=reach, ticks=letter == last)
-        words = given_inputs.write(scenarios[letter].inputs)
+        words = given_inputs.to_query(scenarios[letter].inputs)
         sides.append(
             ScenarioColumn(
                 letter=letter.upper(),
@@ -215,7 +215,7 @@ def _sides(
                 lead=estimate.verdict.lead,
                 text=estimate.verdict.text,
                 bar=drawing.svg if drawing else None,
-                link=address(entry.name, urlencode(words)),
+                link=calculator_url(entry.name, urlencode(words)),
             )
         )
     return tuple(sides)
@@ -246,13 +246,13 @@ def _values(figures: Sequence[Figure]) -> tuple[ScenarioFigure, ...]:
             words=f.words,
             best=any(is_better(f, other) for other in figures)
             and not any(is_better(other, f) for other in figures),
-            against="" if f is first else against(f, first),
+            against="" if f is first else difference_from_first(f, first),
         )
         for f in figures
     )
 
 
-def against(figure: Figure, first: Figure) -> str:
+def difference_from_first(figure: Figure, first: Figure) -> str:
     """How far a figure is from that of A: `+70 GB`, `−8 GPUs`.
 
     It is the distance of the numbers as they are shown, so that a column adds up. Where

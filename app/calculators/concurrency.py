@@ -79,12 +79,12 @@ PACE = EstimateDurations()
 """That of this process, for all faces of the estimates."""
 
 
-def paced(route: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
+def limit_concurrency(route: Callable[..., Answer]) -> Callable[..., Awaitable[Answer]]:
     """A route that answers for the estimate called `name`, at its pace."""
 
     @functools.wraps(route)
     async def run(**asked: Any) -> Answer:
-        entry = registry.find(asked["name"])
+        entry = registry.find_estimate(asked["name"])
         # Addresses of nothing share one word: strangers make up as many as they like.
         name = f"{route.__name__} {entry.name if entry else ''}"
         is_search = entry is not None and entry.is_search

@@ -44,7 +44,7 @@ def answer(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> dict[str, An
 
 def inputs_in_force(entry: EstimateSpec, inputs: Any) -> dict[str, Any]:
     """Every input with the value used, in base units, defaults included."""
-    return {name: getattr(inputs, name) for name in given_inputs.declared(entry.inputs)}
+    return {name: getattr(inputs, name) for name in given_inputs.input_specs(entry.inputs)}
 
 
 def as_csv(estimate: Estimate) -> str:
@@ -144,9 +144,9 @@ def _cell(cell: str | tuple[float, str]) -> Any:
 
 def _inputs_line(entry: EstimateSpec, inputs: Any) -> str:
     words = {
-        declared.label: given_inputs.word_of(declared, getattr(inputs, name))
+        declared.label: given_inputs.format_input(declared, getattr(inputs, name))
         + (f" {declared.typed_unit}" if declared.typed_unit else "")
-        for name, declared in given_inputs.declared(entry.inputs).items()
+        for name, declared in given_inputs.input_specs(entry.inputs).items()
         if getattr(inputs, name) is not None and declared.kind != "text"
     }
     return "Inputs: " + "; ".join(f"{_md(k)} {_md(v)}" for k, v in words.items()) + "."

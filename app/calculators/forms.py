@@ -11,7 +11,7 @@ from app.errors import InvalidInputError
 _MOST_FIELDS = 200
 
 
-def typed_in(query: str) -> dict[str, str]:
+def inputs_from_query(query: str) -> dict[str, str]:
     """The inputs of an address. The first filled-in value of a name counts.
 
     So a list wins over the free field beside it, and a box that is ticked over the
@@ -33,7 +33,7 @@ def first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return typed
 
 
-async def posted(request: Request) -> dict[str, str]:
+async def posted_inputs(request: Request) -> dict[str, str]:
     """The inputs of a posted form; a file stands for the text of its field."""
     async with request.form(max_files=4, max_fields=_MOST_FIELDS) as form:
         items = form.multi_items()

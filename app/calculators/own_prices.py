@@ -9,7 +9,7 @@ from app.estimator.estimates.accelerator_choice.terms import gpus
 from app.estimator.hardware.parts import find_part
 from app.estimator.hardware.prices import Per, Price, PriceList
 from app.estimator.registry import EstimateSpec
-from app.instruments.links import address
+from app.instruments.links import calculator_url
 
 # The inputs that take a price of one accelerator, by the way it is paid.
 _FIELDS: Mapping[str, Per] = {
@@ -77,7 +77,7 @@ def _offer(
 ) -> PriceLink:
     names = dict.fromkeys(_name(price.part) for price in of)
     return PriceLink(
-        link=address(entry.name, query_of({**typed, **filled})),
+        link=calculator_url(entry.name, query_of({**typed, **filled})),
         part=", ".join(names),
         words=", ".join(price.words for price in of),
         day=min(price.day for price in of),

@@ -16,8 +16,8 @@ from app.calculators import (
     side_exports,
     starting_points,
 )
-from app.calculators.concurrency import PACE, paced
-from app.calculators.forms import posted, query_of, typed_in
+from app.calculators.concurrency import PACE, limit_concurrency
+from app.calculators.forms import inputs_from_query, posted_inputs, query_of
 from app.calculators.sides import (
     query_of_sides,
     scenarios_in,
@@ -30,16 +30,16 @@ from app.drawings import draw
 from app.drawings.standalone import standalone
 from app.errors import NotFoundError
 from app.estimator import registry
-from app.estimator.inputs import InputProblem, InvalidInputsError, read
+from app.estimator.inputs import InputProblem, InvalidInputsError, parse_inputs
 from app.estimator.registry import EstimateSpec
-from app.instruments.forms import comparison_of, instrument
-from app.instruments.links import address
-from app.instruments.readings import LONGEST_LINK, read_estimate
+from app.instruments.forms import build_calculator_form, comparison_of
+from app.instruments.links import calculator_url
+from app.instruments.readings import LONGEST_LINK, build_estimate_view
 from app.learners.current import CurrentLearner, LearnerProfile
 from app.web.addresses import public_address_of
-from app.web.course import CurrentLibrary, course_of, read_library
-from app.web.page_cache import keep
-from app.web.render import page
+from app.web.course import CurrentLibrary, course_links, current_library
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
 
 router = APIRouter(prefix="/calculators", include_in_schema=False)
 
@@ -53,7 +53,7 @@ _KINDS = {
 
 def _entry(name: str) -> EstimateSpec:
     """The calculator of the address; raises NotFound."""
-    entry = registry.find(name)
+    entry = registry.find_estimate(name)
     if entry is None or entry.name != name:
         onward = "/calculators", "See all calculators"
         raise NotFoundError(f"There is no calculator “{name}”.", onward=onward)
@@ -67,11 +67,11 @@ def _query(request: Request) -> str:
 
 
 def _typed(request: Request) -> dict[str, str]:
-    return typed_in(_query(request))
+    return inputs_from_query(_query(request))
 
 
 Typed = Annotated[dict[str, str], Depends(_typed)]
-Posted = Annotated[dict[str, str], Depends(posted)]
+Posted = Annotated[dict[str, str], Depends(posted_inputs)]
 
 
 async def result(request: Request) -> Response:
@@ -90,10 +90,10 @@ quick = (
 
 
 async def _kept_fragment(request: Request, *, short: bool) -> Response:
-    keep(request, shared=True)
+    allow_caching(request, shared=True)
     entry = _entry(request.path_params["name"])
-    typed = typed_in(_query(request))
-    library = await read_library(request)
+    typed = inputs_from_query(_query(request))
+    library = await current_library(request)
 
     def work() -> Response:
         return _fragment(request, entry, typed, library, short=short)
@@ -103,8 +103,8 @@ async def _kept_fragment(request: Request, *, short: bool) -> Response:
 
 @router.get("")
 def index(request: Request, learner: CurrentLearner) -> Response:
-    keep(request)
-    return page(
+    allow_caching(request)
+    return render_page(
         request,
         "calculators/index.html",
         learner=learner,
@@ -115,9 +115,9 @@ def index(request: Request, learner: CurrentLearner) -> Response:
 
 @router.get("/accuracy")
 def accuracy_of_all(request: Request, learner: CurrentLearner) -> Response:
-    keep(request)
+    allow_caching(request)
     standing = accuracy.standing()
-    return page(request, "calculators/accuracy.html", learner=learner, standing=standing)
+    return render_page(request, "calculators/accuracy.html", learner=learner, standing=standing)
 
 
 @router.get("/accuracy/{kind}")
@@ -125,12 +125,14 @@ def accuracy_of_kind(request: Request, kind: str, learner: CurrentLearner) -> Re
     standing = accuracy.standing_of(kind)
     if standing is None:
         raise NotFoundError(f"There are no cases of kind “{kind}”.")
-    keep(request)
-    return page(request, "calculators/accuracy_kind.html", learner=learner, standing=standing)
+    allow_caching(request)
+    return render_page(
+        request, "calculators/accuracy_kind.html", learner=learner, standing=standing
+    )
 
 
 @router.get("/{name}")
-@paced
+@limit_concurrency
 def show(
     request: Request,
     name: str,
@@ -138,12 +140,12 @@ def show(
     learner: CurrentLearner,
     library: CurrentLibrary,
 ) -> Response:
-    keep(request)
+    allow_caching(request)
     return _whole(request, _entry(name), typed, learner, library)
 
 
 @router.post("/{name}")
-@paced
+@limit_concurrency
 def show_posted(
     request: Request,
     name: str,
@@ -153,27 +155,27 @@ def show_posted(
 ) -> Response:
     query = query_of(typed)
     if len(query) <= LONGEST_LINK:
-        return RedirectResponse(address(name, query), status_code=303)
+        return RedirectResponse(calculator_url(name, query), status_code=303)
     return _whole(request, _entry(name), typed, learner, library)
 
 
 @router.post("/{name}/result")
-@paced
+@limit_concurrency
 def result_posted(request: Request, name: str, typed: Posted, library: CurrentLibrary) -> Response:
     return _fragment(request, _entry(name), typed, library)
 
 
 @router.post("/{name}/reading")
-@paced
+@limit_concurrency
 def reading_posted(request: Request, name: str, typed: Posted, library: CurrentLibrary) -> Response:
     return _fragment(request, _entry(name), typed, library, short=True)
 
 
 @router.get("/{name}/result.svg")
-@paced
+@limit_concurrency
 def take_picture_along(request: Request, name: str, typed: Typed) -> Response:
     entry = _entry(name)
-    pictures = entry.compute(read(entry.inputs, typed)).pictures
+    pictures = entry.compute(parse_inputs(entry.inputs, typed)).pictures
     if not pictures:
         raise NotFoundError("This calculator draws no picture.")
     files = request.app.state.static.files
@@ -182,12 +184,12 @@ def take_picture_along(request: Request, name: str, typed: Typed) -> Response:
 
 
 @router.get("/{name}/result.{kind}")
-@paced
+@limit_concurrency
 def take_along(
     request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
 ) -> Response:
     entry = _entry(name)
-    inputs = read(entry.inputs, typed)
+    inputs = parse_inputs(entry.inputs, typed)
     estimate = entry.compute(inputs)
     link = public_address_of(request).replace(f"/result.{kind}", "", 1)
     if kind == "csv":
@@ -200,7 +202,7 @@ def take_along(
 
 
 @router.get("/{name}/compare")
-@paced
+@limit_concurrency
 def compare(
     request: Request,
     name: str,
@@ -208,19 +210,19 @@ def compare(
     learner: CurrentLearner,
     library: CurrentLibrary,
 ) -> Response:
-    keep(request)
+    allow_caching(request)
     entry = _entry(name)
     if not typed:
         # Two equal sides would teach nothing: B opens with what would change A most.
-        proposed = instrument(entry, typed, course=course_of(library)).compare
+        proposed = build_calculator_form(entry, typed, course=course_links(library)).compare
         if "?" in proposed:
             return RedirectResponse(proposed, status_code=303)
     sides = scenarios_in(typed)
     scenarios = comparison.answer_all(entry, sides)
-    rows = comparison.rows_of(entry, scenarios, course_of(library))
+    rows = comparison.rows_of(entry, scenarios, course_links(library))
     near = [r for r in rows if r.differs] or [r for r in rows if not r.advanced]
     problems = comparison.problems_of(scenarios)
-    return page(
+    return render_page(
         request,
         "calculators/compare.html",
         status=422 if problems else 200,
@@ -237,16 +239,16 @@ def compare(
 
 
 @router.get("/{name}/compare/result")
-@paced
+@limit_concurrency
 def compare_result(request: Request, name: str, typed: Typed) -> Response:
-    keep(request, shared=True)
+    allow_caching(request, shared=True)
     entry = _entry(name)
     sides = scenarios_in(typed)
     scenarios = comparison.answer_all(entry, sides)
     problems = comparison.problems_of(scenarios)
     if problems:
         return _refused(request, problems)
-    return page(
+    return render_page(
         request,
         "calculators/_sides.html",
         name=name,
@@ -256,7 +258,7 @@ def compare_result(request: Request, name: str, typed: Typed) -> Response:
 
 
 @router.get("/{name}/compare/result.{kind}")
-@paced
+@limit_concurrency
 def take_sides_along(
     request: Request, name: str, typed: Typed, kind: Literal["md", "csv", "json"]
 ) -> Response:
@@ -293,11 +295,12 @@ def _side_links(
     views = {"here": sides, "swap": swapped(sides), "third": third}
     part = "compare"
     links = {
-        view: address(entry.name, query_of_sides(shown), part=part) for view, shown in views.items()
+        view: calculator_url(entry.name, query_of_sides(shown), part=part)
+        for view, shown in views.items()
     }
     return {
         **links,
-        "one": address(entry.name, query_of(sides["a"])),
+        "one": calculator_url(entry.name, query_of(sides["a"])),
         "query": query_of_sides(sides),
     }
 
@@ -310,10 +313,10 @@ def _whole(
     library: Library,
 ) -> Response:
     """The page of one calculator; 422 with every word kept when an input is wrong."""
-    course = course_of(library)
-    shown = instrument(entry, typed, course=course)
+    course = course_links(library)
+    shown = build_calculator_form(entry, typed, course=course)
     number, total = starting_points.number_of(entry)
-    return page(
+    return render_page(
         request,
         "calculators/show.html",
         status=422 if shown.problems else 200,
@@ -323,8 +326,8 @@ def _whole(
         offers=own_prices.offers(entry, typed, request.app.state.prices),
         number=number,
         total=total,
-        explained=starting_points.explained(entry, course),
-        asked=starting_points.asked(entry, library),
+        explained=starting_points.teaching_pages(entry, course),
+        asked=starting_points.starting_inputs(entry, library),
     )
 
 
@@ -338,18 +341,18 @@ def _fragment(
 ) -> Response:
     """The reading alone, or why there is none."""
     try:
-        inputs = read(entry.inputs, typed)
+        inputs = parse_inputs(entry.inputs, typed)
         estimate = entry.compute(inputs)
     except InvalidInputsError as bad:
         return _refused(request, bad.problems)
-    shown = read_estimate(entry, inputs, estimate, topics=library.topics)
+    shown = build_estimate_view(entry, inputs, estimate, topics=library.topics)
     compare = comparison_of(entry, inputs, estimate, shown.query)
     name = "calculators/_result.html"
-    return page(request, name, reading=shown, short=short, compare=compare)
+    return render_page(request, name, reading=shown, short=short, compare=compare)
 
 
 def _refused(request: Request, problems: tuple[InputProblem, ...]) -> Response:
-    return page(
+    return render_page(
         request,
         "calculators/_refusal.html",
         status=422,

@@ -8,11 +8,11 @@ from urllib.parse import urlencode
 from app.content.live.library import Library
 from app.estimator import catalogue, registry
 from app.estimator.estimate import Figure
-from app.estimator.inputs import declared
+from app.estimator.inputs import input_specs
 from app.estimator.registry import EstimateSpec
 from app.estimator.units import PLURALS, format_value
 from app.instruments.forms import CourseLinks, catalogued
-from app.instruments.links import address
+from app.instruments.links import calculator_url
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -40,10 +40,12 @@ class ExampleQuestion:
     @property
     def address(self) -> str:
         """The calculator, filled in."""
-        return address(self.estimate, urlencode(self.typed))
+        return calculator_url(self.estimate, urlencode(self.typed))
 
 
-STARTS = tuple(ExampleQuestion(**row) for row in catalogue.words("starting_points.toml")["start"])
+STARTS = tuple(
+    ExampleQuestion(**row) for row in catalogue.load_toml("starting_points.toml")["start"]
+)
 
 
 def in_groups() -> dict[str, list[EstimateSpec]]:
@@ -68,13 +70,13 @@ def groups() -> dict[str, list[CalculatorListItem]]:
     }
 
 
-def explained(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
+def teaching_pages(entry: EstimateSpec, course: CourseLinks) -> dict[str, str]:
     """The pages that teach this calculator and its inputs: slug and title."""
-    slugs = [entry.topic, *(i.topic for i in declared(entry.inputs).values())]
+    slugs = [entry.topic, *(i.topic for i in input_specs(entry.inputs).values())]
     return {s: course.topics[s] for s in slugs if s in course.topics}
 
 
-def asked(entry: EstimateSpec, library: Library) -> dict[str, str]:
+def starting_inputs(entry: EstimateSpec, library: Library) -> dict[str, str]:
     """Where the course asks about what this calculator answers: address and words."""
     topic = library.topics.get(entry.topic)
     if topic is None or not topic.questions:
@@ -119,7 +121,7 @@ def _example(entry: EstimateSpec) -> str:
     """The catalog names among the inputs that a calculator starts with."""
     inputs = entry.inputs()
     words = []
-    for name, field in declared(entry.inputs).items():
+    for name, field in input_specs(entry.inputs).items():
         if field.kind in {"model", "gpu", "system", "network"} and not field.advanced:
             value = getattr(inputs, name)
             names = dict(c for group in catalogued(field.kind) for c in group.choices)

@@ -4,13 +4,13 @@ from html import escape, unescape
 
 import nh3
 
-from app.cards.names import OWN, is_picture, question_card, term_card
+from app.cards.names import OWN, is_picture, question_card_id, term_card
 from app.content.markdown.math import in_html
 from app.content.model import Flashcard, GlossaryTerm, RichText, SourceLocation
 from app.questions.cards import question_faces
 from app.questions.faces import CardFaces
 from app.questions.model import Question
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 
 LONGEST_FACE = 20_000
 """Characters that one side of a card of a learner's own may have as HTML."""
@@ -32,10 +32,10 @@ def card_of_question(question: Question, seed: int) -> Flashcard:
 
     The numbers and the order are those of `seed`; the wording is that of now.
     """
-    variant = draw(question, seed)
+    variant = draw_variant(question, seed)
     faces = question_faces(variant, _gap)
     return Flashcard(
-        id=question_card(question.id),
+        id=question_card_id(question.id),
         topic=question.topic,
         front=RichText(faces.front, variant.stem.plain),
         back=RichText(faces.back, variant.explanation.plain),

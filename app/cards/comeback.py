@@ -5,9 +5,9 @@ import datetime as dt
 
 from sqlmodel import Session
 
-from app.cards.names import origin, question_card
+from app.cards.names import parse_card_id, question_card_id
 from app.cards.store import added_cards
-from app.web.words import day_of
+from app.web.words import format_date_with_year
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class MissedQuestionCard:
     @property
     def item(self) -> str:
         """The question."""
-        return origin(self.card)[1]
+        return parse_card_id(self.card)[1]
 
     @property
     def when(self) -> str:
@@ -34,12 +34,12 @@ class MissedQuestionCard:
         days = (self.due - self.day).days
         if days <= 0:
             return "today"
-        return "tomorrow" if days == 1 else f"on {day_of(self.due)}"
+        return "tomorrow" if days == 1 else f"on {format_date_with_year(self.due)}"
 
 
 def comeback_of(db: Session, learner_id: int, item: str, day: dt.date) -> MissedQuestionCard | None:
     """Whether a question comes back to a learner; None where it was never missed."""
-    card = question_card(item)
+    card = question_card_id(item)
     added = added_cards(db, learner_id, [card]).get(card)
     if added is None:
         return None

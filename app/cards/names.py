@@ -18,7 +18,7 @@ PICTURES = "/flashcards/pictures/"
 _PICTURE = re.compile(rf"{PICTURES}[0-9a-f]{{32}}\.(?:png|jpg|gif|webp|avif)\Z")
 
 
-def question_card(item: str) -> str:
+def question_card_id(item: str) -> str:
     """The card of a question."""
     return f"{QUESTION}:{item}"
 
@@ -33,24 +33,24 @@ def is_picture(address: str) -> bool:
     return _PICTURE.match(address) is not None
 
 
-def is_added(card: str) -> bool:
+def is_added_card(card: str) -> bool:
     """Whether a card is no part of the course's decks."""
     return ":" in card
 
 
-def origin(card: str) -> tuple[str, str]:
+def parse_card_id(card: str) -> tuple[str, str]:
     """What an added card is of, and its id there; empty kind for the course's own.
 
-    >>> origin("term:kv-cache")
+    >>> parse_card_id("term:kv-cache")
     ('term', 'kv-cache')
     """
     kind, colon, name = card.partition(":")
     return (kind, name) if colon else ("", card)
 
 
-def still_there(library: Library, card: str) -> bool:
+def exists_in_course(library: Library, card: str) -> bool:
     """Whether the course still holds what a card rests on; own cards need nothing."""
-    kind, name = origin(card)
+    kind, name = parse_card_id(card)
     if kind == QUESTION:
         return name in library.questions
     if kind == TERM:
@@ -63,7 +63,7 @@ def topic_of(library: Library, card: str) -> str:
 
     That of the question; for a term the first page in reading order that uses it.
     """
-    kind, name = origin(card)
+    kind, name = parse_card_id(card)
     if kind == QUESTION:
         question = library.questions.get(name)
         return question.topic if question else ""
@@ -74,6 +74,6 @@ def topic_of(library: Library, card: str) -> str:
     return ""
 
 
-def comes_back(question: Question) -> bool:
+def can_be_card(question: Question) -> bool:
     """Whether a question can be asked as a card."""
-    return kinds.of(question).as_card
+    return kinds.type_of(question).as_card

@@ -18,7 +18,7 @@ from app.content.fixing import as_diff, changes, fix_folder, note_on
 from app.content.identity import did_you_mean
 from app.content.live.courses import folders, passed_over
 from app.content.live.shared import SHARED
-from app.content.problems import LOG, ContentProblem, problem
+from app.content.problems import LOG, ContentProblem, make_problem
 
 
 def check_content(given: argparse.Namespace) -> int:
@@ -69,7 +69,7 @@ def _passed_over(content: Path) -> list[ContentProblem]:
     """E00: a folder beside the courses, or in place of one, that is none."""
     hints = "Write its syllabus.toml.", "Use lower-case letters, digits and hyphens."
     return [
-        problem(
+        make_problem(
             (f"{name}/syllabus.toml", 1, 1),
             "E00",
             f"The folder “{name}” is no course of the server: {why}.",

@@ -26,7 +26,7 @@ def course_folder(settings: Settings, name: str) -> Path:
     return courses[name]
 
 
-def taken_out(words: Sequence[str]) -> tuple[list[str], str]:
+def pop_course_option(words: Sequence[str]) -> tuple[list[str], str]:
     """The words without `--course NAME`, and the name; empty where none was given."""
     rest, name = list(words), ""
     for place, word in enumerate(rest):
@@ -43,14 +43,14 @@ def taken_out(words: Sequence[str]) -> tuple[list[str], str]:
     return rest, name
 
 
-def chosen(words: Sequence[str], naming: Sequence[str]) -> tuple[list[str], Path]:
+def split_course_option(words: Sequence[str], naming: Sequence[str]) -> tuple[list[str], Path]:
     """The words without the course, and its folder.
 
     Where one of the options `naming` or a question for help is among the words, the
     folder is that of the settings: another was named, or none is needed.
     """
     settings = read_settings()
-    rest, name = taken_out(words)
+    rest, name = pop_course_option(words)
     asked = {word.partition("=")[0] for word in rest}
     if not name and asked & {*naming, "-h", "--help"}:
         return rest, settings.content

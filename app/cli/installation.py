@@ -13,14 +13,14 @@ from sqlalchemy.exc import ArgumentError
 from app.cli.settings import read_settings
 from app.cli.stop import CommandError
 from app.config import Settings
-from app.db.database_url import shown
+from app.db.database_url import redact_url
 from app.db.engine import make_engine
 from app.db.erasure import vacuum_alone
 from app.db.schema_state import is_current, sqlite_file
 from app.upkeep.files import ASIDE, give_to_owner, make_private_folder
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.preparing import prepare
-from app.web.addresses import own_address
+from app.web.addresses import server_url
 
 
 def installation_of(settings: Settings) -> Installation:
@@ -71,7 +71,7 @@ def _file_of(settings: Settings) -> Path | None:
 
 def address_of(settings: Settings) -> str:
     """Where a browser finds the server."""
-    return own_address(settings.url, settings.host, settings.port)
+    return server_url(settings.url, settings.host, settings.port)
 
 
 def make_folder(folder: Path) -> None:
@@ -89,7 +89,7 @@ def make_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def ready(settings: Settings) -> Iterator[None]:
+def prepared_database(settings: Settings) -> Iterator[None]:
     """Use the data folder, in which the database was made ready."""
     installation = installation_of(settings)
     try:
@@ -108,8 +108,8 @@ def look_after_database(given: argparse.Namespace) -> int:
 def _upgrade(settings: Settings) -> int:
     """Migrate the database."""
     make_folder(settings.data)
-    with ready(settings):
-        print(f"The database {shown(settings.database)} is up to date.")
+    with prepared_database(settings):
+        print(f"The database {redact_url(settings.database)} is up to date.")
     return 0
 
 

@@ -9,7 +9,7 @@ from app.cli.stop import CommandError
 from app.content.live.courses import folders
 from app.learners.commands import learners_command
 from app.main import doorkeeper_of
-from app.web.clock import system_clock
+from app.web.clock import utc_now
 
 
 def author(words: Sequence[str]) -> int:
@@ -18,7 +18,7 @@ def author(words: Sequence[str]) -> int:
     if not settings.authoring:
         raise CommandError("the author's bench is switched off by HEADROOM_AUTHORING.")
     with database(settings) as engine:
-        return author_command(words, engine, address_of(settings), system_clock())
+        return author_command(words, engine, address_of(settings), utc_now())
 
 
 def learners(words: Sequence[str]) -> int:

@@ -13,7 +13,7 @@ from sqlmodel import Session
 from app.authoring.regrading import RegradeImpact, RegradePreview, confirm, regrading_of
 from app.authors.commands import table
 from app.authors.store import COMMAND_LINE
-from app.cli.course import course_folder, taken_out
+from app.cli.course import course_folder, pop_course_option
 from app.cli.installation import database
 from app.cli.settings import read_settings
 from app.cli.stop import CommandError
@@ -22,14 +22,14 @@ from app.content.live.library import load
 from app.db.writer import WRITING
 from app.questions.model import Question
 from app.questions.regrading import RegradeRefusal
-from app.web.clock import system_clock
+from app.web.clock import utc_now
 
 _HEADS = ("SCORE", "ANSWERS", "LEARNERS", "FIRST ANSWERS", "MOCK EXAMS")
 
 
 def regrade(words: Sequence[str]) -> int:
     """Show what the key of a question changes; write it where that is wanted."""
-    rest, name = taken_out(words)
+    rest, name = pop_course_option(words)
     given = _parser().parse_args(rest)
     settings = read_settings()
     folder = course_folder(settings, name)
@@ -88,7 +88,7 @@ def _question(courses: Mapping[str, Path], course: str, item: str) -> Question:
 def _write(engine: Engine, course: str, regrading: RegradePreview) -> int:
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
-        written = confirm(db, course, regrading, COMMAND_LINE, system_clock())
+        written = confirm(db, course, regrading, COMMAND_LINE, utc_now())
         db.commit()
     return written
 

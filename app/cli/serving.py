@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from sqlmodel import Session
 
 from app.authors.commands import new_link, words_of_link
-from app.cli.installation import address_of, database, make_folder, ready
+from app.cli.installation import address_of, database, make_folder, prepared_database
 from app.cli.settings import read_settings
 from app.cli.stop import CommandError
 from app.config import Settings
@@ -22,10 +22,10 @@ from app.learners.store import in_course
 from app.main import create_app
 from app.upkeep.files import use_temporary_folder
 from app.web import logs
-from app.web.clock import system_clock
-from app.web.front.connections import ConnectionLimits, guarded, room_for
+from app.web.clock import utc_now
+from app.web.front.connections import ConnectionLimits, limited_protocol, room_for
 from app.web.metrics import begin_shared
-from app.web.words import NBSP, count_of
+from app.web.words import NBSP, format_count
 
 _GRACE = 8  # seconds that requests have to end in when the server is told to stop
 
@@ -41,7 +41,7 @@ def serve(_given: argparse.Namespace) -> int:
             "for each course."
         )
     _claim_port(settings)
-    with ready(settings):
+    with prepared_database(settings):
         app = create_app(settings)
         _announce(settings, app.state.courses)
         _announce_prices(settings, app.state.prices)
@@ -91,7 +91,7 @@ def _announce_course(name: str, library: Library, folder: Path) -> None:
 
 
 def _count(number: int, noun: str) -> str:
-    return count_of(number, noun).replace(NBSP, " ")
+    return format_count(number, noun).replace(NBSP, " ")
 
 
 def _announce_prices(settings: Settings, prices: PriceList) -> None:
@@ -114,7 +114,7 @@ def _announce_rest(settings: Settings) -> None:
 
 def _print_link(settings: Settings) -> None:
     with database(settings) as engine:
-        link = words_of_link(new_link(engine, address_of(settings), system_clock()))
+        link = words_of_link(new_link(engine, address_of(settings), utc_now()))
     print(f"Author  {link}", flush=True)
 
 
@@ -132,7 +132,7 @@ def _run(settings: Settings, app: FastAPI) -> None:
         port=settings.port,
         workers=settings.workers,
         loop="asyncio",  # uvloop lets new clients wait behind rendered pages
-        http=guarded(
+        http=limited_protocol(
             ConnectionLimits(
                 connections=room_for(settings.connections),
                 of_one_client=settings.client_connections,

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from app.cli.stop import CommandError
 from app.config import Settings, rows, unknown
-from app.db.database_url import shown
+from app.db.database_url import redact_url
 
 
 def read_settings() -> Settings:
@@ -27,7 +27,7 @@ def list_settings(_given: argparse.Namespace) -> int:
     """`headroom settings`: each with its value, its default and its meaning."""
     for variable, value, default, meaning in rows(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
-            value = shown(value)  # noqa: PLW2901 - as it may be seen
+            value = redact_url(value)  # noqa: PLW2901 - as it may be seen
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
         print(f"    meaning  {meaning}")
     return 0

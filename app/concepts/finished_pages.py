@@ -12,9 +12,9 @@ from app.content.live.library import Library
 from app.content.markdown.alerts import HOOK_LABEL
 from app.content.model import CalculatorBlock, Piece, QuestionBlock, Section, Topic
 from app.estimator import registry
-from app.instruments.forms import instrument
-from app.web.course import course_of
-from app.web.render import marks
+from app.instruments.forms import build_calculator_form
+from app.web.course import course_links
+from app.web.render import language_marks
 
 Part = Markup | QuestionBlock
 _TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
@@ -112,18 +112,20 @@ class RenderedPageCache:
         if isinstance(piece, QuestionBlock):
             return piece
         if not isinstance(piece, CalculatorBlock):
-            english = marks(library.syllabus.language)["english"]
+            english = language_marks(library.syllabus.language)["english"]
             ours = HOOK_LABEL.replace("<p", f"<p{english}", 1)
             html = piece.html.replace(HOOK_LABEL, ours)
             return Markup(_TERM.sub(_explained, html))  # noqa: S704 - the content room made it safe
-        entry = registry.find(piece.estimate)
+        entry = registry.find_estimate(piece.estimate)
         if entry is None:  # the check reports it; the rest of the page stands
             return Markup()
-        block = instrument(entry, piece.inputs, course=course_of(library), id=name, block=True)
+        block = build_calculator_form(
+            entry, piece.inputs, course=course_links(library), id=name, block=True
+        )
         return self._render(library, "calculators/_instrument.html", instrument=block)
 
     def _render(self, library: Library, template: str, **context: Any) -> Markup:
-        whole = {**marks(library.syllabus.language), **context}
+        whole = {**language_marks(library.syllabus.language), **context}
         html = self._templates.get_template(template).render(whole)
         return Markup(html)  # noqa: S704 - a template has escaped it
 

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Form, Query, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, HTMLResponse, Response
 
-from app.cards.names import TERM, origin
+from app.cards.names import TERM, parse_card_id
 from app.cards.store import studied
 from app.concepts import store
 from app.concepts.cheatsheet import cheat_sheet, topics_of
@@ -21,10 +21,10 @@ from app.learners.current import CurrentLearner
 from app.learners.desk import Reader, Writer
 from app.mastery.bank import answered_by_topic
 from app.mastery.store import first_answers
-from app.questions.asking import OpenQuestion, ask
+from app.questions.asking import OpenQuestion, build_open_question
 from app.web.course import CurrentLibrary, find_topic
-from app.web.page_cache import keep
-from app.web.render import page, reply
+from app.web.page_cache import allow_caching
+from app.web.render import render_fragment_or_redirect, render_page
 
 router = APIRouter(include_in_schema=False)
 # An SVG file of an author is a document when it is opened by itself: it runs nothing.
@@ -46,7 +46,7 @@ async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> R
 
 @router.get("/course")
 def course(desk: Reader) -> HTMLResponse:
-    keep(desk.request, strangers=True)
+    allow_caching(desk.request, strangers=True)
     read = store.read_by_topic(desk.db, desk.learner.id)
     return desk.page(
         "concepts/index.html",
@@ -64,7 +64,7 @@ def course(desk: Reader) -> HTMLResponse:
 
 @router.get("/concepts/{topic}")
 def show(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
-    keep(desk.request)  # its questions hold tokens, so strangers cannot share it
+    allow_caching(desk.request)  # its questions hold tokens, so strangers cannot share it
     past = store.seeds(desk.db, desk.learner.id, sheet.asked)
     return desk.page(
         "concepts/show.html",
@@ -90,7 +90,7 @@ def add_reading(
     store.record_reading(desk.db, desk.learner.id, slug, passed, desk.now)
     desk.db.flush()
     past = store.seeds(desk.db, desk.learner.id, sheet.asked)
-    return reply(
+    return render_fragment_or_redirect(
         desk.request,
         "concepts/_toc.html",
         otherwise=f"/concepts/{slug}#end",
@@ -116,14 +116,14 @@ def picture(request: Request, topic: str, name: str, library: CurrentLibrary) ->
 def cheat_sheets(
     request: Request, library: CurrentLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
-    keep(request, strangers=True)
+    allow_caching(request, strangers=True)
     domains = library.syllabus.domains
-    return page(request, "concepts/cheatsheets.html", learner=learner, domains=domains)
+    return render_page(request, "concepts/cheatsheets.html", learner=learner, domains=domains)
 
 
 @router.get("/cheatsheets/{number}")
 def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
-    keep(desk.request, strangers=True)
+    allow_caching(desk.request, strangers=True)
     domains = desk.library.syllabus.domains
     domain = next((d for d in domains if d.number == number), None)
     if domain is None:
@@ -141,12 +141,12 @@ def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
 @router.get("/glossary")
 def glossary(desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False) -> HTMLResponse:
     """Every term; with `cards`, each with the button that makes it a card."""
-    keep(desk.request, strangers=True)
+    allow_caching(desk.request, strangers=True)
     return desk.page(
         "concepts/glossary.html",
         terms=entries(desk.library),
         choosing=choosing,
-        cards={origin(card)[1] for card in studied(desk.db, desk.learner.id, TERM)},
+        cards={parse_card_id(card)[1] for card in studied(desk.db, desk.learner.id, TERM)},
     )
 
 
@@ -158,11 +158,11 @@ def sources(
     using: Annotated[bool, Query(alias="used")] = False,
 ) -> HTMLResponse:
     """The bibliography; with `used`, each source with the pages that cite it."""
-    keep(request, strangers=True)
+    allow_caching(request, strangers=True)
     cited = {
         key: [t for t in library.topics.values() if key in t.sources] for key in library.sources
     }
-    return page(
+    return render_page(
         request,
         "concepts/sources.html",
         learner=learner,
@@ -177,7 +177,7 @@ def _asked(
 ) -> dict[str, OpenQuestion]:
     """The questions of the page, each put to this learner."""
     return {
-        item: ask(
+        item: build_open_question(
             library.questions[item],
             key=key,
             before=past.get(item, ()),

@@ -8,7 +8,7 @@ from sqlalchemy import func, select
 from sqlmodel import Session, col
 
 from app.db.tables import Attempt, Note, QuestionFlag, SectionRead
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 
 def sections_read(db: Session, learner_id: int, topic: str) -> frozenset[str]:
@@ -93,7 +93,7 @@ def record_reading(
     """Note sections as read; a section that was read before keeps its time."""
     known = sections_read(db, learner_id, topic)
     db.add_all(
-        SectionRead(learner_id=learner_id, topic=topic, section=section, at=milliseconds(now))
+        SectionRead(learner_id=learner_id, topic=topic, section=section, at=to_milliseconds(now))
         for section in sections
         if section not in known
     )

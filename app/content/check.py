@@ -9,7 +9,7 @@ from app.content.fixing import fix_folder
 from app.content.git_index import is_tracked
 from app.content.live.library import problems_of
 from app.content.live.watched_files import WatchedFiles, without_collection
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 from app.content.rules.id_evidence import LOCK
 
 _FIELDS = ("path", "line", "column", "code", "severity", "message", "hint")
@@ -40,7 +40,7 @@ def _lost(lock: Path) -> Iterator[ContentProblem]:
     if not lock.is_file() and is_tracked(lock):
         message = "ids.lock is gone, which guards the ids of the course."
         hint = "Bring it back: git checkout -- ids.lock. With --fix it would begin anew."
-        yield problem((LOCK, 1, 1), "E79", message, hint)
+        yield make_problem((LOCK, 1, 1), "E79", message, hint)
 
 
 def write(problems: Sequence[ContentProblem], form: str = "text") -> str:

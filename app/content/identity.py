@@ -28,12 +28,12 @@ def slug(text: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", plain.lower()))
 
 
-def normal(text: str) -> str:
+def normalize_text(text: str) -> str:
     """Text reduced to its words, so that only wording counts."""
     return " ".join(_WORD.findall(text.lower()))
 
 
-def key(*parts: str) -> str:
+def option_key(*parts: str) -> str:
     """Four letters for an option: stable, and telling nothing about it."""
     number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:6])
     letters = ""
@@ -43,17 +43,17 @@ def key(*parts: str) -> str:
     return letters
 
 
-def revision(text: str) -> str:
+def content_hash(text: str) -> str:
     """The hash of an item's content; white space does not count."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
 
 
 def words_hash(text: str) -> str:
     """A hash of the words of a text alone; empty where there is nothing."""
-    return revision(normal(text) or text)[:8] if text.strip() else ""
+    return content_hash(normalize_text(text) or text)[:8] if text.strip() else ""
 
 
-def sketch(text: str) -> tuple[int, ...]:
+def bottom_k_sketch(text: str) -> tuple[int, ...]:
     """A small sample of the word pairs of a text, for `likeness`."""
     words = " ".join(_WORD.findall(text.lower())).encode().split()
     pairs = map(b" ".join, itertools.pairwise(words))
@@ -61,7 +61,7 @@ def sketch(text: str) -> tuple[int, ...]:
     return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])
 
 
-def likeness(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+def jaccard_similarity(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     """How much two sketched texts share, 0 to 1 (bottom-k estimate of Jaccard)."""
     if not one or not other:
         return 1.0 if one == other else 0.0
@@ -70,7 +70,7 @@ def likeness(one: tuple[int, ...], other: tuple[int, ...]) -> float:
     return sum(value in both for value in union) / len(union)
 
 
-def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str:
+def closest_word(word: str, known: Iterable[str], least: float = 0.6) -> str:
     """The known word closest to `word` if it is at least so like it, or nothing."""
     if len(word) > _LONGEST_WORD:
         return ""
@@ -88,7 +88,7 @@ def nearest(word: str, known: Iterable[str], least: float = 0.6) -> str:
 def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
     """A hint for an unknown word: the nearest known one, or all of them."""
     words = sorted(set(known))
-    near = nearest(word, words, least)
+    near = closest_word(word, words, least)
     if near:
         return f"Did you mean “{near}”?"
     return f"Known: {', '.join(words)}." if 0 < len(words) <= 24 else ""

@@ -29,7 +29,7 @@ class ContentProblem:
     item: str = ""
 
 
-def problem(
+def make_problem(
     place: tuple[str, int, int], code: str, message: str, hint: str = "", item: str = ""
 ) -> ContentProblem:
     """Make the problem `code` at (path, line, column); its letter is its severity."""
@@ -42,7 +42,7 @@ def _cut(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
 
 
-def failure(
+def internal_error_problem(
     place: tuple[str, int, int], what: str, error: Exception, item: str = ""
 ) -> ContentProblem:
     """What to say where reading failed in a way that no rule foresees, and log it.
@@ -53,7 +53,7 @@ def failure(
     LOG.error("content %s: it could not be read", where, exc_info=error)
     message = f"{what} could not be read: Headroom failed at it ({_kind(error)})."
     hint = "Undo its last change, and report what `headroom check --verbose` says."
-    return problem(place, "E00", message, hint, item)
+    return make_problem(place, "E00", message, hint, item)
 
 
 def on_one_line(words: str) -> str:

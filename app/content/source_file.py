@@ -8,7 +8,7 @@ from typing import Literal
 
 from app.content.identity import LONGEST_ID
 from app.content.limits import A_PROBLEM, MOST_EFFORT, LimitExceededError
-from app.content.problems import ContentProblem, failure, problem
+from app.content.problems import ContentProblem, internal_error_problem, make_problem
 
 _MOST_SOUGHT = 500_000_000  # characters looked through for the places of problems
 # An id as it stands in a comment of which a part may be missing or misspelled.
@@ -117,16 +117,16 @@ class SourceFile:
         """Note a problem at (line, column), for the item being read."""
         self.spend(A_PROBLEM)
         place = (self.path, max(line, 1), max(column, 1))
-        self.problems.append(problem(place, code, message, hint, self.item))
+        self.problems.append(make_problem(place, code, message, hint, self.item))
 
     def give_up(self, error: Exception, what: str, line: int = 0) -> None:
         """Note that something could not be read, whatever the reason; never raises."""
         place = (self.path, max(line or self.line, 1), 1)
         if isinstance(error, LimitExceededError):
             place = (self.path, error.line or place[1], 1)
-            found = problem(place, "E88", error.message, error.hint, self.item)
+            found = make_problem(place, "E88", error.message, error.hint, self.item)
         else:
-            found = failure(place, what, error, self.item)
+            found = internal_error_problem(place, what, error, self.item)
         self.problems.append(found)
 
     def mention(

@@ -302,7 +302,7 @@ class _NodeConverter:
         return YamlMapping(values, keys, *where)
 
 
-def words(node: Node | None) -> tuple[YamlText, ...]:
+def text_list(node: Node | None) -> tuple[YamlText, ...]:
     """The texts of a value that may be one word or a list of words."""
     if isinstance(node, YamlText):
         return (node,) if node.text else ()
@@ -311,6 +311,6 @@ def words(node: Node | None) -> tuple[YamlText, ...]:
     return ()
 
 
-def word(node: Node | None) -> str:
+def single_text(node: Node | None) -> str:
     """The text of a value that is one word; empty when it is anything else."""
     return node.text if isinstance(node, YamlText) else ""

@@ -9,7 +9,7 @@ import re
 from html import escape
 from xml.parsers import expat
 
-from app.content.identity import SLUG, nearest, slug
+from app.content.identity import SLUG, closest_word, slug
 from app.content.model import RegionBox, SvgFigure, SvgProblem
 
 MOST_BYTES = 20_000
@@ -132,10 +132,10 @@ _OPEN = frozenset(
 )
 
 
-def narrow(file: str) -> str:
+def phone_variant(file: str) -> str:
     """The name of the drawing that phones get in place of `file`, where there is one.
 
-    >>> narrow("gpu-node.svg")
+    >>> phone_variant("gpu-node.svg")
     'gpu-node.narrow.svg'
     """
     return f"{file.removesuffix('.svg')}.narrow.svg"
@@ -304,14 +304,14 @@ def _allowed_for(key: str, value: str, element: str) -> str:
         return f'Put <{element}> into a group: <g id="{slug(value)}">.'
     if key in _NUMBERS:
         return f"Write a number alone, such as {_leading(value)}."
-    near = nearest(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
+    near = closest_word(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
     return _MEANT.get(key) or (f"Did you mean “{near}”?" if near else "Take it out.")
 
 
 def _class_meant(value: str) -> str:
     """What may be meant by the first class that none is."""
     unknown = next(name for name in value.split() if name not in _CLASSES)
-    near = nearest(unknown, _CLASSES)
+    near = closest_word(unknown, _CLASSES)
     known = "The guide lists the classes under “Diagrams”."
     return f"Did you mean “{near}”?" if near else known
 

@@ -59,7 +59,7 @@ class DataVersion:
         return self._connection.execute(question, values).fetchall()
 
 
-def pulse_of(engine: Engine) -> DataVersion | None:
+def create_data_version(engine: Engine) -> DataVersion | None:
     """The pulse of a SQLite file; None where asking would cost a round trip."""
     if engine.dialect.name != "sqlite" or not engine.url.database:
         return None

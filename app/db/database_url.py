@@ -8,7 +8,7 @@ _SECRETS = ("password", "sslpassword")
 _UNREADABLE = "(an address that cannot be read)"
 
 
-def shown(address: str) -> str:
+def redact_url(address: str) -> str:
     """The address with every password replaced by stars."""
     url = _parsed(address)
     if url is None:

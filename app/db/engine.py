@@ -88,7 +88,7 @@ def make_engine(address: str) -> Engine:
     return engine
 
 
-def put_together(engine: Engine) -> None:
+def checkpoint_wal(engine: Engine) -> None:
     """Write the log beside a SQLite file into the file, so that it is in one piece.
 
     Where somebody else still reads or writes, what is left stays in the log. A file
@@ -109,7 +109,7 @@ def put_together(engine: Engine) -> None:
         cursor.close()
 
 
-def reading_room() -> asyncio.Semaphore:
+def create_read_semaphore() -> asyncio.Semaphore:
     """Where a request waits that wants to read, before it takes a connection.
 
     It waits on the event loop, which costs nothing. Writers have a room of their own
@@ -129,12 +129,12 @@ async def get_session(request: Request) -> AsyncIterator[Session]:
         async with turn() as session:
             yield session
         return
-    async with reading_session(request) as session:
+    async with read_only_session(request) as session:
         yield session
 
 
 @contextlib.asynccontextmanager
-async def reading_session(request: Request) -> AsyncIterator[Session]:
+async def read_only_session(request: Request) -> AsyncIterator[Session]:
     """A session that keeps nothing, once there is room for one more who reads."""
     async with request.app.state.reading_room:
         session = Session(request.app.state.engine, expire_on_commit=False)
@@ -142,7 +142,7 @@ async def reading_session(request: Request) -> AsyncIterator[Session]:
             yield session
         finally:
             with anyio.CancelScope(shield=True):
-                await aside(session, session.close)
+                await run_query(session, session.close)
 
 
 @contextlib.contextmanager
@@ -163,7 +163,7 @@ def snapshot_session(engine: Engine) -> Iterator[Session]:
             yield session
 
 
-async def aside(db: Session, work: Callable[[], Result]) -> Result:
+async def run_query(db: Session, work: Callable[[], Result]) -> Result:
     """Run a short question where it is cheapest.
 
     SQLite answers from memory in less time than a change of threads takes; a database
@@ -174,7 +174,7 @@ async def aside(db: Session, work: Callable[[], Result]) -> Result:
     return await run_in_threadpool(work)
 
 
-async def write_beside(request: Request, work: Callable[[Session], object]) -> None:
+async def write_in_own_transaction(request: Request, work: Callable[[Session], object]) -> None:
     """Do a small write that belongs to no POST: in its turn, and committed at once.
 
     Who reads leaves the reading room as long as it waits for its turn.
@@ -184,7 +184,7 @@ async def write_beside(request: Request, work: Callable[[Session], object]) -> N
     room.release()
     try:
         async with turn() as session:
-            await aside(session, functools.partial(work, session))
+            await run_query(session, functools.partial(work, session))
     finally:
         with anyio.CancelScope(shield=True):
             await room.acquire()

@@ -13,7 +13,7 @@ BROUGHT = "file:"
 """How the token of a row begins that came with a file; a form's is hexadecimal."""
 
 
-def insert_once(db: Session, table: type[SQLModel], values: Mapping[str, Any]) -> int | None:
+def insert_if_absent(db: Session, table: type[SQLModel], values: Mapping[str, Any]) -> int | None:
     """Insert a row; returns its id, or None when a unique value is there already.
 
     A repeated request that arrives while the first is still being answered waits for

@@ -12,7 +12,7 @@ class LockHeldError(Exception):
 
 
 @contextlib.contextmanager
-def lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
+def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
     """Hold the lock on `path`, alone or with all others who share it.
 
     The file stays afterwards, empty: to delete it would let two hold it at once.

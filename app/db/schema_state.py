@@ -33,7 +33,7 @@ class UnusableDatabaseError(Exception):
     """The database must not be used; the sentence says why and what to do."""
 
 
-def newest() -> str:
+def latest_revision() -> str:
     """The number of the last migration: files are named NNNN_what_it_does.py."""
     return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
 
@@ -42,12 +42,12 @@ def is_current(engine: Engine) -> bool:
     """Whether the last migration has run; false where nothing can be told."""
     try:
         with engine.connect() as connection:
-            return _revision(connection) == newest()
+            return _revision(connection) == latest_revision()
     except DBAPIError:
         return False
 
 
-def examine(engine: Engine) -> str:
+def schema_revision(engine: Engine) -> str:
     """The revision of the schema, empty for a database without tables or file.
 
     Raises UnusableDatabase for whatever is not a database of this program or an older
@@ -91,7 +91,7 @@ def examine_file(path: Path) -> str:
         return ""
     _expect_sqlite(path)
     try:
-        with looking_into(path) as connection:
+        with open_read_only(path) as connection:
             return _examine_contents(path, connection)
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
@@ -116,7 +116,7 @@ def full_disk(folder: Path) -> str:
 
 
 @contextlib.contextmanager
-def looking_into(path: Path) -> Iterator[sqlite3.Connection]:
+def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
     """A connection to a SQLite file that can only read."""
     address = f"{path.absolute().as_uri()}?mode=ro"
     with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
@@ -177,16 +177,16 @@ def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
         return ""
     found = revision() if "alembic_version" in tables else ""
     missing = SQLModel.metadata.tables.keys() - tables
-    if found == newest() and missing:
+    if found == latest_revision() and missing:
         raise UnusableDatabaseError(
             f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE}."
         )
     if found in _known() or (not found and tables == {"alembic_version"}):
         return found
-    if _OURS.fullmatch(found) and found > newest():
+    if _OURS.fullmatch(found) and found > latest_revision():
         raise UnusableDatabaseError(
             f"{subject} was written by a newer Headroom (its schema is {found}; this "
-            f"version knows up to {newest()}): install the newer version again, or "
+            f"version knows up to {latest_revision()}): install the newer version again, or "
             f"{_RESTORE} that this version wrote."
         )
     raise UnusableDatabaseError(

@@ -7,8 +7,14 @@ from pathlib import Path
 
 from sqlalchemy import Engine, text
 
-from app.db.locks import lock
-from app.db.schema_state import BESIDE, UnusableDatabaseError, examine, newest, sqlite_file
+from app.db.locks import file_lock
+from app.db.schema_state import (
+    BESIDE,
+    UnusableDatabaseError,
+    latest_revision,
+    schema_revision,
+    sqlite_file,
+)
 
 _KEY = int.from_bytes(b"headroom", "big")
 _WITHOUT_LIMIT = (
@@ -18,17 +24,17 @@ _WITHOUT_LIMIT = (
 )
 
 
-def bring_up_to_date(engine: Engine, before: Callable[[str], object]) -> None:
+def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
     """Migrate what has to be migrated, one process at a time; the others wait.
 
     `before` is called with the revision of a database that will be migrated. Raises
     UnusableDatabase, and changes nothing, where the database must not be used.
     """
-    if engine.dialect.name != "sqlite" and examine(engine) == newest():
+    if engine.dialect.name != "sqlite" and schema_revision(engine) == latest_revision():
         return
     with migrating_alone(engine):
-        revision = examine(engine)
-        if revision == newest():
+        revision = schema_revision(engine)
+        if revision == latest_revision():
             return
         from app.db.migrate import upgrade  # noqa: PLC0415 - slow, seldom needed
 
@@ -47,7 +53,7 @@ def migrating_alone(engine: Engine) -> AbstractContextManager[None]:
             f"the folder {path.parent} of the database is missing: make it, or set "
             "HEADROOM_DATABASE_URL to another place."
         )
-    return lock(Path(f"{path}.lock"))
+    return file_lock(Path(f"{path}.lock"))
 
 
 def keep_private(engine: Engine) -> None:

@@ -24,7 +24,7 @@ def refuse_bad_values(engine: Engine) -> None:
     event.listen(engine, "handle_error", _instead)
 
 
-def bad_value(error: BaseException) -> InvalidInputError:
+def invalid_value_error(error: BaseException) -> InvalidInputError:
     """What is raised in the place of a driver's error; logged without the value."""
     _log.warning("the database had no room for a value (%s)", type(error).__name__)
     return InvalidInputError(_MESSAGE, hint="Check what was typed, then send it again.")
@@ -36,5 +36,5 @@ def _instead(context: ExceptionContext) -> Exception | None:
     if isinstance(error, OverflowError | UnicodeEncodeError) or isinstance(
         context.sqlalchemy_exception, DataError
     ):
-        return bad_value(error)
+        return invalid_value_error(error)
     return None

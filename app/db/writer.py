@@ -47,7 +47,7 @@ BUSY = 5000
 _LEAST_WAIT = 1.0  # seconds
 
 
-def turns(engine: Engine) -> Turn:
+def create_write_session(engine: Engine) -> Turn:
     """How requests come to write: `async with turn() as session`.
 
     What was written is on disk once the block was left without an exception.

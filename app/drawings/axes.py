@@ -71,10 +71,10 @@ def linear(top: float, unit: str, room: float = 1.02) -> Axis:
     return _from_zero(top * room, _step, *shown_unit(top, unit))
 
 
-def plain(top: float, word: str = "", room: float = 1.0) -> Axis:
+def unit_axis(top: float, word: str = "", room: float = 1.0) -> Axis:
     """An axis from zero of values that are in their unit `word` already.
 
-    >>> axis = plain(1400, "GB")
+    >>> axis = unit_axis(1400, "GB")
     >>> [axis.named(t) for t in axis.ticks]
     ['0', '500', '1,000', '1,500 GB']
     """
@@ -82,10 +82,10 @@ def plain(top: float, word: str = "", room: float = 1.0) -> Axis:
     return _from_zero(top * room, _step, word, 1.0)
 
 
-def counting(top: float, word: str = "") -> Axis:
+def count_axis(top: float, word: str = "") -> Axis:
     """An axis of things that are counted: from zero in whole steps, at least one.
 
-    >>> [counting(most).ticks for most in (27, 2, 0)]
+    >>> [count_axis(most).ticks for most in (27, 2, 0)]
     [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
     """
     axis = _from_zero(max(top, 1.0), _whole_step, word, 1.0)

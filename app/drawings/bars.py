@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Sequence
 
-from app.drawings.axes import Axis, counting, linear, scale_below
+from app.drawings.axes import Axis, count_axis, linear, scale_below
 from app.drawings.components import SegmentStyle, looks_of
 from app.drawings.stacks import StackSegment, stack
-from app.drawings.svg import SvgChart, frame, line, rect, text
+from app.drawings.svg import SvgChart, line, rect, svg_root, text
 from app.estimator.estimate import ResultTable, StackedBar
 from app.estimator.units import PLURALS
 
@@ -39,7 +39,7 @@ def draw_bar(
     tall = bottom + (26 if ticks else 6)
     return SvgChart(
         label=bar.label,
-        svg=frame(marks, tall, says),
+        svg=svg_root(marks, tall, says),
         says=says,
         table=table_of(bar),
         key=key_of(bar, looks),
@@ -49,7 +49,7 @@ def draw_bar(
 def _axis(bar: StackedBar, top: float) -> Axis:
     """The axis of the amounts; whole things are counted."""
     if bar.unit == "slice":
-        return counting(top, PLURALS[bar.unit])
+        return count_axis(top, PLURALS[bar.unit])
     return linear(top, bar.unit)
 
 

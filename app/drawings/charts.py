@@ -11,10 +11,10 @@ from app.drawings.svg import (
     SvgChart,
     band,
     dot,
-    frame,
     line,
     nested,
     polyline,
+    svg_root,
     text,
 )
 from app.estimator.estimate import Chart, ChartLine, ResultTable
@@ -57,7 +57,7 @@ def draw_chart(chart: Chart) -> SvgChart:
     marks = [*_grid(plane, chart), *_bands(lines, plane), *_strokes(lines, plane)]
     marks += [*_dots(lines, plane), *_names(lines, plane)]
     says = reading(chart)
-    svg = frame(marks, _BOTTOM + 44, says, "g plot")
+    svg = svg_root(marks, _BOTTOM + 44, says, "g plot")
     return SvgChart(chart.label, svg, says, table_of(chart))
 
 
@@ -199,5 +199,5 @@ def _names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
 
 def _empty(chart: Chart) -> SvgChart:
     says = f"{chart.label}: no points."
-    svg = frame([text("no points", 50, 30, "m")], 44, says)
+    svg = svg_root([text("no points", 50, 30, "m")], 44, says)
     return SvgChart(chart.label, svg, says, table_of(chart))

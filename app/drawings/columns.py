@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from app.drawings.axes import Axis
 from app.drawings.planes import PlotArea
-from app.drawings.svg import Box, frame, line, rect, text
+from app.drawings.svg import Box, line, rect, svg_root, text
 
 TOP, HEIGHT = 4.0, 120.0
 _FOOT = 24.0
@@ -54,7 +54,7 @@ def draw_columns(drawn: ColumnChart, says: str) -> Markup:
         marks.append(line("cap", 0, at, drawn.width, at))
     foot = TOP + HEIGHT + _FOOT
     marks += [text(n.words, n.place, foot - 6, n.anchor) for n in drawn.names]
-    return frame(marks, foot, says)
+    return svg_root(marks, foot, says)
 
 
 def _column(

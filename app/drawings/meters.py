@@ -5,13 +5,13 @@ from typing import Protocol
 
 from markupsafe import Markup
 
-from app.drawings.svg import frame, rect, text
+from app.drawings.svg import rect, svg_root, text
 
 
 def draw_meter(share: float, says: str = "", height: float = 6) -> Markup:
     """One bar that is filled from the left; without words where they stand beside."""
     filled = rect("fill" if height > 6 else "ink", 0, 0, _held(share), height)
-    return frame([rect("bg", 0, 0, 100, height), filled], height, says)
+    return svg_root([rect("bg", 0, 0, 100, height), filled], height, says)
 
 
 def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
@@ -22,7 +22,7 @@ def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
         marks.append(text(name, 0, top + 10))
         marks.append(rect("bg", _LEFT, top, 100 - _LEFT, 12))
         marks.append(rect("fill", _LEFT, top, _held(share) * (1 - _LEFT / 100), 12))
-    return frame(marks, len(meters) * _ROW - 6, says)
+    return svg_root(marks, len(meters) * _ROW - 6, says)
 
 
 def draw_steps(looks: Sequence[str], here: int, says: str) -> Markup:
@@ -35,7 +35,7 @@ def draw_steps(looks: Sequence[str], here: int, says: str) -> Markup:
         else rect(look, place * wide, 2, wide - gap, 6)
         for place, look in enumerate(looks)
     ]
-    return frame(marks, 10, says)
+    return svg_root(marks, 10, says)
 
 
 class OptionBar(Protocol):
@@ -58,7 +58,7 @@ def draw_shares(options: Sequence[OptionBar], says: str) -> Markup:
         marks.append(rect(look, x, 0, option.share * wide * 0.88, 12))
         words = f"{option.letter} {option.share * 100:.0f}"
         marks.append(text(words, x, 27, "b" if option.right else ""))
-    return frame(marks, 32, says)
+    return svg_root(marks, 32, says)
 
 
 _ROW = 20

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from markupsafe import Markup
 
 from app.drawings.planes import SHARES, PlotArea, in_percent
-from app.drawings.svg import Box, Point, frame, nested, polyline, text
+from app.drawings.svg import Box, Point, nested, polyline, svg_root, text
 
 _TOP, _HEIGHT, _APART = 16.0, 150.0, 15.0
 _LEFT, _WIDE = 12.0, 80.0
@@ -41,7 +41,7 @@ def draw_curves(curves: Sequence[OptionCurve]) -> Markup:
     bottom = _TOP + _HEIGHT + 19
     marks.append(text("weakest fifth", _LEFT, bottom))
     marks.append(text("strongest fifth", _LEFT + _WIDE, bottom, "e"))
-    return frame(marks, bottom + 6, says(curves))
+    return svg_root(marks, bottom + 6, says(curves))
 
 
 def says(curves: Sequence[OptionCurve]) -> str:

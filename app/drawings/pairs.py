@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from app.drawings.svg import frame, rect, text
+from app.drawings.svg import rect, svg_root, text
 
 _ROW, _BAR = 48, 16
 # The words of the longest bar stand beside it, in the narrowest drawing as well.
@@ -42,4 +42,4 @@ def draw_pairs(pairs: Sequence[DoubleBar], says: str) -> Markup:
             marks.append(rect("none", 0, top + 20, far, _BAR))
         marks.append(rect(pair.look, 0, top + 20, long, _BAR))
         marks.append(text(pair.words, max(long, far), top + 33, dx=_APART))
-    return frame(marks, len(pairs) * _ROW, says)
+    return svg_root(marks, len(pairs) * _ROW, says)

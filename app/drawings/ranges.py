@@ -4,7 +4,7 @@ import dataclasses
 
 from markupsafe import Markup
 
-from app.drawings.svg import frame, line, rect, text
+from app.drawings.svg import line, rect, svg_root, text
 
 _TOP, _HEIGHT = 20, 18
 _MARK = 1.8
@@ -38,7 +38,7 @@ def draw_score(score: ScoreRange, says: str, ticks: tuple[float, ...]) -> Markup
     for tick in ticks:
         anchor = "e" if tick == ticks[-1] else "m" if tick else ""
         marks.append(text(f"{tick:g}", _at(tick, score), 59, anchor))
-    return frame(marks, 64, says)
+    return svg_root(marks, 64, says)
 
 
 def _target(score: ScoreRange) -> list[str]:

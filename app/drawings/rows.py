@@ -4,10 +4,10 @@ import dataclasses
 
 from markupsafe import Markup
 
-from app.drawings.axes import Axis, plain, scale_below
+from app.drawings.axes import Axis, scale_below, unit_axis
 from app.drawings.components import BARE, LOOKS, SegmentStyle
 from app.drawings.stacks import StackSegment, stack
-from app.drawings.svg import frame, line, rect, text
+from app.drawings.svg import line, rect, svg_root, text
 from app.estimator.units import NBSP, format_number, with_unit
 
 _ROW, _BAR, _FOOT = 72, 34, 34
@@ -47,7 +47,7 @@ class RowChart:
     def axis(self) -> Axis:
         """The axis that all of them share."""
         most = max([row.total for row in self.rows] + [self.limit or 0.0])
-        return plain(most, self.unit, _ROOM)
+        return unit_axis(most, self.unit, _ROOM)
 
     def written(self, value: float) -> str:
         """A number with the unit."""
@@ -66,7 +66,7 @@ def draw_rows(rows: RowChart) -> Markup:
         at = axis.place(rows.limit)
         words = f"{rows.written(rows.limit)}, {rows.limit_label}"
         marks.append(text(words, at, bottom + 31, "e" if at > 50 else ""))
-    return frame(marks, bottom + _FOOT, rows.alt or sentence(rows))
+    return svg_root(marks, bottom + _FOOT, rows.alt or sentence(rows))
 
 
 def key_of(rows: RowChart) -> tuple[tuple[str, str], ...]:

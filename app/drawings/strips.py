@@ -4,7 +4,7 @@ import dataclasses
 
 from markupsafe import Markup
 
-from app.drawings.svg import dot, frame, line, rect, text
+from app.drawings.svg import dot, line, rect, svg_root, text
 
 _STRIP = 40
 _MOST = 0.5
@@ -33,7 +33,7 @@ def draw_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
         marks.append(text(strip.name, 0, top + 14))
         marks += [_case(error, top + 27, fitted=f) for error, f in strip.errors]
     marks.append(line("edge", 50, _TOP, 50, bottom))
-    return frame(marks, bottom + 8, _says(strips))
+    return svg_root(marks, bottom + 8, _says(strips))
 
 
 def place(error: float) -> float:

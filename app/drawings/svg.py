@@ -43,7 +43,7 @@ class SvgChart:
     key: tuple[tuple[str, str], ...] = ()
 
 
-def frame(
+def svg_root(
     content: Iterable[str],
     height: float,
     says: str,
@@ -149,7 +149,7 @@ def nested(shapes: Iterable[str], box: Box) -> str:
     )
 
 
-def across(classes: str, x: float, y: float, reach: float = 5.0) -> str:
+def cross_line(classes: str, x: float, y: float, reach: float = 5.0) -> str:
     """A short line across x percent, `reach` pixels to both sides."""
     return (
         f'<svg x="{number(x)}%" y="{number(y)}" width="1" height="1"'

@@ -1,7 +1,7 @@
 """What happens when in one step: lanes of spans over time."""
 
 from app.drawings.axes import Axis, linear, scale_below
-from app.drawings.svg import SvgChart, fits, frame, rect, text
+from app.drawings.svg import SvgChart, fits, rect, svg_root, text
 from app.estimator.estimate import ResultTable, Timeline, TimelineSpan
 from app.estimator.units import format_value
 
@@ -26,7 +26,7 @@ def draw_timeline(timeline: Timeline) -> SvgChart:
     key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
     return SvgChart(
         label=timeline.label,
-        svg=frame(marks, bottom + 26, says),
+        svg=svg_root(marks, bottom + 26, says),
         says=says,
         table=table_of(timeline),
         key=key if hidden else (),

@@ -16,19 +16,19 @@ class IncompleteEntryError(ValueError):
 
 
 @functools.cache
-def words(file: str) -> dict[str, Any]:
+def load_toml(file: str) -> dict[str, Any]:
     """All of data/`file`, whose head says what it follows."""
     with (DATA / file).open("rb") as stream:
         return tomllib.load(stream)
 
 
 @functools.cache
-def load(file: str, table: str) -> dict[str, dict[str, Any]]:
+def load_table(file: str, table: str) -> dict[str, dict[str, Any]]:
     """All entries of `[[table]]` in data/`file`, by id.
 
     Raises IncompleteEntry when one has no `source` or no `read_on`.
     """
-    return {row["id"]: checked(row, file) for row in words(file).get(table, [])}
+    return {row["id"]: checked(row, file) for row in load_toml(file).get(table, [])}
 
 
 def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
@@ -52,10 +52,10 @@ def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
 _READINGS = {"driver_memory_mib", "engine_memory_mib"}
 
 
-def plain(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Reduce a name to what people agree on: lower case, hyphens, no vendor.
 
-    >>> plain("NVIDIA H100_SXM 80GB")
+    >>> normalize_name("NVIDIA H100_SXM 80GB")
     'h100-sxm-80gb'
     """
     text = re.sub(r"[\s_/()]+", "-", name.strip().lower()).strip("-")
@@ -66,20 +66,20 @@ def plain(name: str) -> str:
 def aliases(file: str, table: str) -> dict[str, str]:
     """Every name under which an entry may be asked for, to its id."""
     names: dict[str, str] = {}
-    for key, row in load(file, table).items():
+    for key, row in load_table(file, table).items():
         for name in (*row.get("aliases", ()), row.get("name", key), key):
-            names.setdefault(plain(name), key)
-        names[plain(key)] = key
+            names.setdefault(normalize_name(name), key)
+        names[normalize_name(key)] = key
     return names
 
 
 def find_id(file: str, table: str, name: str, what: str) -> str:
     """Find the id for `name`; LookupError naming the nearest one otherwise."""
     names = aliases(file, table)
-    found = names.get(plain(name))
+    found = names.get(normalize_name(name))
     if found is not None:
         return found
-    near = difflib.get_close_matches(plain(name), names, n=3, cutoff=0.5)
+    near = difflib.get_close_matches(normalize_name(name), names, n=3, cutoff=0.5)
     ids = tuple(dict.fromkeys(names[n] for n in near))
     hint = f"nearest: {', '.join(ids)}" if ids else f"for example {next(iter(names))}"
     raise LookupError(f"“{name}” is not {what} of the catalog; {hint}.")

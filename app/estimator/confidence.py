@@ -18,10 +18,10 @@ _INTERVALS: dict[str, tuple[float, float]] = {
 }
 
 
-def around(kind: str, value: float) -> tuple[float, float]:
+def error_range(kind: str, value: float) -> tuple[float, float]:
     """The lower and the upper bound around a modeled value.
 
-    >>> around("training", 100.0)
+    >>> error_range("training", 100.0)
     (84.0, 132.0)
     """
     low, high = _INTERVALS[kind]

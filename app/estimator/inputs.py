@@ -52,7 +52,7 @@ class InputSpec:
     count_field: str = ""
 
 
-def ask(default: Any, label: str, **declared: Any) -> Any:
+def input_field(default: Any, label: str, **declared: Any) -> Any:
     """Declare one input: a dataclass field with its default and its `InputSpec`.
 
     A default of None makes it optional: the estimate decides what it means. The type
@@ -76,7 +76,7 @@ class InputGroup:
     def ask(self, default: Any, label: str, **declared: Any) -> Any:
         """Declare one input of this group."""
         words = {"group": self.heading, "topic": self.topic, **declared}
-        return ask(default, label, **words)
+        return input_field(default, label, **words)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -97,19 +97,19 @@ class InvalidInputsError(ValueError):
 
 
 @functools.cache
-def declared(inputs: type) -> dict[str, InputSpec]:
+def input_specs(inputs: type) -> dict[str, InputSpec]:
     """The inputs of an estimate by field name, in the order of the form."""
     return {f.name: f.metadata["input"] for f in dataclasses.fields(inputs)}
 
 
-def read(inputs: type, typed: Mapping[str, Any]) -> Any:
+def parse_inputs(inputs: type, typed: Mapping[str, Any]) -> Any:
     """Turn typed words ("70B", "128k", "8 GB", "fp8", True) into the dataclass.
 
     Missing and empty fields take their defaults; unknown fields, unreadable values
     and values out of range raise `InvalidInputsError` with one problem each. Numbers given as
     int or float are base units already.
     """
-    fields = declared(inputs)
+    fields = input_specs(inputs)
     if len(typed) > MOST_INPUTS:
         message = f"{len(typed):,} inputs are too many: at most {MOST_INPUTS}."
         raise InvalidInputsError((InputProblem("", "", message),))
@@ -129,7 +129,7 @@ def read(inputs: type, typed: Mapping[str, Any]) -> Any:
     return inputs(**values)
 
 
-def write(value: Any) -> dict[str, str]:
+def to_query(value: Any) -> dict[str, str]:
     """The inverse of `read`: an inputs dataclass as the words of a query string.
 
     `read(type(value), write(value)) == value`; fields at their default are left out.
@@ -138,14 +138,14 @@ def write(value: Any) -> dict[str, str]:
     for field in dataclasses.fields(value):
         current = getattr(value, field.name)
         if current != field.default and current is not None:
-            words[field.name] = word_of(field.metadata["input"], current)
+            words[field.name] = format_input(field.metadata["input"], current)
     return words
 
 
-def word_of(field: InputSpec, value: Any) -> str:
+def format_input(field: InputSpec, value: Any) -> str:
     """Write one value as a person would type it into its field.
 
-    >>> word_of(InputSpec("Memory", unit="B", typed_unit="GB"), 80e9)
+    >>> format_input(InputSpec("Memory", unit="B", typed_unit="GB"), 80e9)
     '80'
     """
     if isinstance(value, bool):
@@ -163,10 +163,10 @@ def word_of(field: InputSpec, value: Any) -> str:
     return f"{number} {field.unit}" if field.typed_unit and field.unit else number
 
 
-def allowed(field: InputSpec) -> str:
+def describe_range(field: InputSpec) -> str:
     """Say what a field takes: `1 to 1,024`, `bf16, fp8 or int4`.
 
-    >>> allowed(InputSpec("GPUs", kind="count", minimum=1, maximum=8))
+    >>> describe_range(InputSpec("GPUs", kind="count", minimum=1, maximum=8))
     '1 to 8'
     """
     if field.kind == "choice":
@@ -267,7 +267,7 @@ def _check_range(field: InputSpec, raw: Any, number: float) -> None:
     too_small = field.minimum is not None and number < field.minimum
     if too_small or (field.maximum is not None and number > field.maximum):
         size = "small" if too_small else "large"
-        message = f"“{raw}” for {_named(field)} is too {size}: {allowed(field)}."
+        message = f"“{raw}” for {_named(field)} is too {size}: {describe_range(field)}."
         raise ValueError(message)
 
 
@@ -276,7 +276,7 @@ def _choice(field: InputSpec, raw: Any) -> str:
     for value, label in field.choices:
         if word in {value.lower(), label.lower()}:
             return value
-    message = f"“{raw}” is not a choice for {_named(field)}: {allowed(field)}."
+    message = f"“{raw}” is not a choice for {_named(field)}: {describe_range(field)}."
     raise ValueError(message)
 
 
@@ -296,7 +296,7 @@ def _flag(field: InputSpec, raw: Any) -> bool:
 def _text(field: InputSpec, raw: Any) -> str:
     text = raw if isinstance(raw, str) else json.dumps(raw)
     if field.maximum is not None and len(text) > field.maximum:
-        raise ValueError(f"The text for {_named(field)} is too long: {allowed(field)}.")
+        raise ValueError(f"The text for {_named(field)} is too long: {describe_range(field)}.")
     return text
 
 
@@ -332,7 +332,7 @@ def _named(field: InputSpec) -> str:
 
 def _example(field: InputSpec) -> str:
     if field.minimum is not None or field.maximum is not None:
-        return f"write {allowed(field)}"
+        return f"write {describe_range(field)}"
     unit = field.typed_unit or units.PLURALS.get(field.unit, field.unit)
     return f"write a number{' in ' + unit if unit else ''}"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator.estimate import Estimate, Output
-from app.estimator.inputs import declared, read
+from app.estimator.inputs import input_specs, parse_inputs
 from app.estimator.models.caveats import caveats, weights_words
 from app.estimator.models.formats import PUBLISHED
 from app.estimator.models.lookup import find_model
@@ -62,7 +62,7 @@ def _unclear(inputs: Any) -> tuple[str, ...]:
 def _counted_weights(inputs: Any) -> str:
     """The format of the weights, for a model that is published quantized."""
     kind: type = type(inputs)
-    field = declared(kind).get("weights")
+    field = input_specs(kind).get("weights")
     if field is None or getattr(inputs, "job", "serving") != "serving":
         return ""
     words = dict(field.choices)
@@ -96,11 +96,11 @@ NAMES = (
 
 def entries() -> tuple[EstimateSpec, ...]:
     """All estimates in the order in which they are listed to people."""
-    return tuple(entry for name in NAMES if (entry := find(name)))
+    return tuple(entry for name in NAMES if (entry := find_estimate(name)))
 
 
 @functools.cache
-def find(name: str) -> EstimateSpec | None:
+def find_estimate(name: str) -> EstimateSpec | None:
     """The entry called `name` (hyphens or underscores), or None."""
     known = name.replace("_", "-")
     if known not in NAMES:
@@ -110,13 +110,13 @@ def find(name: str) -> EstimateSpec | None:
     return entry
 
 
-def estimate(name: str, typed: Mapping[str, Any]) -> Estimate:
+def run_estimate(name: str, typed: Mapping[str, Any]) -> Estimate:
     """Answer the estimate `name` for typed inputs.
 
     Raises KeyError for an unknown name and `BadInputs` for unusable inputs.
     """
-    entry = find(name)
+    entry = find_estimate(name)
     if entry is None:
         raise KeyError(name)
-    result: Estimate = entry.compute(read(entry.inputs, typed))
+    result: Estimate = entry.compute(parse_inputs(entry.inputs, typed))
     return result

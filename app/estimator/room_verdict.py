@@ -73,9 +73,9 @@ def memory_verdict(
     subject = "Each GPU" if gpus > 1 else "The GPU"
     holds = decimals_that_hold((limit, -need), "B") if need <= limit else 0
     more = min(holds, 1)
-    has = f"has {held(whole, label, more)}"
+    has = f"has {capacity_text(whole, label, more)}"
     if limit < whole:
-        has = f"may use {format_value(limit, 'B', more)} of {held(whole, label)}"
+        has = f"may use {format_value(limit, 'B', more)} of {capacity_text(whole, label)}"
     words = format_value(need, "B", more)
     if status == "no" and words == format_value(limit, "B"):
         words = f"{format_value(need - limit, 'B')} more than {words}"
@@ -122,12 +122,12 @@ def close_note(limit: float, least: float, most: float) -> str:
     return "Not sure: the limit lies within the range of the estimate." if within else ""
 
 
-def held(capacity: float, label: float | None, more: int = 0) -> str:
+def capacity_text(capacity: float, label: float | None, more: int = 0) -> str:
     r"""What a card holds, with what it is sold as where that is another number.
 
     `more` decimals are for a number from which another is taken.
 
-    >>> held(85.52e9, 80e9).replace("\u00a0", " "), held(48e9, 48e9) == "48\u00a0GB"
+    >>> capacity_text(85.52e9, 80e9).replace("\u00a0", " "), capacity_text(48e9, 48e9) == "48\u00a0GB"
     ('85.5 GB (80 GB on the label)', True)
     """
     words = format_value(capacity, "B", more)

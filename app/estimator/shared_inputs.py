@@ -350,6 +350,6 @@ def ask_usable_share(*, advanced: bool = False) -> Any:
     )
 
 
-def refuse(field: str, value: object, message: str) -> InvalidInputsError:
+def input_error(field: str, value: object, message: str) -> InvalidInputsError:
     """The refusal of one field whose value is impossible beside the others."""
     return InvalidInputsError((InputProblem(field, str(value), message),))

@@ -16,5 +16,5 @@ class Publication:
 
 
 SOURCES: dict[str, Publication] = {
-    key: Publication(**row) for key, row in catalogue.words("sources.toml").items()
+    key: Publication(**row) for key, row in catalogue.load_toml("sources.toml").items()
 }

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Callable
 
-from app.estimator.inputs import declared
+from app.estimator.inputs import input_specs
 from app.estimator.units import format_number
 
 
-def root(
+def find_root(
     excess: Callable[[float], float],
     first: float,
     second: float,
@@ -15,7 +15,7 @@ def root(
 ) -> float | None:
     """Where a smooth function of one number is zero, by secants; None if not found.
 
-    >>> round(root(lambda x: x * x - 2, 1.0, 2.0), 6)
+    >>> round(find_root(lambda x: x * x - 2, 1.0, 2.0), 6)
     1.414214
     """
     low, high = excess(first), excess(second)
@@ -31,10 +31,10 @@ def root(
     return second if abs(high) < 1e-6 else None
 
 
-def rounded(value: float, *, up: bool) -> str:
+def round_past_limit(value: float, *, up: bool) -> str:
     """Three digits, rounded to the side on which the verdict has turned.
 
-    >>> rounded(4.9862, up=True), rounded(4.9862, up=False)
+    >>> round_past_limit(4.9862, up=True), round_past_limit(4.9862, up=False)
     ('4.99', '4.98')
     """
     if value <= 0:
@@ -46,6 +46,6 @@ def rounded(value: float, *, up: bool) -> str:
 
 def within(inputs: type, field: str, value: float) -> bool:
     """Whether a value in base units may be typed for a field, roundings included."""
-    asked = declared(inputs)[field]
+    asked = input_specs(inputs)[field]
     low, high = asked.minimum or 0.0, asked.maximum or math.inf
     return low * 1.01 <= value <= high * 0.99

@@ -46,12 +46,12 @@ class StepBuilder:
         )
 
 
-def term(value: float, unit: str = "") -> str:
+def format_term(value: float, unit: str = "") -> str:
     """A quantity as it stands in a line, with five digits or more.
 
     A result has fewer, so the line comes to the result that stands beside it.
 
-    >>> term(4.40962e9, "B").replace("\u00a0", " "), term(1.02345), term(8192)
+    >>> format_term(4.40962e9, "B").replace("\u00a0", " "), format_term(1.02345), format_term(8192)
     ('4.4096 GB', '1.02345', '8,192')
     """
     if not unit:
@@ -72,7 +72,7 @@ def terms(values: Iterable[float], unit: str) -> str:
     >>> terms([1e9, 0.0, 2.345e9], "B").replace("\u00a0", " ")
     '1 GB + 2.345 GB'
     """
-    return " + ".join(term(value, unit) for value in values if value) or term(0, unit)
+    return " + ".join(format_term(value, unit) for value in values if value) or format_term(0, unit)
 
 
 def decimals_that_hold(parts: Iterable[float], unit: str) -> int:
@@ -93,15 +93,15 @@ def decimals_that_hold(parts: Iterable[float], unit: str) -> int:
     return 3
 
 
-def added(values: Iterable[float], unit: str) -> str:
+def format_sum(values: Iterable[float], unit: str) -> str:
     """The parts of a sum that is a line of its own, without those that are nothing.
 
     They have as many digits as it takes for the printed parts to come to the printed
     sum: 1 GB + 2 GB, but 1.24 GB + 1.24 GB for the 2.5 GB that they make.
 
-    >>> [added(v, "B").replace("\u00a0", " ") for v in ((1e9, 0.0, 2e9), ())]
+    >>> [format_sum(v, "B").replace("\u00a0", " ") for v in ((1e9, 0.0, 2e9), ())]
     ['1 GB + 2 GB', '0 B']
-    >>> added([1.24e9, 1.24e9], "B").replace("\u00a0", " ")
+    >>> format_sum([1.24e9, 1.24e9], "B").replace("\u00a0", " ")
     '1.24 GB + 1.24 GB'
     """
     parts = [value for value in values if value]
@@ -121,7 +121,7 @@ def split(whole: str, total: float, each: float, ways: int) -> str:
     copied = (each - total / ways) / (1 - 1 / ways)
     if abs(copied) < 1e-9 * total:
         return f"{_bracketed(whole)} ÷ {ways}"
-    kept = term(copied, "B")
+    kept = format_term(copied, "B")
     return f"({whole} − {kept}) ÷ {ways} + {kept}"
 
 
@@ -145,11 +145,11 @@ def cached(model: Architecture, tokens: int, width: float, state: float, gpus: i
     parts = []
     for (kept, ways), elements in groups.items():
         over = f" ÷ {ways}" if gpus > 1 else ""
-        size = term(elements * width, "B")
-        parts.append(f"{size} × {term(kept)}{over}")
+        size = format_term(elements * width, "B")
+        parts.append(f"{size} × {format_term(kept)}{over}")
     if state:
-        parts.append(term(state, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
-    return " + ".join(parts) or term(0.0, "B")
+        parts.append(format_term(state, "B") + (f" ÷ {gpus}" if gpus > 1 else ""))
+    return " + ".join(parts) or format_term(0.0, "B")
 
 
 def cache_source(model: Architecture, usual: str) -> str:
@@ -167,13 +167,13 @@ def cache_source(model: Architecture, usual: str) -> str:
     return usual if kinds else "mamba"
 
 
-def times(line: str, number: float, *, sign: str = "×") -> str:
+def format_product(line: str, number: float, *, sign: str = "×") -> str:
     """A line times a number, in brackets where it is a sum.
 
-    >>> times("1 + 2", 3), times("1 × 2", 3)
+    >>> format_product("1 + 2", 3), format_product("1 × 2", 3)
     ('(1 + 2) × 3', '1 × 2 × 3')
     """
-    return f"{_bracketed(line)} {sign} {term(number)}"
+    return f"{_bracketed(line)} {sign} {format_term(number)}"
 
 
 def _bracketed(line: str) -> str:
@@ -187,5 +187,5 @@ def multiplied(model: Architecture, training: float) -> str:
         for layer, number in model.runs
         for matrix in layer.matrices
     )
-    attention = term(training - 6 * weights, "FLOP")
-    return f"6 × {term(weights)} + {attention}"
+    attention = format_term(training - 6 * weights, "FLOP")
+    return f"6 × {format_term(weights)} + {attention}"

@@ -14,7 +14,7 @@ from app.exams.store import SittingState
 from app.exams.trend import PastSitting, trend_of
 from app.learners.desk import RequestContext
 from app.learners.store.under_exam import in_past_exams
-from app.mastery.bank import domain_of, held_back
+from app.mastery.bank import domain_of, reserved_for_exams
 from app.questions.model import Question
 from app.quiz.store import history
 
@@ -37,7 +37,7 @@ def home_of(desk: RequestContext, running: SittingState | None) -> dict[str, Any
         "cuts": list(_cuts(desk, whole[0], held)) if whole else [],
         "missed": held.missed_of(whole[0]) if whole else 0,
         "bank": bank_rows(desk.library),
-        "kept": len(held_back(desk.library, _met(desk))),
+        "kept": len(reserved_for_exams(desk.library, _met(desk))),
         "running": running,
         "finished": finished,
         "trend": trend_of(finished, desk.learner.target, desk.learner.study_day),
@@ -85,7 +85,7 @@ def title_of(library: Library, slug: str) -> str:
 def _cuts(
     desk: RequestContext, exam: ExamBlueprint, bank: shorter_exams.QuestionPool
 ) -> Iterator[ExamBlueprint]:
-    return shorter_exams.cuts_of(exam, desk.library.syllabus.domains, bank)
+    return shorter_exams.derived_exams(exam, desk.library.syllabus.domains, bank)
 
 
 def _bank(desk: RequestContext) -> shorter_exams.QuestionPool:

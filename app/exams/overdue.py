@@ -23,7 +23,7 @@ _log = logging.getLogger("headroom")
 
 
 @contextlib.asynccontextmanager
-async def closing(
+async def run_sitting_closer(
     engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]
 ) -> AsyncIterator[None]:
     """Look for overdue papers as long as the server runs.

@@ -29,7 +29,7 @@ class ExamPaper:
     missing: Mapping[str, int]
 
 
-def draw(
+def assemble_paper(
     blueprint: ExamBlueprint,
     domain_of: Mapping[str, str],
     questions: Iterable[Question],
@@ -85,14 +85,14 @@ def as_in_exam(
 
     A domain of which those cannot fill what is asked has all of its questions.
     """
-    held = drawable((q for q in questions if kinds.of(q).of_exam), domain_of)
+    held = drawable((q for q in questions if kinds.type_of(q).of_exam), domain_of)
     every = drawable(questions, domain_of)
     lacking = {
         domain
         for domain, count in wanted.items()
         if len(held.get(domain, ())) < min(count, len(every.get(domain, ())))
     }
-    return [q for q in questions if kinds.of(q).of_exam or q.home(domain_of) in lacking]
+    return [q for q in questions if kinds.type_of(q).of_exam or q.home(domain_of) in lacking]
 
 
 def _pick(

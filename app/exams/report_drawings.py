@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from app.drawings.ranges import ScoreRange, draw_score
-from app.drawings.svg import frame, line, rect, text
+from app.drawings.svg import line, rect, svg_root, text
 from app.exams.report import GradedItem, ScoreReport
 
 _BASE, _HEIGHT = 66.0, 62.0
@@ -72,4 +72,4 @@ def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Mark
         marks.append(line("dash", 0, at, 100, at))
     marks += [text("1", 0, 100), text(str(len(paper)), 100, 100, "e")]
     says = f"Seconds per question, {len(paper)} questions; the longest took {longest:.0f} seconds"
-    return frame(marks, 108, says)
+    return svg_root(marks, 108, says)

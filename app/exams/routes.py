@@ -9,10 +9,10 @@ from anyio import from_thread
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.cards.names import question_card, still_there
+from app.cards.names import exists_in_course, question_card_id
 from app.cards.store import added_cards
 from app.content.model import ExamBlueprint
-from app.db.engine import write_beside
+from app.db.engine import write_in_own_transaction
 from app.errors import ConflictError, NotFoundError
 from app.exams import store
 from app.exams.forms import (
@@ -34,30 +34,30 @@ from app.exams.shorter_exams import asks_missed
 from app.exams.sitting import (
     SittingRequest,
     as_graded,
-    begin,
     close,
     close_if_over,
     draw_sitting,
     find_unreadable,
-    marked,
+    graded_items,
     question_of,
+    start_sitting,
 )
 from app.exams.store import AnswerChange, NewSitting, SavedAnswer, SittingState
 from app.exams.timing import is_over
 from app.learners.desk import Reader, RequestContext, Writer, run_reading, run_writing
 from app.mastery.bank import domain_of
 from app.questions import kinds
-from app.questions.asking import OpenQuestion, first_words, new_token
-from app.questions.grading import unanswered
+from app.questions.asking import OpenQuestion, excerpt, new_token
+from app.questions.grading import grade_blank
 from app.questions.model import Variant
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.questions.verdict import UnreadableResponse
-from app.quiz.outcomes import AnswerFeedback, NextLinks, outcome_of
-from app.quiz.showing import not_in_exam, with_comeback
+from app.quiz.outcomes import AnswerFeedback, NextLinks, build_feedback
+from app.quiz.showing import refuse_during_exam, with_comeback
 from app.quiz.store import RecordedAttempt
 from app.web.addresses import RowNumber
-from app.web.clock import milliseconds
-from app.web.render import is_htmx, page
+from app.web.clock import to_milliseconds
+from app.web.render import is_htmx_request, render_page
 
 router = APIRouter(prefix="/exams", include_in_schema=False)
 
@@ -143,7 +143,7 @@ def _begin(desk: RequestContext, drawn: NewSitting) -> int:
     running = store.running(desk.db, desk.learner.id)
     if running is not None:
         return running.id
-    return begin(desk.db, desk.library, desk.learner.id, drawn, desk.now)
+    return start_sitting(desk.db, desk.library, desk.learner.id, drawn, desk.now)
 
 
 def _first_of(sitting: int) -> RedirectResponse:
@@ -177,11 +177,11 @@ def keep_answer(desk: Writer, sitting: RowNumber, number: RowNumber, form: Answe
     slot = _slot(sat, number)
     if sat.closed_at is not None:
         return _too_late(desk, sat)
-    done = store.keep(desk.db, sat, _change(desk, slot, form), desk.now)
+    done = store.save_answer(desk.db, sat, _change(desk, slot, form), desk.now)
     frame = _frame(desk, sat, number, ReviewNote(done.told, done.saved_at))
-    if is_htmx(desk.request):
+    if is_htmx_request(desk.request):
         status = 409 if done.refused else 200
-        return page(desk.request, "exams/_saved.html", status=status, **frame)
+        return render_page(desk.request, "exams/_saved.html", status=status, **frame)
     if done.replaced or done.refused:
         onward = f"{_onward(sat, number, '')}?told={done.told}"
     elif done.changed and number in frame["unreadable"]:
@@ -199,7 +199,7 @@ def review(desk: Reader, sitting: RowNumber, show: Filter = "all") -> Response:
         return RedirectResponse(f"/exams/sittings/{sat.id}/report", 303)
     kept = store.answers(desk.db, sat.id)
     words = {
-        slot.number: first_words(draw(question_of(desk.db, desk.library, slot), slot.seed).stem)
+        slot.number: excerpt(draw_variant(question_of(desk.db, desk.library, slot), slot.seed).stem)
         for slot in sat.slots
     }
     frame = _frame(desk, sat, 0)
@@ -228,7 +228,7 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
     sat = _find(desk, sitting)
     if sat.closed_at is None:
         return RedirectResponse(f"/exams/sittings/{sat.id}/questions/1", 303)
-    paper = marked(desk.db, desk.library, sat)
+    paper = graded_items(desk.db, desk.library, sat)
     earlier = [
         (other, score)
         for other, score, _ in store.finished(desk.db, desk.learner.id)
@@ -254,9 +254,9 @@ def report(desk: Reader, sitting: RowNumber, late: bool = False) -> Response:
 
 def _coming_back(desk: RequestContext, paper: Sequence[GradedItem]) -> int:
     """How many of the questions missed come back among the learner's cards."""
-    missed = [question_card(m.item) for m in paper if m.score < 1]
+    missed = [question_card_id(m.item) for m in paper if m.score < 1]
     added = added_cards(desk.db, desk.learner.id, missed).values()
-    return sum(not a.aside and still_there(desk.library, a.card) for a in added)
+    return sum(not a.aside and exists_in_course(desk.library, a.card) for a in added)
 
 
 def _find(desk: RequestContext, sitting: int) -> SittingState:
@@ -283,7 +283,7 @@ def _in_time(desk: RequestContext, sat: SittingState) -> SittingState:
         return sat
     # Not in the transaction that reads, which others may have overtaken.
     from_thread.run(
-        write_beside,
+        write_in_own_transaction,
         desk.request,
         lambda db: close_if_over(db, desk.library, sat, desk.now),
     )
@@ -303,19 +303,19 @@ def _factor_words(factor: float, exam: ExamBlueprint) -> str:
 
 
 def _change(desk: RequestContext, slot: PaperItem, form: ExamAnswerForm) -> AnswerChange:
-    variant = draw(question_of(desk.db, desk.library, slot), slot.seed)
+    variant = draw_variant(question_of(desk.db, desk.library, slot), slot.seed)
     return AnswerChange(
         number=slot.number,
         sent=_state(variant, form),
         shown=_state(variant, form.shown) if form.shown else AnswerState(),
-        independent=kinds.of(variant).independent,
+        independent=kinds.type_of(variant).independent,
         since=form.since,
         age=form.age,
     )
 
 
 def _state(variant: Variant, form: ExamAnswerForm) -> AnswerState:
-    kind = kinds.of(variant)
+    kind = kinds.type_of(variant)
     raw = kind.moved(form.raw, form.move) if form.move else form.raw
     said = form.settled if raw == form.raw else "yes"
     raw = kind.settled(variant.answer, raw, said)
@@ -334,8 +334,8 @@ def _onward(sat: SittingState, number: int, go: str) -> str:
 
 
 def _too_late(desk: RequestContext, sat: SittingState) -> Response:
-    if is_htmx(desk.request):
-        return page(desk.request, "exams/_closed.html", status=409, sat=sat)
+    if is_htmx_request(desk.request):
+        return render_page(desk.request, "exams/_closed.html", status=409, sat=sat)
     return RedirectResponse(f"/exams/sittings/{sat.id}/report?late=1", 303)
 
 
@@ -345,11 +345,11 @@ def _asked(
     kept: SavedAnswer = frame["kept"]
     why: UnreadableResponse | None = frame["unreadable"].get(slot.number)
     return OpenQuestion(
-        variant=draw(question_of(desk.db, desk.library, slot), slot.seed),
+        variant=draw_variant(question_of(desk.db, desk.library, slot), slot.seed),
         token="",
         context="exam",
         place=slot.number,
-        since=milliseconds(desk.now),
+        since=to_milliseconds(desk.now),
         typed=kept.raw if kept.answered else {},
         refused=why.message if why else "",
         at=f"/exams/sittings/{sat.id}/answers/{slot.number}",
@@ -375,7 +375,7 @@ def _frame(
         "flagged": sum(row.flagged for row in palette),
         "saved": max((k.at for k in kept.values() if k.at), default=None),
         "left": max(0, int((sat.deadline - desk.now).total_seconds())),
-        "since": milliseconds(desk.now),
+        "since": to_milliseconds(desk.now),
         "pace": pace(sat, answered, desk.now),
         "kept": mine,
         "shown": write_shown(mine.state),
@@ -386,8 +386,8 @@ def _frame(
 def _solution(
     desk: RequestContext, sat: SittingState, slot: PaperItem, *, reported: bool
 ) -> HTMLResponse:
-    not_in_exam(desk, question_of(desk.db, desk.library, slot))
-    paper = {row.number: row for row in marked(desk.db, desk.library, sat)}
+    refuse_during_exam(desk, question_of(desk.db, desk.library, slot))
+    paper = {row.number: row for row in graded_items(desk.db, desk.library, sat)}
     return desk.page(
         "exams/solution.html",
         outcome=with_comeback(desk, _outcome(desk, sat, slot)),
@@ -400,7 +400,7 @@ def _solution(
 
 
 def _outcome(desk: RequestContext, sat: SittingState, slot: PaperItem) -> AnswerFeedback:
-    given = store.given(desk.db, sat).get(slot.item)
+    given = store.item_scores(desk.db, sat).get(slot.item)
     kept = store.answers(desk.db, sat.id).get(slot.number) or SavedAnswer(slot.number, {})
     graded = as_graded(slot, given)
     question = question_of(desk.db, desk.library, graded)
@@ -420,8 +420,8 @@ def _outcome(desk: RequestContext, sat: SittingState, slot: PaperItem) -> Answer
     )
     here = f"/exams/sittings/{sat.id}/questions/{slot.number}"
     way = NextLinks(here=here, token=new_token())
-    outcome = outcome_of(desk.db, desk.library, answer, way)
+    outcome = build_feedback(desk.db, desk.library, answer, way)
     if given is None:
-        verdict = unanswered(outcome.variant)
+        verdict = grade_blank(outcome.variant)
         return dataclasses.replace(outcome, verdict=verdict)
     return outcome

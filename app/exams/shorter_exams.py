@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 
 from app.content.model import Domain, ExamBlueprint
-from app.mastery.bank import shares
+from app.mastery.bank import apportion
 from app.mastery.short_paper import cut, is_long, short_count, short_of
 
 MISSED = "missed"
@@ -39,7 +39,7 @@ def asks_missed(slug: str) -> bool:
     return slug.endswith(f"~{MISSED}")
 
 
-def cuts_of(
+def derived_exams(
     exam: ExamBlueprint, domains: Collection[Domain], bank: QuestionPool
 ) -> Iterator[ExamBlueprint]:
     """Every paper that can be cut from an exam now, at its pace."""
@@ -54,7 +54,7 @@ def cuts_of(
             yield cut(exam, way, f"{domain.title} only", {domain.number: held})
     missed = {d: n for d, n in bank.missed.items() if d in exam.domains and n}
     if sum(missed.values()) > exam.questions:
-        missed = shares(missed, exam.questions)
+        missed = apportion(missed, exam.questions)
     if missed:
         yield cut(exam, MISSED, "Only what you missed", missed)
 

@@ -7,23 +7,23 @@ from collections.abc import Mapping, Sequence
 
 from sqlmodel import Session
 
-from app.cards.names import comes_back, question_card
+from app.cards.names import can_be_card, question_card_id
 from app.cards.store import CardToAdd
 from app.content.live.library import Library
 from app.content.model import ExamBlueprint
 from app.content.numbers.expressions import ExpressionError
 from app.exams import store
 from app.exams.forms import StartExamForm
-from app.exams.paper import PaperItem, as_in_exam, draw
+from app.exams.paper import PaperItem, as_in_exam, assemble_paper
 from app.exams.report import GradedItem
 from app.exams.store import GradedAnswer, ItemScore, NewSitting, SavedAnswer, SittingState
 from app.exams.timing import is_over, minutes_for
-from app.learners.store import hold
+from app.learners.store import lock_learner
 from app.mastery.bank import domain_of
 from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Question
-from app.questions.variants import draw as draw_variant
+from app.questions.variants import draw_variant as draw_variant
 from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 
@@ -48,7 +48,7 @@ def draw_sitting(
     if not wish.every_kind:
         there = as_in_exam(there, domains, blueprint.domains)
     last, met = store.met_items(db, learner_id)
-    paper = draw(blueprint, domains, there, met, seed, last)
+    paper = assemble_paper(blueprint, domains, there, met, seed, last)
     return NewSitting(
         token=wish.token or secrets.token_urlsafe(9),
         exam=blueprint.slug,
@@ -60,7 +60,7 @@ def draw_sitting(
     )
 
 
-def begin(
+def start_sitting(
     db: Session, library: Library, learner_id: int, drawn: NewSitting, now: dt.datetime
 ) -> int:
     """Start the clock of a paper; returns the sitting, also when sent twice."""
@@ -77,7 +77,7 @@ def question_of(db: Session, library: Library, slot: PaperItem) -> Question:
     current = library.questions.get(slot.item)
     if current is not None and current.revision == slot.revision:
         return current
-    kept = quiz_store.wording(db, slot.item, slot.revision)
+    kept = quiz_store.load_wording(db, slot.item, slot.revision)
     assert kept is not None  # noqa: S101 - kept when the paper was drawn
     return kept
 
@@ -95,7 +95,7 @@ def close(
     db: Session, library: Library, sat: SittingState, by: str, at: dt.datetime
 ) -> SittingState:
     """Close a sitting and judge what was answered; a second call changes nothing."""
-    hold(db, sat.learner_id)  # first, as every other write for this learner
+    lock_learner(db, sat.learner_id)  # first, as every other write for this learner
     if store.close(db, sat, by, at):
         kept = store.answers(db, sat.id)
         graded = [
@@ -103,9 +103,9 @@ def close(
             for slot in sat.slots
             if slot.number in kept and kept[slot.number].answered
         ]
-        store.mark(db, sat, graded, at)
+        store.record_graded_answers(db, sat, graded, at)
         missed = _missed(library, sat, graded, max(kept, default=0))
-        store.bring_back(db, sat, missed, at)
+        store.readd_missed(db, sat, missed, at)
         store.count_change(db, sat.learner_id)
     return store.find(db, sat.learner_id, sat.id)
 
@@ -122,15 +122,15 @@ def _missed(
     seen = [slot for slot in sat.slots if slot.number <= reached]
     missed = [slot for slot in seen if slot.number not in right]
     return [
-        CardToAdd(question_card(slot.item), question.topic, slot.seed)
+        CardToAdd(question_card_id(slot.item), question.topic, slot.seed)
         for slot in missed
-        if (question := library.questions.get(slot.item)) and comes_back(question)
+        if (question := library.questions.get(slot.item)) and can_be_card(question)
     ]
 
 
-def marked(db: Session, library: Library, sat: SittingState) -> list[GradedItem]:
+def graded_items(db: Session, library: Library, sat: SittingState) -> list[GradedItem]:
     """Each question of a closed sitting with its points."""
-    given = store.given(db, sat)
+    given = store.item_scores(db, sat)
     kept = store.answers(db, sat.id)
     rows = []
     for slot in sat.slots:
@@ -165,7 +165,7 @@ def _before(question: Question, slot: PaperItem, kept: SavedAnswer) -> float | N
     Where one option is chosen. Anything else is entered bit by bit, so that its first
     state says nothing.
     """
-    kind = kinds.of(question)
+    kind = kinds.type_of(question)
     if not kind.chosen or kind.several or kept.first in (None, kept.raw):
         return None
     first = dataclasses.replace(kept, raw=kept.first or {})
@@ -217,7 +217,7 @@ def _unreadable(
 
     What is chosen of a list can always be read.
     """
-    if not kept.answered or kinds.of(question).chosen:
+    if not kept.answered or kinds.type_of(question).chosen:
         return None
     try:
         verdict = grade(draw_variant(question, slot.seed), kept.raw)

@@ -11,16 +11,16 @@ from sqlalchemy import bindparam, case, func, update
 from sqlalchemy import select as plain_select
 from sqlmodel import Session, col, select
 
-from app.cards.store import CardToAdd, DayTotals, add_missed, add_to_day
+from app.cards.store import CardToAdd, DayTotals, add_to_day, readd_missed_questions
 from app.db.counted_scores import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE
-from app.db.insert_once import insert_once
+from app.db.insert_once import insert_if_absent
 from app.db.quotas import SITTINGS, check_quota
 from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFoundError
 from app.exams.merging import AnswerState, Merge, entered, merge
 from app.exams.paper import ExamPaper, PaperItem
 from app.learners.current import LearnerProfile
-from app.web.clock import milliseconds, moment
+from app.web.clock import from_milliseconds, to_milliseconds
 
 _LONGEST = 60 * 60 * 1000
 _POINTS = (
@@ -160,8 +160,8 @@ def begin(db: Session, learner_id: int, wanted: NewSitting, now: dt.datetime) ->
         paper=json.dumps([dataclasses.astuple(s) for s in wanted.paper.slots]),
         factor=wanted.factor,
         target=wanted.target,
-        started_at=milliseconds(now),
-        deadline_at=milliseconds(end),
+        started_at=to_milliseconds(now),
+        deadline_at=to_milliseconds(end),
     )
     db.add(row)
     db.flush()
@@ -197,7 +197,7 @@ def overdue(db: Session, now: dt.datetime, course: str) -> list[SittingState]:
         .join(Learner, col(Learner.id) == col(Sitting.learner_id))
         .where(
             col(Sitting.closed_at).is_(None),
-            Sitting.deadline_at < milliseconds(now),
+            Sitting.deadline_at < to_milliseconds(now),
             Learner.course == course,
         )
         .order_by(col(Sitting.learner_id))
@@ -252,7 +252,7 @@ def answers(db: Session, sitting_id: int) -> dict[int, SavedAnswer]:
     return {row.number: _kept(row) for row in rows}
 
 
-def keep(db: Session, sat: SittingState, change: AnswerChange, now: dt.datetime) -> Merge:
+def save_answer(db: Session, sat: SittingState, change: AnswerChange, now: dt.datetime) -> Merge:
     """Save what was changed in a form, at the moment at which it was changed.
 
     An answer that waited in a browser while a newer one was saved is refused.
@@ -262,7 +262,7 @@ def keep(db: Session, sat: SittingState, change: AnswerChange, now: dt.datetime)
             SittingAnswer.sitting_id == sat.id, SittingAnswer.number == change.number
         )
     ).first() or SittingAnswer(sitting_id=sat.id, number=change.number, at=0)
-    at = max(milliseconds(sat.started_at), milliseconds(now) - change.age)
+    at = max(to_milliseconds(sat.started_at), to_milliseconds(now) - change.age)
     merged = merge(
         _kept(row).state,
         change.shown,
@@ -276,7 +276,7 @@ def keep(db: Session, sat: SittingState, change: AnswerChange, now: dt.datetime)
     row.flagged = merged.state.flagged
     row.struck = json.dumps(merged.state.struck)
     row.milliseconds += change.spent(row.at, at)
-    saved_at = moment(row.at) if row.at else None
+    saved_at = from_milliseconds(row.at) if row.at else None
     row.at = max(row.at, at)
     db.add(row)
     db.flush()
@@ -288,12 +288,14 @@ def close(db: Session, sat: SittingState, by: str, at: dt.datetime) -> bool:
     done = db.execute(
         update(Sitting)
         .where(col(Sitting.id) == sat.id, col(Sitting.closed_at).is_(None))
-        .values(closed_at=milliseconds(at), closed_by=by)
+        .values(closed_at=to_milliseconds(at), closed_by=by)
     )
     return bool(done.rowcount)  # type: ignore[attr-defined] # a cursor result
 
 
-def mark(db: Session, sat: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime) -> None:
+def record_graded_answers(
+    db: Session, sat: SittingState, graded: Sequence[GradedAnswer], now: dt.datetime
+) -> None:
     """Write the graded answers of a closed sitting into the log of attempts, once."""
     met = seen_items(db, sat.learner_id)
     zone = db.exec(select(Learner.zone).where(Learner.id == sat.learner_id)).first()
@@ -316,15 +318,15 @@ def mark(db: Session, sat: SittingState, graded: Sequence[GradedAnswer], now: dt
             "hints": 0,
             "milliseconds": one.milliseconds or None,
             "study_day": day,
-            "at": milliseconds(now),
+            "at": to_milliseconds(now),
         }
-        if insert_once(db, Attempt, values) is not None:
+        if insert_if_absent(db, Attempt, values) is not None:
             work += DayTotals(answers=1, milliseconds=one.milliseconds)
     if work.answers:
         add_to_day(db, sat.learner_id, day, work)
 
 
-def bring_back(
+def readd_missed(
     db: Session, sat: SittingState, missed: Sequence[CardToAdd], now: dt.datetime
 ) -> None:
     """Let the questions missed in a closed sitting come back, if that is wanted."""
@@ -332,10 +334,10 @@ def bring_back(
     row = db.exec(wish).first()
     if row is not None and row[0]:
         day = LearnerProfile("", zone=row[1]).study_day(now)
-        add_missed(db, sat.learner_id, missed, day, now)
+        readd_missed_questions(db, sat.learner_id, missed, day, now)
 
 
-def given(db: Session, sat: SittingState) -> dict[str, ItemScore]:
+def item_scores(db: Session, sat: SittingState) -> dict[str, ItemScore]:
     """The points of each item that was answered, after the end."""
     rows = db.connection().execute(_POINTS, {"sitting": sat.id})
     return {item: ItemScore(*values) for item, *values in rows}
@@ -357,9 +359,9 @@ def _value(row: Sitting) -> SittingState:
         slots=tuple(PaperItem(*slot) for slot in json.loads(row.paper)),
         factor=row.factor,
         target=row.target,
-        started_at=moment(row.started_at),
-        deadline=moment(row.deadline_at),
-        closed_at=moment(row.closed_at) if row.closed_at is not None else None,
+        started_at=from_milliseconds(row.started_at),
+        deadline=from_milliseconds(row.deadline_at),
+        closed_at=from_milliseconds(row.closed_at) if row.closed_at is not None else None,
         closed_by=row.closed_by,
     )
 
@@ -371,6 +373,6 @@ def _kept(row: SittingAnswer) -> SavedAnswer:
         flagged=row.flagged,
         struck=tuple(json.loads(row.struck)),
         milliseconds=row.milliseconds,
-        at=moment(row.at),
+        at=from_milliseconds(row.at),
         first=json.loads(row.first) if row.first else None,
     )

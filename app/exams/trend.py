@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from markupsafe import Markup
 
 from app.drawings.planes import SHARES, PlotArea, in_percent
-from app.drawings.svg import Box, dot, frame, line, text
+from app.drawings.svg import Box, dot, line, svg_root, text
 from app.exams.report import interval
 from app.mastery.turnout import says_enough
-from app.web.words import percent_of, short_date_of
+from app.web.words import format_percent, format_short_date
 
 MOST = 12
 _PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
@@ -73,7 +73,7 @@ def _sentence(finished: Sequence[PastSitting]) -> str:
     if len(full) < 2:
         return "Each point is one exam; the line through it is the likely range."
     now, before = full[:2]
-    was, is_ = (percent_of(past.share) for past in (before, now))
+    was, is_ = (format_percent(past.share) for past in (before, now))
     if _overlap(now.range, before.range):
         return (
             f"Your last two full exams: {was}, then {is_}. Their ranges overlap, so "
@@ -105,5 +105,5 @@ def _draw(
         marks.append(dot("ink" if past.whole else "hole", x, _PLANE.down(past.share), 5))
         if past in (last[0], last[-1]):
             day = day_of(past.started)
-            marks.append(text(short_date_of(day), x, 146, "m"))
-    return frame(marks, 150, says)
+            marks.append(text(format_short_date(day), x, 146, "m"))
+    return svg_root(marks, 150, says)

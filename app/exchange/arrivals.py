@@ -10,10 +10,10 @@ from app.cards.added_cards import LONGEST_FACE
 from app.cards.names import (
     OWN,
     PICTURES,
-    comes_back,
-    is_added,
-    origin,
-    question_card,
+    can_be_card,
+    is_added_card,
+    parse_card_id,
+    question_card_id,
     term_card,
     topic_of,
 )
@@ -61,7 +61,7 @@ class MatchedPackage:
     media: int
 
 
-def sort_out(package: AnkiPackage, library: Library) -> MatchedPackage:
+def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
     """Match every card with the course; all others become the learner's own."""
     known = dict(_names(library))
     cards_left: collections.Counter[str] = collections.Counter()
@@ -75,7 +75,7 @@ def sort_out(package: AnkiPackage, library: Library) -> MatchedPackage:
         card = _card_of(found, known)
         reason = _TWICE if card in arrivals else "" if card else _NO_SIDE
         own, files, lost = None, frozenset[str](), 0
-        if origin(card)[0] == OWN and not reason:
+        if parse_card_id(card)[0] == OWN and not reason:
             own, files, lost, reason = _own(found, pictures)
         if reason:
             cards_left[reason] += 1
@@ -94,8 +94,8 @@ def _names(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
             names = (card.id, card.sibling) if card.sibling else (card.id,)
             yield guid(card.id), names
     for question in library.questions.values():
-        if comes_back(question):
-            name = question_card(question.id)
+        if can_be_card(question):
+            name = question_card_id(question.id)
             yield guid(name), (name,)
     for anchor in library.glossary:
         yield guid(term_card(anchor)), (term_card(anchor),)
@@ -225,5 +225,5 @@ def _arrival(
         suspended=found.suspended,
         retention=found.retention,
         seed=found.aside.seed,
-        since=found.aside.since if is_added(card) else None,
+        since=found.aside.since if is_added_card(card) else None,
     )

@@ -13,10 +13,10 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlmodel import Session
 
 from app.content.live.courses import name_course
-from app.db.database_url import shown, without_password
+from app.db.database_url import redact_url, without_password
 from app.db.engine import make_engine
 from app.exchange.course.files import about, items_of, place_of, write_files
-from app.exchange.course.intake import take_in
+from app.exchange.course.intake import add_items
 from app.exchange.formats.decoding import MOST_BYTES
 from app.exchange.formats.registry import (
     ATTEMPTS,
@@ -101,7 +101,7 @@ def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = 
     if form not in WHOLE:  # a file of our own has its placeholders filled
         items = tuple(map(with_plain_braces, reading.items))
         reading = dataclasses.replace(reading, items=items)
-    taken = take_in(reading, place)
+    taken = add_items(reading, place)
     if not dry:
         write_files(folder, topic, taken)
     written = (*taken.files, *taken.pictures)
@@ -149,7 +149,7 @@ def export_attempts(form: str, path: Path, database: str, course: str | None) ->
             rows = list(attempts(session, course))
     except DBAPIError as error:
         raise UnusableFileError(
-            f"the database {shown(database)} cannot be read "
+            f"the database {redact_url(database)} cannot be read "
             f"({without_password(error.orig, database)})."
         ) from None
     finally:

@@ -11,9 +11,9 @@ from app.cards.names import (
     PICTURES,
     QUESTION,
     TERM,
-    comes_back,
-    origin,
-    still_there,
+    can_be_card,
+    exists_in_course,
+    parse_card_id,
 )
 from app.content.live.library import Library
 from app.content.model import Flashcard
@@ -32,7 +32,7 @@ from app.exchange.markup.pictures import content_of, renamed
 from app.exchange.markup.rendering import illustrated
 from app.exchange.store import LearnerCards, StudiedCards
 from app.questions.cards import question_faces
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 
 _TURN = dt.time(4)
 _MOST_SIDES = 30  # of a note that goes back to Anki as it came
@@ -82,11 +82,11 @@ class Hour:
 
 def has_words(library: Library, own: Collection[str], card: str) -> bool:
     """Whether a card can still be shown; `own` are those that a learner brought."""
-    kind, name = origin(card)
+    kind, name = parse_card_id(card)
     if kind == OWN:
         return card in own
     question = library.questions.get(name) if kind == QUESTION else None
-    return still_there(library, card) and (question is None or comes_back(question))
+    return exists_in_course(library, card) and (question is None or can_be_card(question))
 
 
 Origins = Mapping[str, tuple[str, int]]
@@ -171,7 +171,7 @@ class _NoteBuilder:
 
     def _of(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
         """The note with its cards; None where its words cannot be made any more."""
-        kind, name = origin(note)
+        kind, name = parse_card_id(note)
         if kind == OWN:
             return self._own(note, cards)
         if kind == QUESTION:
@@ -204,7 +204,7 @@ class _NoteBuilder:
     def _question(self, note: str, name: str) -> AnkiNote | None:
         seed = self._studied.added.get(note, AddedCardInfo()).seed or 0
         try:
-            variant = draw(self._library.questions[name], seed)
+            variant = draw_variant(self._library.questions[name], seed)
         except (ExpressionError, ArithmeticError):
             return None
         faces = question_faces(variant, _gap)

@@ -15,7 +15,7 @@ from app.errors import ConflictError
 from app.exchange import store
 from app.exchange.store import ImportCounts, ImportedCard
 from app.learners.current import LearnerProfile
-from app.learners.store import count_change
+from app.learners.store import bump_change_counter
 from app.web.front.fair_slots import FairSlots
 
 AT_ONCE = 2
@@ -117,7 +117,7 @@ class ImportRunner:
 
     async def _end(self, running: tuple[int, int], state: str) -> None:
         async with self._turn() as db:
-            count_change(db, running[0])
+            bump_change_counter(db, running[0])
             await run_in_threadpool(store.end_import, db, running, state)
 
 
@@ -131,8 +131,8 @@ def _write_slice(
     learner, began = running
     now, waiting = at
     # Whoever writes for a learner asks for this first: others wait here for us.
-    if not count_change(db, learner.id) or not store.is_running(db, (learner.id, began)):
+    if not bump_change_counter(db, learner.id) or not store.is_running(db, (learner.id, began)):
         return None
-    outcome = store.take_in(db, learner, part, now, waiting)
+    outcome = store.import_cards(db, learner, part, now, waiting)
     store.advance_import(db, (learner.id, began), (len(part), outcome), now)
     return outcome

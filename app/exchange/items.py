@@ -53,10 +53,10 @@ class ItemOption:
         return 100.0 if self.right else round(100 * self.credit, 5)
 
 
-def worth(score: float, best: float) -> tuple[bool, float]:
+def credit_of_score(score: float, best: float) -> tuple[bool, float]:
     """Whether an answer is right that is worth `score` of `best`, and its credit.
 
-    >>> worth(100, 100), worth(50, 100), worth(-10, 100), worth(0, 0)
+    >>> credit_of_score(100, 100), credit_of_score(50, 100), credit_of_score(-10, 100), credit_of_score(0, 0)
     ((True, 0.0), (False, 0.5), (False, 0.0), (False, 0.0))
     """
     if score <= 0 or best <= 0:

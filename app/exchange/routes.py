@@ -10,13 +10,13 @@ from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from sqlmodel import Session
 
-from app.cards.names import question_card
+from app.cards.names import question_card_id
 from app.cards.store import forget_empty_days
 from app.content.live.library import Library, LiveLibrary
 from app.db.engine import DbSession
 from app.errors import ConflictError, NotFoundError
 from app.exchange import store
-from app.exchange.arrivals import MatchedPackage, home_of, sort_out
+from app.exchange.arrivals import MatchedPackage, home_of, match_package
 from app.exchange.decks import ExportCourse, Hour, has_words, write_cards
 from app.exchange.formats.apkg import read_package
 from app.exchange.formats.apkg.packing import PackageWriter, zstd
@@ -29,7 +29,7 @@ from app.learners.current import (
     count_stored,
     expect_storage,
     find_learner_at_once,
-    writing,
+    write_dependencies,
 )
 from app.learners.desk import Reader, RequestContext, run_reading
 from app.learners.downloads import Downloads
@@ -37,8 +37,8 @@ from app.learners.store.under_exam import in_running_exam
 from app.scheduling.study_day import zone_of
 from app.web.clock import Now
 from app.web.course import CurrentLibrary
-from app.web.front.rate_counting import client_of
-from app.web.render import page
+from app.web.front.rate_counting import client_key
+from app.web.render import render_page
 
 router = APIRouter(prefix="/settings", include_in_schema=False)
 _MB = 1_000_000
@@ -110,13 +110,13 @@ async def bring_cards(
     It is read before the database is asked: that must not keep writers waiting.
     """
     imports: ImportRunner = request.app.state.imports
-    async with imports.room(client_of(request.scope)) as room:
+    async with imports.room(client_key(request.scope)) as room:
         upload = await run_in_threadpool(_read_upload, library, file)
         if isinstance(upload, str):
             return await run_reading(request, lambda desk: _page(desk, upload))
         measured = await run_reading(request, _measure_pictures)
         try:
-            async with writing(request) as (db, learner):
+            async with write_dependencies(request) as (db, learner):
                 whose = learner, measured
                 begun = await run_in_threadpool(_begin, db, whose, upload, now)
         except UnusableFileError as error:
@@ -145,7 +145,7 @@ def _read_upload(library: Library, file: UploadFile | None) -> CardUpload | str:
         return f"“{name}” is too large. {_WANTED}"
     content: IO[bytes] = file.file
     try:
-        return CardUpload(name, sort_out(read_package(content), library))
+        return CardUpload(name, match_package(read_package(content), library))
     except UnusableFileError as error:
         return f"“{name}” cannot be used. {error} {_WANTED}"
 
@@ -199,7 +199,7 @@ def show_progress(desk: Reader) -> Response:
     found = store.read_import(desk.db, desk.learner.id, desk.now)
     if found is None:
         raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
-    return page(desk.request, "exchange/_import.html", found=found)
+    return render_page(desk.request, "exchange/_import.html", found=found)
 
 
 @router.post("/cards/import/cancellation")
@@ -221,7 +221,7 @@ def ask_before(
     found = next((d for d in brought.decks if d.name == deck), None)
     if what == "deck" and found is None:
         raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
-    return page(
+    return render_page(
         request,
         "exchange/removal.html",
         learner=learner,
@@ -245,9 +245,9 @@ async def remove_cards(
     """
     slices = await run_reading(request, lambda desk: _slices(desk, what, deck))
     for names in slices:
-        async with writing(request) as (db, learner):
+        async with write_dependencies(request) as (db, learner):
             await run_in_threadpool(_remove, db, (learner.id, library), what, names)
-    async with writing(request) as (db, learner):
+    async with write_dependencies(request) as (db, learner):
         await run_in_threadpool(forget_empty_days, db, learner.id)
         await run_in_threadpool(store.drop_pictures, db, learner.id)
     return RedirectResponse("/settings/cards?removed=yes", 303)
@@ -291,7 +291,7 @@ def _page(desk: RequestContext, refused: str = "") -> HTMLResponse:
 
 def _sat(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
     """The cards of questions in a mock exam that is being sat."""
-    return {question_card(item) for item in in_running_exam(db, learner.id, now)}
+    return {question_card_id(item) for item in in_running_exam(db, learner.id, now)}
 
 
 def _course(request: Request, library: Library) -> ExportCourse:

@@ -3,7 +3,7 @@
 import datetime as dt
 
 from app.flashcards.store import CardRecord
-from app.scheduling import recall
+from app.scheduling import retrievability
 
 
 def note_of(held: CardRecord, day: dt.date, origin: str) -> str:
@@ -18,7 +18,7 @@ def note_of(held: CardRecord, day: dt.date, origin: str) -> str:
         return f"{origin} Say the answer aloud first."
     days = max(0, (day - standing.last_day).days)
     ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
-    chance = round(recall(standing, day) * 100)
+    chance = round(retrievability(standing, day) * 100)
     return (
         f"{origin} Say it aloud or write it down first. "
         f"Last seen {ago}; about {chance}% likely you still know it."

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from sqlmodel import Session
 
 from app.cards.added_cards import card_of_own, card_of_question, card_of_term
-from app.cards.names import OWN, QUESTION, TERM, is_added, origin, topic_of
+from app.cards.names import OWN, QUESTION, TERM, is_added_card, parse_card_id, topic_of
 from app.content.live.library import Library
 from app.content.model import Flashcard
 from app.content.numbers.expressions import ExpressionError
@@ -15,7 +15,7 @@ from app.flashcards import store
 from app.flashcards.store import AddedCardDetails
 from app.learners.current import LearnerProfile
 from app.questions.faces import CardFaces
-from app.web.words import date_of
+from app.web.words import format_date
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ def find_cards(
     now: dt.datetime,
 ) -> dict[str, ResolvedCard]:
     """Those of `cards` that there are for this learner; added ones in one question."""
-    added = [card for card in cards if is_added(card)]
+    added = [card for card in cards if is_added_card(card)]
     kept = store.kept(db, learner.id, added, now)
     today = learner.study_day(now)
     found: dict[str, ResolvedCard | None] = {}
     for card in cards:
-        if is_added(card):
+        if is_added_card(card):
             mine = kept.get(card)
             found[card] = (
                 _added(library, mine, (learner.study_day(mine.since), today)) if mine else None
@@ -77,7 +77,7 @@ def _added(
     library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
 ) -> ResolvedCard | None:
     """The added card in the wording of now; None where the course lost it."""
-    kind = origin(kept.card)[0]
+    kind = parse_card_id(kept.card)[0]
     if kind == QUESTION:
         return _question(library, kept, days)
     if kind == TERM:
@@ -92,7 +92,7 @@ def _added(
 def _question(
     library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
 ) -> ResolvedCard | None:
-    question = library.questions.get(origin(kept.card)[1])
+    question = library.questions.get(parse_card_id(kept.card)[1])
     if question is None:
         return None
     try:
@@ -109,7 +109,7 @@ def _question(
 
 
 def _term(library: Library, card: str) -> ResolvedCard | None:
-    term = library.glossary.get(origin(card)[1])
+    term = library.glossary.get(parse_card_id(card)[1])
     if term is None:
         return None
     slug = topic_of(library, card)
@@ -122,5 +122,5 @@ def _term(library: Library, card: str) -> ResolvedCard | None:
 def _on(day: dt.date, today: dt.date) -> str:
     if day == today:
         return "today"
-    words = f"on {date_of(day)}"
+    words = f"on {format_date(day)}"
     return words if day.year == today.year else f"{words}, {day.year}"

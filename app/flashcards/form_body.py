@@ -14,7 +14,7 @@ _MOST_FIELDS = 200
 _PLAIN = "application/x-www-form-urlencoded"
 
 
-async def sent(request: Request, form: type[Form]) -> Form:
+async def parse_form(request: Request, form: type[Form]) -> Form:
     """The fields of a posted form as a route gets them that declares `Form`.
 
     A field left empty is one that was not sent. Raises RequestValidationError.

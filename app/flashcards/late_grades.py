@@ -6,40 +6,40 @@ from app.content.model import Flashcard
 from app.errors import ConflictError, InvalidInputError
 from app.flashcards import store
 from app.flashcards.forms import GradeForm
-from app.flashcards.review_table import GRADES, mark_of
+from app.flashcards.review_table import GRADES, learner_marker
 from app.learners.desk import RequestContext
 from app.scheduling import OLDEST, ReviewEvent, is_too_old, settled
-from app.web.clock import moment
+from app.web.clock import from_milliseconds
 
 _LONGEST_LOOK = 10 * 60 * 1000
 
 
-def refuse_others(desk: RequestContext, who: str) -> None:
+def require_same_learner(desk: RequestContext, who: str) -> None:
     """Raises Conflict where a grade was given by another learner of the browser."""
-    if who and who != mark_of(desk.learner):
+    if who and who != learner_marker(desk.learner):
         raise ConflictError(
             "This grade was given before somebody else came to this browser, so it was not counted."
         )
 
 
-def late(desk: RequestContext, card: Flashcard, graded: GradeForm) -> Response:
+def record_late_grade(desk: RequestContext, card: Flashcard, graded: GradeForm) -> Response:
     """Write down a grade that waited in the browser; nobody waits for the next card.
 
     Raises Problem for one that is too old, Conflict where the same showing of the card
     has another grade already.
     """
-    given = moment(graded.given)
+    given = from_milliseconds(graded.given)
     if is_too_old(given, desk.now):
         raise InvalidInputError(
             f"Given: {given:%B %-d, %Y} is more than {OLDEST.days} days ago, "
             "so the grade was not counted.",
             "given",
         )
-    held = store.find(desk.db, desk.learner.id, card.id)
+    held = store.load_card(desk.db, desk.learner.id, card.id)
     at = settled(given, desk.now, held.standing.last_at if held.standing else None)
     grade = ReviewEvent(graded.rating, at, desk.learner.study_day(at), desk.learner.retention)
     sent = store.GradeSubmission(graded.token, _looked(graded))
-    if store.record(desk.db, desk.learner.id, card, grade, sent) is None:
+    if store.record_review(desk.db, desk.learner.id, card, grade, sent) is None:
         learner = desk.learner.id
         earlier = store.find_rating(desk.db, learner, card.id, graded.token)
         if earlier != graded.rating:

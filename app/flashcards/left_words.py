@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.scheduling import CardsLeft
-from app.web.words import count_of
+from app.web.words import format_count
 
 _MOST = 0.5
 _ALL = 0.95  # the count is of a sample: so nearly all are all
@@ -34,19 +34,19 @@ def counters_of(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
     )
 
 
-def made_of(left: CardsLeft) -> str:
+def describe_cards_left(left: CardsLeft) -> str:
     r"""What the cards left are; empty where none are.
 
-    >>> made_of(CardsLeft(due=7, waiting=2, fresh=15, learning=1))
+    >>> describe_cards_left(CardsLeft(due=7, waiting=2, fresh=15, learning=1))
     '6\xa0reviews, 15\xa0new cards, 3\xa0still being learned'
     """
     said = []
     if left.reviews and left.final:
         said.append(f"{left.reviews:,}\N{NO-BREAK SPACE}to see once more")
     elif left.reviews:
-        said.append(count_of(left.reviews, "review"))
+        said.append(format_count(left.reviews, "review"))
     if left.fresh:
-        said.append(count_of(left.fresh, "new card"))
+        said.append(format_count(left.fresh, "new card"))
     if left.steps:
         said.append(f"{left.steps:,}\N{NO-BREAK SPACE}still being learned")
     return ", ".join(said)
@@ -69,7 +69,7 @@ def over_words(over: int, passed: int) -> str:
     if not over:
         return ""
     one = over == 1
-    due = f"{count_of(over, 'more card')} {'is' if one else 'are'} due"
+    due = f"{format_count(over, 'more card')} {'is' if one else 'are'} due"
     if not passed:
         return f"{due} and {'waits' if one else 'wait'} for another day"
     if passed >= _ALL * over:

@@ -7,10 +7,10 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.flashcards import store
 from app.flashcards.finding import ResolvedCard
-from app.flashcards.review_table import GRADES, ReviewFilter, can_be_shown, lay
+from app.flashcards.review_table import GRADES, ReviewFilter, build_review_page, can_be_shown
 from app.learners.desk import RequestContext
 from app.web.course import find_topic
-from app.web.render import is_htmx, page
+from app.web.render import is_htmx_request, render_page
 
 
 def wish_of(desk: RequestContext, topic: str, more: int, card: str = "") -> ReviewFilter:
@@ -20,7 +20,7 @@ def wish_of(desk: RequestContext, topic: str, more: int, card: str = "") -> Revi
     return ReviewFilter(topic, more, card if card and can_be_shown(desk, card) else "")
 
 
-def onward(
+def next_card_response(
     desk: RequestContext,
     wish: ReviewFilter,
     *,
@@ -32,7 +32,7 @@ def onward(
 
     `graded` is the grade that the showing had already which was graded once more.
     """
-    if not is_htmx(desk.request):
+    if not is_htmx_request(desk.request):
         pairs = {
             "card": wish.card,
             "leech": leech.card.id if leech else "",
@@ -43,13 +43,15 @@ def onward(
         address = f"/flashcards{wish.query}{join}{more}" if more else wish.address
         return RedirectResponse(address, 303)
     table = dataclasses.replace(
-        lay(desk, wish),
+        build_review_page(desk, wish),
         undo=undo or undoable(desk),
         leech=leech,
         already=grade_words(graded),
     )
     status = 409 if graded else 200
-    response = page(desk.request, "flashcards/_desk.html", status=status, table=table, wish=wish)
+    response = render_page(
+        desk.request, "flashcards/_desk.html", status=status, table=table, wish=wish
+    )
     if graded:  # whatever part of the desk had asked
         response.headers["HX-Retarget"] = "#desk"
     return response
@@ -64,5 +66,5 @@ def undoable(desk: RequestContext) -> int:
     """The number of the last grade of this study day; 0 where there is none."""
     if not desk.learner.id:
         return 0
-    last = store.newest(desk.db, desk.learner.id, desk.day)
+    last = store.last_undoable(desk.db, desk.learner.id, desk.day)
     return last[0] if last else 0

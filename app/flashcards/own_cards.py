@@ -3,15 +3,15 @@
 import dataclasses
 import datetime as dt
 
-from app.cards.names import QUESTION, TERM, origin
+from app.cards.names import QUESTION, TERM, parse_card_id
 from app.cards.store import AddedCardRecord, added_count, added_page
 from app.flashcards.finding import ResolvedCard
-from app.flashcards.review_table import known, plan_of
+from app.flashcards.review_table import find_cards_once, todays_plan
 from app.flashcards.toward_exam import aim_of
 from app.learners.desk import RequestContext
-from app.questions.asking import first_words
+from app.questions.asking import excerpt
 from app.scheduling import LEECH, CardState, before_exam
-from app.web.words import day_of
+from app.web.words import format_date_with_year
 
 _PAGE = 30
 _KINDS = {QUESTION: "question", TERM: "term"}
@@ -52,17 +52,17 @@ def own_cards(desk: RequestContext, wanted: int) -> OwnCardsPage:
     pages = max(1, -(-count // _PAGE))
     number = min(max(wanted, 1), pages)
     added = added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
-    found = known(desk, [one.card for one in added])
+    found = find_cards_once(desk, [one.card for one in added])
     rows = tuple(row_of(desk, one, found.get(one.card)) for one in added)
     return OwnCardsPage(rows, number, pages, count)
 
 
 def row_of(desk: RequestContext, added: AddedCardRecord, found: ResolvedCard | None) -> ListedCard:
     """An added card as a list shows it."""
-    kind, name = origin(added.card)
+    kind, name = parse_card_id(added.card)
     return ListedCard(
         card=added.card,
-        words=first_words(found.card.front) if found else name,
+        words=excerpt(found.card.front) if found else name,
         state=state_words(added.state, added.due, desk.day),
         aside=added.aside and not added.declined,
         leech=added.lapses >= LEECH,
@@ -87,7 +87,7 @@ def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
         return "new"
     if days <= 0:
         return "due"
-    return "due tomorrow" if days == 1 else f"due {day_of(due)}"
+    return "due tomorrow" if days == 1 else f"due {format_date_with_year(due)}"
 
 
 def standing_words(standing: CardState | None, desk: RequestContext) -> str:
@@ -96,7 +96,7 @@ def standing_words(standing: CardState | None, desk: RequestContext) -> str:
         return "new"
     aim = aim_of(desk.learner, desk.day)
     if aim and before_exam(standing, aim.exam) != standing:
-        plan = plan_of(desk)
+        plan = todays_plan(desk)
         short = plan is not None and plan.outline.short
         return "due after your exam" if short else "once more before your exam"
     return state_words(standing.state, standing.due_day, desk.day)

@@ -22,13 +22,13 @@ from app.scheduling import (
     CardsLeft,
     ReviewEvent,
     before_exam,
-    interval_words,
+    interval_label,
     last_day,
     minutes_words,
-    new_left,
-    previews,
+    new_cards_allowed,
+    preview_ratings,
 )
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 # A learning step of some minutes is not waited for when nothing else is due.
 _AHEAD = dt.timedelta(minutes=20)
@@ -143,14 +143,14 @@ class TodaysQueue:
     left: CardsLeft
 
 
-def lay(
+def build_review_page(
     desk: RequestContext, wish: ReviewFilter, *, show: bool = False, since: int = 0, token: str = ""
 ) -> ReviewPage:
     """Lay out the desk: the most urgent card, or why there is none.
 
     `token` says which showing of the card it is, where that was shown before.
     """
-    stack = stack_of(desk, wish.topic, wish.more)
+    stack = todays_queue(desk, wish.topic, wish.more)
     done, held = stack.queue.finished, _chosen(desk, wish, stack)
     left = max(stack.left.cards, 1) if held else 0
     return ReviewPage(
@@ -159,7 +159,7 @@ def lay(
         left=left,
         graded=stack.queue.graded,
         counters=counters_of(stack.left, _kind(held, stack) if held else ""),
-        turn=(turn_of(desk, held, show=show, since=since, token=token) if held else None),
+        turn=(build_card_view(desk, held, show=show, since=since, token=token) if held else None),
         rest=None if held else _rest(desk, stack.queue, stack.limits),
     )
 
@@ -177,13 +177,13 @@ def _kind(held: CardRecord, stack: TodaysQueue) -> str:
     return "due" if held.standing.state == "review" else "learning"
 
 
-def stack_of(desk: RequestContext, topic: str = "", more: int = 0) -> TodaysQueue:
+def todays_queue(desk: RequestContext, topic: str = "", more: int = 0) -> TodaysQueue:
     """What the desk holds for the study day, of one topic or all.
 
     Today and the plan say the same number, so they ask here too.
     """
-    queue, limits = look(desk, limits_of(desk, topic))
-    allowed, plan = new_today(desk, queue, more), plan_of(desk)
+    queue, limits = load_queue(desk, limits_of(desk, topic))
+    allowed, plan = new_today(desk, queue, more), todays_plan(desk)
     unseen = _unseen(desk, limits) if allowed else {}
     left = CardsLeft(
         due=queue.learning + queue.review,
@@ -201,11 +201,11 @@ def stack_of(desk: RequestContext, topic: str = "", more: int = 0) -> TodaysQueu
 
 def limits_of(desk: RequestContext, topic: str = "") -> QueueQuery:
     """What the queue is asked for now."""
-    strays = store.strays_of(desk.db, desk.learner.id, desk.library)
-    return QueueQuery(desk.day, milliseconds(desk.now), topic, strays)
+    strays = store.orphaned_cards(desk.db, desk.learner.id, desk.library)
+    return QueueQuery(desk.day, to_milliseconds(desk.now), topic, strays)
 
 
-def look(desk: RequestContext, limits: QueueQuery) -> tuple[ReviewQueue, QueueQuery]:
+def load_queue(desk: RequestContext, limits: QueueQuery) -> tuple[ReviewQueue, QueueQuery]:
     """The queue without cards that cannot be shown now, and what it was asked for."""
     queue = _look(desk, limits)
     while queue.first is not None and not can_be_shown(desk, queue.first.card):
@@ -217,20 +217,20 @@ def look(desk: RequestContext, limits: QueueQuery) -> tuple[ReviewQueue, QueueQu
 
 
 def _look(desk: RequestContext, limits: QueueQuery) -> ReviewQueue:
-    plan = plan_of(desk)
+    plan = todays_plan(desk)
     if plan is None:
-        return store.look(desk.db, desk.learner.id, limits)
+        return store.load_queue(desk.db, desk.learner.id, limits)
     return store.look_planned(desk.db, desk.learner.id, limits, plan)
 
 
-def plan_of(desk: RequestContext) -> TodaysCardPlan | None:
+def todays_plan(desk: RequestContext) -> TodaysCardPlan | None:
     """The plan of the study day; None without an exam ahead."""
     aim = aim_of(desk.learner, desk.day)
     if aim is None:
         return None
     learner = desk.learner.id
     aim = dataclasses.replace(aim, pace=pace_of(desk))
-    return store.planned_of(desk.db, learner, desk.library, desk.day, aim)
+    return store.cached_day_plan(desk.db, learner, desk.library, desk.day, aim)
 
 
 def pace_of(desk: RequestContext) -> CardPace:
@@ -240,20 +240,20 @@ def pace_of(desk: RequestContext) -> CardPace:
 
 def new_today(desk: RequestContext, queue: ReviewQueue, more: int = 0) -> int:
     """How many new cards may still be begun; `more` are asked for on top."""
-    plan = plan_of(desk)
+    plan = todays_plan(desk)
     if plan is None:
         minutes = desk.learner.minutes_a_day
-        return new_left(minutes, queue.whole, more, pace_of(desk))
+        return new_cards_allowed(minutes, queue.whole, more, pace_of(desk))
     return new_under(plan, queue.whole.begun, more)
 
 
 def can_be_shown(desk: RequestContext, card: str) -> bool:
     """Whether a card is there, and nobody is being examined in it."""
-    found = known(desk, [card]).get(card)
+    found = find_cards_once(desk, [card]).get(card)
     return found is not None and not found.sat
 
 
-def known(desk: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
+def find_cards_once(desk: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
     """Those of `cards` that there are, looked for once in a request."""
     new = [card for card in cards if card not in desk.found]
     if new:
@@ -264,7 +264,7 @@ def known(desk: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCar
 
 def find_card(desk: RequestContext, card: str) -> ResolvedCard:
     """The card `card`; raises NotFound, or Conflict during an exam that asks it."""
-    found = known(desk, [card]).get(card)
+    found = find_cards_once(desk, [card]).get(card)
     if found is None:
         raise NotFoundError(f"There is no card “{card}”.")
     if found.sat:
@@ -275,17 +275,17 @@ def find_card(desk: RequestContext, card: str) -> ResolvedCard:
     return found
 
 
-def token_of(card: str, turns: int) -> str:
+def showing_token(card: str, turns: int) -> str:
     """The token of one showing of a card: the same in every tab that shows it."""
     return f"{card}.{turns}"
 
 
-def mark_of(learner: LearnerProfile) -> str:
+def learner_marker(learner: LearnerProfile) -> str:
     """A word that tells learners of one browser apart and gives nothing away."""
     return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
 
 
-def turn_of(
+def build_card_view(
     desk: RequestContext, held: CardRecord, *, show: bool, since: int, token: str = ""
 ) -> CardView:
     """A card as the desk shows it; with the grades once its answer is shown."""
@@ -294,9 +294,9 @@ def turn_of(
     return CardView(
         card=card,
         held=held,
-        token=token or token_of(held.card, held.turns),
-        who=mark_of(desk.learner),
-        since=since or milliseconds(desk.now),
+        token=token or showing_token(held.card, held.turns),
+        who=learner_marker(desk.learner),
+        since=since or to_milliseconds(desk.now),
         note=note_of(held, desk.day, found.origin),
         title=found.title,
         links=found.links,
@@ -310,10 +310,10 @@ def turn_of(
 
 def _buttons(desk: RequestContext, held: CardRecord) -> tuple[GradeButton, ...]:
     asked = ReviewEvent(3, desk.now, desk.day, desk.learner.retention)
-    outcomes = previews(held.standing, asked, held.card)
+    outcomes = preview_ratings(held.standing, asked, held.card)
     exam = desk.learner.exam_day
     return tuple(
-        GradeButton(rating, words, interval_words(before_exam(outcome, exam), asked))
+        GradeButton(rating, words, interval_label(before_exam(outcome, exam), asked))
         for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
     )
 
@@ -321,7 +321,7 @@ def _buttons(desk: RequestContext, held: CardRecord) -> tuple[GradeButton, ...]:
 def _chosen(desk: RequestContext, wish: ReviewFilter, stack: TodaysQueue) -> CardRecord | None:
     db, learner, queue = desk.db, desk.learner.id, stack.queue
     if wish.card:
-        return store.find(db, learner, wish.card)
+        return store.load_card(db, learner, wish.card)
     if queue.first is not None and queue.kind != "waiting":
         return queue.first
     if stack.unseen:
@@ -344,7 +344,7 @@ def _rest(desk: RequestContext, queue: ReviewQueue, limits: QueueQuery) -> Congr
     new = store.next_new(desk.db, learner, library, limits, unseen)
     topic = library.topics.get(library.cards[new].topic) if new else None
     toward = _toward(desk, queue, later[0] if later else None)
-    stopped, plan = toward is not None and toward.stopped, plan_of(desk)
+    stopped, plan = toward is not None and toward.stopped, todays_plan(desk)
     return CongratsInfo(
         on=later[0] if later else None,
         count=later[1] if later else 0,
@@ -361,7 +361,7 @@ def _rest(desk: RequestContext, queue: ReviewQueue, limits: QueueQuery) -> Congr
 def _toward(
     desk: RequestContext, queue: ReviewQueue, later: dt.date | None
 ) -> ExamPlanNotice | None:
-    aim, plan = aim_of(desk.learner, desk.day), plan_of(desk)
+    aim, plan = aim_of(desk.learner, desk.day), todays_plan(desk)
     if aim is None or plan is None:
         return None
     return toward_of(aim, plan, desk.day, later, queue.whole.begun)

@@ -4,15 +4,15 @@ import dataclasses
 import itertools
 from collections.abc import Iterator
 
-from app.cards.names import OWN, QUESTION, TERM, is_added, origin
+from app.cards.names import OWN, QUESTION, TERM, is_added_card, parse_card_id
 from app.cards.store import added_cards, studied
 from app.content.live.library import Library
 from app.flashcards import store
 from app.flashcards.own_cards import ListedCard, row_of, standing_words
-from app.flashcards.review_table import known
+from app.flashcards.review_table import find_cards_once
 from app.flashcards.store import own
 from app.learners.desk import RequestContext
-from app.questions.asking import first_words
+from app.questions.asking import excerpt
 from app.questions.phrases import fold_text, split_query
 from app.scheduling import LEECH
 
@@ -55,7 +55,7 @@ def _names(desk: RequestContext, words: list[str]) -> Iterator[str]:
 
 def _text(library: Library, card: str) -> str:
     """What can be found of a card that the course holds."""
-    kind, name = origin(card)
+    kind, name = parse_card_id(card)
     if kind == QUESTION:
         question = library.questions.get(name)
         parts = [question.stem.plain, question.explanation.plain] if question else []
@@ -74,20 +74,20 @@ def _has(text: str, words: list[str]) -> bool:
 
 
 def _rows(desk: RequestContext, names: list[str]) -> Iterator[ListedCard]:
-    mine = [name for name in names if is_added(name)]
+    mine = [name for name in names if is_added_card(name)]
     added = added_cards(desk.db, desk.learner.id, mine)
-    course = [name for name in names if not is_added(name)]
+    course = [name for name in names if not is_added_card(name)]
     held = store.standings_of(desk.db, desk.learner.id, course)
-    found = known(desk, mine)
+    found = find_cards_once(desk, mine)
     for name in names:
         if name in added:
             yield row_of(desk, added[name], found.get(name))
-        elif origin(name)[0] != OWN:
+        elif parse_card_id(name)[0] != OWN:
             standing, aside = held.get(name, (None, False))
             card = desk.library.cards[name]
             yield ListedCard(
                 card=name,
-                words=first_words(card.front),
+                words=excerpt(card.front),
                 state=standing_words(standing, desk),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,

@@ -177,7 +177,7 @@ class PartTable:
     sorted_by: str
 
 
-def asked(query: Mapping[str, str]) -> PartQuery:
+def parse_part_query(query: Mapping[str, str]) -> PartQuery:
     """Read a query; what is not offered counts as not asked."""
     shelf = SHELVES.get(query.get("kind", ""), next(iter(SHELVES.values())))
     names = {name for _, columns in shelf.groups for name, _, _ in columns} | {"name"}

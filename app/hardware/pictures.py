@@ -58,7 +58,7 @@ def _same_rates(part: CatalogPart) -> dict[str, list[str]]:
 
 
 def _stated(part: CatalogPart) -> Mapping[str, float]:
-    row = catalogue.load("accelerators.toml", "accelerator")[part.id]
+    row = catalogue.load_table("accelerators.toml", "accelerator")[part.id]
     stated: Mapping[str, float] = row.get("sparse", {})
     return stated
 

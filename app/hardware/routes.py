@@ -10,8 +10,8 @@ from app.hardware import comparing, listing, pictures, uses
 from app.hardware.listing import KIND_WORDS, LEAST, SHELVES
 from app.learners.current import CurrentLearner
 from app.web.course import CurrentLibrary
-from app.web.page_cache import keep
-from app.web.render import page
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
 
 router = APIRouter(prefix="/hardware", include_in_schema=False)
 Chosen = Annotated[list[str], Query(alias="part", max_length=20)]
@@ -26,9 +26,9 @@ _FACTS = {
 
 @router.get("")
 def index(request: Request, learner: CurrentLearner) -> Response:
-    keep(request)
-    asked = listing.asked(request.query_params)
-    return page(
+    allow_caching(request)
+    asked = listing.parse_part_query(request.query_params)
+    return render_page(
         request,
         "hardware/index.html",
         learner=learner,
@@ -48,11 +48,11 @@ def compare(
     learner: CurrentLearner,
     part: Chosen = [],  # noqa: B006 - FastAPI copies it
 ) -> Response:
-    keep(request)
+    allow_caching(request)
     asked = {name: find_part(name) for name in dict.fromkeys(part)}
     found = [known for known in asked.values() if known]
     chosen = found[: comparing.MOST]
-    return page(
+    return render_page(
         request,
         "hardware/compare.html",
         learner=learner,
@@ -69,10 +69,10 @@ def compare(
 @router.get("/{name}")
 def show(request: Request, name: str, learner: CurrentLearner, library: CurrentLibrary) -> Response:
     part = _part(name)
-    keep(request)
+    allow_caching(request)
     shelf = listing.shelf_of(part)
     facts = [part.get(field) for field in _FACTS[shelf.name]]
-    return page(
+    return render_page(
         request,
         "hardware/show.html",
         learner=learner,

@@ -7,8 +7,8 @@ from app.content.model import HtmlBlock, Section
 from app.estimator import registry
 from app.estimator.hardware.accelerators import System
 from app.estimator.hardware.parts import CatalogPart, address_of
-from app.estimator.inputs import declared
-from app.instruments.links import address
+from app.estimator.inputs import input_specs
+from app.instruments.links import calculator_url
 
 Links = tuple[tuple[str, str], ...]
 _INPUT = {"accelerator": "gpu", "system": "system"}
@@ -19,9 +19,9 @@ def calculators_of(part: CatalogPart) -> Links:
     wanted = _INPUT.get(part.kind, "network")
     found = []
     for entry in registry.entries():
-        asks = [n for n, one in declared(entry.inputs).items() if one.kind == wanted]
+        asks = [n for n, one in input_specs(entry.inputs).items() if one.kind == wanted]
         if asks and _answers(entry.name, asks[0], part.id):
-            found.append((address(entry.name, f"{asks[0]}={part.id}"), entry.title))
+            found.append((calculator_url(entry.name, f"{asks[0]}={part.id}"), entry.title))
     return tuple(found)
 
 
@@ -29,7 +29,7 @@ def calculators_of(part: CatalogPart) -> Links:
 def _answers(name: str, field: str, part: str) -> bool:
     """Whether a calculator answers for this part, whose rate may be unknown."""
     try:
-        registry.estimate(name, {field: part})
+        registry.run_estimate(name, {field: part})
     except (ValueError, LookupError, ArithmeticError):
         return False
     return True

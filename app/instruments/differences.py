@@ -33,7 +33,7 @@ _TRIED = 3  # models or GPUs, before nothing is said
 
 def _others(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
     """Other values for fields, those that people vary first."""
-    fields = given_inputs.declared(kind)
+    fields = given_inputs.input_specs(kind)
     for vary in (_choices, _counts, _named):
         for name, declared in fields.items():
             value = getattr(inputs, name)
@@ -65,7 +65,7 @@ def _named(declared: InputSpec, value: Any) -> list[str]:
 def _differs(entry: EstimateSpec, words: Mapping[str, str], estimate: Estimate) -> bool:
     """Whether the calculator answers, and the figure that matters first is another."""
     try:
-        other = entry.compute(given_inputs.read(entry.inputs, words))
+        other = entry.compute(given_inputs.parse_inputs(entry.inputs, words))
     except (ValueError, LookupError, ArithmeticError):
         return False
     return any(other[name].value != estimate[name].value for name in entry.first)

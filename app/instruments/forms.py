@@ -16,8 +16,8 @@ from app.estimator.inputs import InputProblem, InputSpec, InvalidInputsError
 from app.estimator.models import lookup
 from app.estimator.registry import EstimateSpec
 from app.instruments.differences import difference
-from app.instruments.links import address
-from app.instruments.readings import EstimateView, query_of, read_estimate
+from app.instruments.links import calculator_url
+from app.instruments.readings import EstimateView, build_estimate_view, query_of
 
 Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
 
@@ -126,7 +126,7 @@ class CalculatorForm:
         return tuple(p for p in self.problems if p.field not in names)
 
 
-def instrument(
+def build_calculator_form(
     entry: EstimateSpec,
     typed: Mapping[str, str],
     *,
@@ -155,8 +155,8 @@ def instrument(
         unfolded=any(f.error or f.name in typed for g in far for f in g.fields),
         reading=reading,
         problems=problems,
-        link=address(entry.name, query),
-        compare=address(entry.name, against, part="compare"),
+        link=calculator_url(entry.name, query),
+        compare=calculator_url(entry.name, against, part="compare"),
     )
 
 
@@ -176,7 +176,7 @@ def fields_of(
     wrong = {p.field: p.message for p in problems}
     defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
     fields = []
-    for name, declared in given_inputs.declared(entry.inputs).items():
+    for name, declared in given_inputs.input_specs(entry.inputs).items():
         meant = getattr(inputs, name) if inputs is not None else defaults[name]
         words = value_of(declared, typed.get(name), meant, sure=inputs is not None)
         field = field_of(name, declared, words, f"{id}-{name}")
@@ -202,7 +202,7 @@ def value_of(declared: InputSpec, typed: str | None, meant: Any, *, sure: bool) 
         return ""
     if declared.kind == "flag" and typed == "":
         return "no"
-    return _as_people_write(declared, given_inputs.word_of(declared, meant))
+    return _as_people_write(declared, given_inputs.format_input(declared, meant))
 
 
 def _as_people_write(declared: InputSpec, words: str) -> str:
@@ -244,32 +244,32 @@ def _answer(
     """
     inputs = None
     try:
-        inputs = given_inputs.read(entry.inputs, typed)
+        inputs = given_inputs.parse_inputs(entry.inputs, typed)
         estimate = entry.compute(inputs)
     except InvalidInputsError as bad:
         return inputs, None, "", bad.problems
     height = {"bar_height": _BLOCK_BAR} if block else {}
-    reading = read_estimate(entry, inputs, estimate, topics=course.topics, **height)
+    reading = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
     return inputs, reading, _other(entry, inputs, estimate), ()
 
 
 def _other(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
     """What a second scenario would change, as a query."""
-    field, value = difference(entry, inputs, given_inputs.write(inputs), estimate)
+    field, value = difference(entry, inputs, given_inputs.to_query(inputs), estimate)
     return query_of({f"b.{field}": value}) if field else ""
 
 
 def comparison_of(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
     """The address at which an answer, as a `query`, stands beside another one."""
     against = "&".join(part for part in (query, _other(entry, inputs, estimate)) if part)
-    return address(entry.name, against, part="compare")
+    return calculator_url(entry.name, against, part="compare")
 
 
 def _arranged(
     entry: EstimateSpec, fields: Sequence[FormField], named: Mapping[str, str] | None
 ) -> tuple[tuple[FieldGroup, ...], tuple[FieldGroup, ...]]:
     """The groups shown at once, and those behind “More inputs”."""
-    declared = given_inputs.declared(entry.inputs)
+    declared = given_inputs.input_specs(entry.inputs)
     near = [f for f in fields if not declared[f.name].advanced]
     far = [f for f in fields if declared[f.name].advanced]
     if named is not None:
@@ -308,7 +308,7 @@ def _widget(declared: InputSpec) -> Widget:
 def _accepts(declared: InputSpec) -> str:
     """The range as a hint; lists show theirs by themselves."""
     if declared.kind in {"number", "count"}:
-        return given_inputs.allowed(declared)
+        return given_inputs.describe_range(declared)
     return ""
 
 

@@ -1,10 +1,10 @@
 """Where the calculator of an estimate stands, with its inputs and a place on it."""
 
 
-def address(name: str, query: str = "", *, part: str = "", anchor: str = "") -> str:
+def calculator_url(name: str, query: str = "", *, part: str = "", anchor: str = "") -> str:
     """The address of a calculator, or of a `part` of it such as `result`.
 
-    >>> address("kv-cache", "context=8k", anchor="total")
+    >>> calculator_url("kv-cache", "context=8k", anchor="total")
     '/calculators/kv-cache?context=8k#total'
     """
     path = f"/calculators/{name}{'/' if part else ''}{part}"

@@ -25,7 +25,7 @@ from app.estimator.estimate import (
 from app.estimator.hardware.parts import address_of, find_part
 from app.estimator.registry import EstimateSpec
 from app.estimator.units import NBSP, format_range, format_value
-from app.instruments.links import address
+from app.instruments.links import calculator_url
 from app.instruments.tables import show_table
 
 LONGEST_LINK = 2000
@@ -127,7 +127,7 @@ class EstimateView:
         return sum(len(figures) for _, figures in self.rest)
 
 
-def read_estimate(
+def build_estimate_view(
     entry: EstimateSpec,
     inputs: Any,
     estimate: Estimate,
@@ -136,7 +136,7 @@ def read_estimate(
     bar_height: int = 44,
 ) -> EstimateView:
     """Put an estimate into words. `topics` are the concept pages that can be linked."""
-    words = given_inputs.write(inputs)
+    words = given_inputs.to_query(inputs)
     query = query_of(words)
     short = len(query) <= LONGEST_LINK
     sign = SIGNS[estimate.verdict.status]
@@ -160,7 +160,7 @@ def read_estimate(
         changes=tuple(_change(entry.name, c, words) for c in estimate.changes),
         steps=tuple(_step(s, topics) for s in estimate.steps),
         notes=estimate.notes,
-        link=address(entry.name, query) if short else "",
+        link=calculator_url(entry.name, query) if short else "",
         query=query if short else "",
     )
 
@@ -225,7 +225,7 @@ def _parts(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
     """The hardware among the inputs, with the address of its page."""
     chosen = [
         getattr(inputs, name)
-        for name, declared in given_inputs.declared(entry.inputs).items()
+        for name, declared in given_inputs.input_specs(entry.inputs).items()
         if declared.kind in _HARDWARE
     ]
     known = (find_part(str(name)) for name in dict.fromkeys(chosen) if name)
@@ -288,7 +288,7 @@ def _change(name: str, change: VerdictFlip, words: Mapping[str, str]) -> FlipVie
         now=change.now,
         flips_at=change.at,
         becomes=within(change.becomes),
-        address=address(name, query) if len(query) <= LONGEST_LINK else "",
+        address=calculator_url(name, query) if len(query) <= LONGEST_LINK else "",
     )
 
 

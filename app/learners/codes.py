@@ -14,6 +14,6 @@ def new_code() -> str:
     return f"{letters[:4]}-{letters[4:]}"
 
 
-def plain(typed: str) -> str:
+def normalize_code(typed: str) -> str:
     """A code as it is compared: letters only, as large ones."""
     return "".join(c for c in typed.upper() if c in _LETTERS)

@@ -12,9 +12,9 @@ from app.authors.commands import table, when
 from app.authors.store import COMMAND_LINE, AuditRecord, record
 from app.db.writer import WRITING
 from app.learners import store
-from app.learners.codes import LIFE, new_code, plain
+from app.learners.codes import LIFE, new_code, normalize_code
 from app.learners.store import LearnerListRow
-from app.web.clock import system_clock
+from app.web.clock import utc_now
 from app.web.visitor import SessionCookies
 
 
@@ -38,7 +38,7 @@ def learners_command(
         if len(meant) != 1:
             sys.stderr.write(f"headroom: {_unclear(meant, given.learner)}\n")
             return 1
-        now = system_clock()
+        now = utc_now()
         sys.stdout.write(_code(db, keeper, meant[0], address, now))
         db.commit()
     return 0
@@ -64,8 +64,8 @@ def _adopt(db: Session, course: str, courses: Collection[str]) -> int:
         named = ", ".join(filter(None, courses)) or "none: this server has one alone"
         sys.stderr.write(f"headroom: there is no course “{course}”; there is {named}.\n")
         return 1
-    done, left = store.adopt(db, course)
-    now = system_clock()
+    done, left = store.move_to_course(db, course)
+    now = utc_now()
     record(db, AuditRecord(now, COMMAND_LINE, "learners adopted", f"{done} into {course}"))
     db.commit()
     sys.stdout.write(f"{course} has the work of {done} learners.\n")
@@ -91,7 +91,7 @@ def _code(
     db: Session, keeper: SessionCookies, person: LearnerListRow, address: str, now: dt.datetime
 ) -> str:
     code = new_code()
-    store.add_code(db, person.id, keeper.digest(plain(code)), now + LIFE)
+    store.add_code(db, person.id, keeper.digest(normalize_code(code)), now + LIFE)
     record(db, AuditRecord(now, COMMAND_LINE, "learner code made", f"learner {person.id}"))
     minutes = int(LIFE.total_seconds() / 60)
     named = f"learner {person.id} ({_plain(person.name) or 'no name'})"

@@ -12,27 +12,27 @@ from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import event
 from sqlmodel import Session
 
-from app.db.engine import DbSession, aside, reading_session
+from app.db.engine import DbSession, read_only_session, run_query
 from app.db.storage_limit import DailyQuota, StorageLimit
 from app.db.writer import Turn
 from app.learners.store import (
     BrowserVisit,
     Enrollment,
     LearnerRecord,
-    count_change,
+    bump_change_counter,
     describe_records,
     enroll,
     find_learner,
     key_in,
     learner_numbered,
-    see,
+    touch_session,
 )
 from app.scheduling.habits import USUAL, StudyHabits
 from app.scheduling.retention import RETENTION
-from app.scheduling.study_day import begin_of, study_day_of
-from app.web.clock import Now, moment, read_clock
-from app.web.devices import device_of
-from app.web.front.rate_counting import RateLimiter, client_of
+from app.scheduling.study_day import study_day_of, study_day_start
+from app.web.clock import Now, current_time, from_milliseconds
+from app.web.devices import describe_user_agent
+from app.web.front.rate_counting import RateLimiter, client_key
 from app.web.visitor import SessionCookies, Visitor
 
 _A_DAY = dt.timedelta(days=1)
@@ -85,7 +85,7 @@ class LearnerProfile:
 
     def next_study_day(self, now: dt.datetime) -> dt.datetime:
         """The moment at which the study day after `now` begins."""
-        return begin_of(self.study_day(now) + dt.timedelta(days=1), self.zone)
+        return study_day_start(self.study_day(now) + dt.timedelta(days=1), self.zone)
 
 
 async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
@@ -95,7 +95,7 @@ async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
     """
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
-    found = await aside(db, lambda: find_learner(db, visitor.digest, course))
+    found = await run_query(db, lambda: find_learner(db, visitor.digest, course))
     if found is not None and found.revoked_at is None:
         return _value(found)
     if found is not None:
@@ -116,7 +116,7 @@ async def find_learner_at_once(request: Request) -> LearnerProfile:
 
     It must not hold a place among those who read meanwhile.
     """
-    async with reading_session(request) as db:
+    async with read_only_session(request) as db:
         return await read_learner(request, db)
 
 
@@ -133,7 +133,7 @@ def learner_key(session_key: str) -> str:
 
 def arrival_of(request: Request, now: dt.datetime) -> BrowserVisit:
     """The browser that asks, as its session will be listed."""
-    device = device_of(request.headers.get("user-agent", ""))
+    device = describe_user_agent(request.headers.get("user-agent", ""))
     return BrowserVisit(request.state.visitor.digest, device, now)
 
 
@@ -160,7 +160,7 @@ def _value(row: LearnerRecord) -> LearnerProfile:
     )
 
 
-async def enrolled(
+async def enrolled_learner(
     request: Request,
     learner: Annotated[LearnerProfile, Depends(read_learner)],
     db: DbSession,
@@ -173,15 +173,15 @@ async def enrolled(
     if not learner.home:  # a row for good, so nobody makes them without end
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
-        new = "learners", client_of(request.scope), visitor.known_digest
+        new = "learners", client_key(request.scope), visitor.known_digest
         rates.check(*new)
         # What is refused after this, such as a form with a mistake, leaves no row.
         event.listen(db, "after_commit", lambda _db: rates.count(*new), once=True)
-    return await aside(db, lambda: _enrolled(db, learner, request, now))
+    return await run_query(db, lambda: _enrolled(db, learner, request, now))
 
 
 @contextlib.asynccontextmanager
-async def writing(
+async def write_dependencies(
     request: Request,
 ) -> AsyncIterator[tuple[Session, LearnerProfile]]:
     """What `DbSession` and `EnrolledLearner` give a route that declares them.
@@ -192,15 +192,15 @@ async def writing(
     turn: Turn = request.app.state.turn
     async with turn() as db:
         learner = await read_learner(request, db)
-        yield db, await enrolled(request, learner, db, await read_clock(request))
+        yield db, await enrolled_learner(request, learner, db, await current_time(request))
 
 
 def _enrolled(
     db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
 ) -> LearnerProfile:
-    if learner.id and count_change(db, learner.id):
-        if learner.study_day(moment(learner.last_seen)) != learner.study_day(now):
-            see(db, arrival_of(request, now))
+    if learner.id and bump_change_counter(db, learner.id):
+        if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
+            touch_session(db, arrival_of(request, now))
         return learner
     # The first write; or another request has erased everything since they were read.
     new = learner
@@ -210,7 +210,7 @@ def _enrolled(
         new = LearnerProfile(key, zone=learner.zone, person=person, course=learner.course)
     arrival = arrival_of(request, now)
     number = enroll(db, Enrollment(new.person, new.course, new.name, new.zone, arrival))
-    count_change(db, number)
+    bump_change_counter(db, number)
     return dataclasses.replace(new, id=number, home=new.home or number)
 
 
@@ -220,11 +220,11 @@ async def expect_storage(request: Request, now: Now) -> None:
     Raises StorageFullError, or QuotaExceededError for what came from one address.
     """
     quota: DailyQuota = request.app.state.daily_quota
-    quota.check(client_of(request.scope))
+    quota.check(client_key(request.scope))
     limit: StorageLimit = request.app.state.storage
     is_known = True
     if await run_in_threadpool(limit.is_reserved):
-        async with reading_session(request) as db:
+        async with read_only_session(request) as db:
             learner = await read_learner(request, db)
             is_known = bool(learner.home) and (
                 now - describe_records(db, learner.home).since > _A_DAY
@@ -235,9 +235,9 @@ async def expect_storage(request: Request, now: Now) -> None:
 def count_stored(request: Request, size: int) -> None:
     """Count bytes of cards and pictures for the address from which they came."""
     quota: DailyQuota = request.app.state.daily_quota
-    quota.count(client_of(request.scope), size)
+    quota.count(client_key(request.scope), size)
 
 
 CurrentLearner = Annotated[LearnerProfile, Depends(read_learner)]
-EnrolledLearner = Annotated[LearnerProfile, Depends(enrolled)]
+EnrolledLearner = Annotated[LearnerProfile, Depends(enrolled_learner)]
 """A route that keeps something asks for `EnrolledLearner`, all others for the first."""

@@ -11,17 +11,17 @@ from fastapi.responses import HTMLResponse
 from sqlmodel import Session
 
 from app.content.live.library import Library
-from app.db.engine import DbSession, reading_session
+from app.db.engine import DbSession, read_only_session
 from app.learners.current import (
     CurrentLearner,
     EnrolledLearner,
     LearnerProfile,
     read_learner,
-    writing,
+    write_dependencies,
 )
-from app.web.clock import read_clock
-from app.web.course import read_library
-from app.web.render import page
+from app.web.clock import current_time
+from app.web.course import current_library
+from app.web.render import render_page
 
 Result = TypeVar("Result")
 
@@ -45,7 +45,7 @@ class RequestContext:
     def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
         """A whole page for the learner."""
         learner = self.learner
-        return page(self.request, template, status=status, learner=learner, **context)
+        return render_page(self.request, template, status=status, learner=learner, **context)
 
 
 async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> RequestContext:
@@ -59,7 +59,7 @@ async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) ->
 async def desk_of(request: Request, learner: LearnerProfile, db: Session) -> RequestContext:
     """The desk of a request; a route that can wait declares `Reader` or `Writer`."""
     # Asked directly: each further dependency costs as much as a question to SQLite.
-    library, now = await read_library(request), await read_clock(request)
+    library, now = await current_library(request), await current_time(request)
     return RequestContext(request, library, learner, db, now)
 
 
@@ -73,7 +73,7 @@ async def run_reading(request: Request, work: Callable[[RequestContext], Result]
     For the costly parts of a POST: what is chosen before the write transaction, and
     the page that is rendered after it or instead of it.
     """
-    async with reading_session(request) as db:
+    async with read_only_session(request) as db:
         desk = await desk_of(request, await read_learner(request, db), db)
         return await run_in_threadpool(work, desk)
 
@@ -83,6 +83,6 @@ async def run_writing(request: Request, work: Callable[[RequestContext], Result]
 
     All other writers wait meanwhile, so it should take a few milliseconds.
     """
-    async with writing(request) as (db, learner):
+    async with write_dependencies(request) as (db, learner):
         desk = await desk_of(request, learner, db)
         return await run_in_threadpool(work, desk)

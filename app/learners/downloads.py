@@ -20,7 +20,7 @@ from app.db.engine import snapshot_session
 from app.db.storage_limit import StorageLimit
 from app.errors import ConflictError
 from app.web.front.fair_slots import FairSlots, Transfer, TransferSlots
-from app.web.front.rate_counting import client_of
+from app.web.front.rate_counting import client_key
 
 LONGEST_WAIT = 30.0
 """Seconds until somebody is sent away."""
@@ -62,7 +62,7 @@ class Downloads:
         async with contextlib.AsyncExitStack() as stack:
             stack.callback(self._persons.discard, person)
             async with contextlib.AsyncExitStack() as turn:
-                await self._wait(client_of(request.scope), stack, turn)
+                await self._wait(client_key(request.scope), stack, turn)
                 if await request.is_disconnected():
                     raise ClientDisconnect
                 # The file has no name, so that it is gone when the server ends.

@@ -10,7 +10,7 @@ from app.learners import store
 from app.learners.current import LearnerProfile
 from app.learners.forms import WEEKDAYS, Problems, SettingsForm, zones
 from app.scheduling.study_day import zone_of
-from app.web.render import page
+from app.web.render import render_page
 
 
 def settings_page(
@@ -22,7 +22,7 @@ def settings_page(
 ) -> HTMLResponse:
     """The page with what was typed, 422 where something is wrong with it."""
     asked = request.query_params
-    return page(
+    return render_page(
         request,
         "learners/settings.html",
         status=422 if problems else 200,

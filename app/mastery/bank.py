@@ -52,7 +52,7 @@ def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
     )
 
 
-def held_back(library: Library, met: Collection[str]) -> frozenset[str]:
+def reserved_for_exams(library: Library, met: Collection[str]) -> frozenset[str]:
     """The questions kept for mock exams, without those that were `met` in one."""
     return frozenset(q.id for q in library.questions.values() if q.reserved and q.id not in met)
 
@@ -71,10 +71,10 @@ def answered_by_topic(library: Library, items: Collection[str]) -> dict[str, int
     }
 
 
-def shares(weights: Mapping[str, float], questions: int) -> dict[str, int]:
+def apportion(weights: Mapping[str, float], questions: int) -> dict[str, int]:
     """Part a number of questions by weight, by largest remainder.
 
-    >>> shares({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
+    >>> apportion({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
     {'1': 19, '2': 20, '3': 11}
     """
     whole = sum(weights.values()) or 1.0

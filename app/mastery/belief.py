@@ -45,7 +45,7 @@ class Belief:
         return _range(round(self.alpha, 2), round(self.beta, 2))
 
 
-def believe(own: Evidence, guess: float, others: Evidence, floor: float) -> Belief:
+def update_belief(own: Evidence, guess: float, others: Evidence, floor: float) -> Belief:
     """The belief in one objective from its evidence and that of its neighbors.
 
     It begins at `guess`, the rate of guessing, with the weight PRIOR. From its first

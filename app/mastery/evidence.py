@@ -10,7 +10,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.mastery.fading import ObjectiveCards, keeping
+from app.mastery.fading import ObjectiveCards, retention_curve
 
 ENOUGH = 5  # fewer first answers than this say next to nothing about an objective
 # The newest answers that count: one more moves a share by less than seven points, and
@@ -161,7 +161,9 @@ class DayAnswers:
     fresh: float
 
 
-def lots(firsts: Iterable[tuple[AnswerHistory, float]], guess: float) -> tuple[DayAnswers, ...]:
+def answers_by_day(
+    firsts: Iterable[tuple[AnswerHistory, float]], guess: float
+) -> tuple[DayAnswers, ...]:
     """The first answers to an objective by day, the newest day first.
 
     Each comes with the guess rate of its question; `guess` is that of the objective.
@@ -190,7 +192,7 @@ def lots(firsts: Iterable[tuple[AnswerHistory, float]], guess: float) -> tuple[D
     return tuple(reversed(made))
 
 
-def gather(
+def weigh_evidence(
     by_day: Sequence[DayAnswers], guess: float, cards: ObjectiveCards, day: dt.date
 ) -> Evidence:
     """Add up the lots of one objective as they stand on study day `day`.
@@ -202,7 +204,7 @@ def gather(
     """
     answers = 0
     score = weight = right = fresh = force = 0.0
-    share_of = keeping(cards)
+    share_of = retention_curve(cards)
     for lot in by_day:
         if lot.day > day:
             continue

@@ -52,7 +52,7 @@ class ObjectiveCards:
         return dataclasses.replace(self, days=max(0.0, self.days - days))
 
 
-def keeping(cards: ObjectiveCards) -> Callable[[int], float]:
+def retention_curve(cards: ObjectiveCards) -> Callable[[int], float]:
     """The share (0..1) that is left of what was known so many days ago.
 
     For the part of the objective that its begun cards cover: their recall today

@@ -28,7 +28,9 @@ class WeakPrerequisite:
         return f"{self.right:.3g} of {self.answers} answers to it were right"
 
 
-def weak_ground(library: Library, record: LearnerEvidence, topic: Topic) -> WeakPrerequisite | None:
+def weakest_prerequisite(
+    library: Library, record: LearnerEvidence, topic: Topic
+) -> WeakPrerequisite | None:
     """The weak prerequisite of `topic` to begin with, or None when it stands well.
 
     A prerequisite is weak when at least ENOUGH of its questions were answered and the

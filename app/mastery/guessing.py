@@ -13,4 +13,4 @@ def guess_rate(question: Question) -> float:
     ticked by a coin, steps shuffled, and both marked by the question's own rule.
     What has to be typed or planned (numbers, words, designs) cannot be guessed.
     """
-    return kinds.of(question).guess_rate(question.answer, question.partial)
+    return kinds.type_of(question).guess_rate(question.answer, question.partial)

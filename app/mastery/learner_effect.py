@@ -27,7 +27,7 @@ NODES = (
 
 
 @functools.lru_cache(maxsize=4096)
-def moved(belief: Belief, guess: float, spread: float = SPREAD) -> tuple[Belief, ...]:
+def spread_belief(belief: Belief, guess: float, spread: float = SPREAD) -> tuple[Belief, ...]:
     """The belief under each of the NODES; their weighted mean is the belief's own.
 
     What is not above guessing is not moved: there is nothing to know more or less of.

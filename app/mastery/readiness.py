@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from app.content.model import ExamBlueprint
 from app.mastery.belief import TAIL, Belief
-from app.mastery.learner_effect import NODES, moved
+from app.mastery.learner_effect import NODES, spread_belief
 from app.mastery.standing import DomainMastery
 
 RULE = "beta-3"  # names this computation in the log; another one gets another name
@@ -108,7 +108,7 @@ def forecast(
     counts = _counts(domains, exam)
     if answers is None:
         answers = sum(d.evidence.answers for d in domains)
-    missing = lacking(domains, counts, answers)
+    missing = missing_evidence(domains, counts, answers)
     if missing is not None:
         return missing
     asked = [d for d in domains if counts.get(d.domain.number) and d.standings]
@@ -130,7 +130,7 @@ def forecast(
     )
 
 
-def lacking(
+def missing_evidence(
     domains: Sequence[DomainMastery], counts: Mapping[str, int], answers: int
 ) -> MissingEvidence | None:
     """What is missing beside `answers`: ANSWERS in all, and enough in each domain.
@@ -164,7 +164,7 @@ def _scores(domains: Sequence[DomainMastery], counts: Mapping[str, int]) -> tupl
     under: list[tuple[float, ...]] = [(1.0,)] * len(NODES)
     for domain in domains:
         count = counts[domain.domain.number]
-        beliefs = [moved(s.belief, s.guess) for s in domain.standings]
+        beliefs = [spread_belief(s.belief, s.guess) for s in domain.standings]
         under = [
             _sum(scores, domain_scores(mine, count))
             for scores, mine in zip(under, zip(*beliefs, strict=True), strict=True)

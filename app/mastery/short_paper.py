@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from app.content.model import ExamBlueprint
-from app.mastery.bank import shares
+from app.mastery.bank import apportion
 
 WHOLE = 30
 """An exam of fewer questions is short enough as it is."""
@@ -24,7 +24,7 @@ def short_count(exam: ExamBlueprint) -> int:
 
 def short_of(exam: ExamBlueprint) -> ExamBlueprint:
     """The short paper of an exam, its domains weighted as in the whole one."""
-    domains = shares(exam.domains, short_count(exam))
+    domains = apportion(exam.domains, short_count(exam))
     return cut(exam, "short", "Short mock exam", domains)
 
 

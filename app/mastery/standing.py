@@ -7,13 +7,13 @@ from collections.abc import Collection, Iterable, Mapping
 
 from app.content.live.library import Library
 from app.content.model import Domain, Objective, Topic
-from app.mastery.belief import Belief, believe
+from app.mastery.belief import Belief, update_belief
 from app.mastery.course import (
     CourseByObjective,
     ObjectiveQuestions,
     course_by_objective,
 )
-from app.mastery.evidence import AnswerHistory, DayAnswers, Evidence, gather, lots
+from app.mastery.evidence import AnswerHistory, DayAnswers, Evidence, answers_by_day, weigh_evidence
 from app.mastery.fading import TAUGHT, ObjectiveCards
 from app.mastery.guessing import UNKNOWN
 
@@ -244,7 +244,7 @@ def _lots(
             for item, rate in asked.rates
             if item in firsts
         )
-        made[number] = lots(mine, asked.guess)
+        made[number] = answers_by_day(mine, asked.guess)
     return made
 
 
@@ -275,7 +275,7 @@ def _domain(
                 objective=objective,
                 topics=topics,
                 evidence=mine,
-                belief=believe(mine, asked.guess, whole - mine, floor),
+                belief=update_belief(mine, asked.guess, whole - mine, floor),
                 guess=asked.guess,
                 **_counts(course, record, objective.number, when[0]),
                 cards=cards,
@@ -309,12 +309,12 @@ def _gather(
 ) -> Evidence:
     """`gather`, or what it gave for the same lots, cards and day."""
     if not isinstance(firsts, AnswerHistories):
-        return gather(mine, guess, cards, day)
+        return weigh_evidence(mine, guess, cards, day)
     known = firsts.gathered.get(key)
     # The lots of a state of the course are the same objects until one is added.
     if known and known[0] is mine and known[1] == cards and known[2] == day:
         return known[3]
-    made = gather(mine, guess, cards, day)
+    made = weigh_evidence(mine, guess, cards, day)
     firsts.gathered[key] = (mine, cards, day, made)
     return made
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from app.content.live.library import Library
 from app.content.model import Topic
-from app.mastery.grounds import WeakPrerequisite, never_missed, weak_ground
+from app.mastery.grounds import WeakPrerequisite, never_missed, weakest_prerequisite
 from app.mastery.standing import NOT_TESTED, DomainMastery, LearnerEvidence, ObjectiveMastery
 
 _SHAKY = 0.2  # so much lower may firm ground stand and still come first
@@ -109,7 +109,7 @@ def _weak(
         return None
     topic = next((t for t in asked if record.read.get(t.slug)), asked[0])
     share = domain.domain.weight / len(domain.standings)
-    return WeakObjective(standing, topic, share, weak_ground(library, record, topic))
+    return WeakObjective(standing, topic, share, weakest_prerequisite(library, record, topic))
 
 
 def _mark_lowest(found: Sequence[WeakObjective]) -> list[WeakObjective]:

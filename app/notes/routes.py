@@ -13,10 +13,10 @@ from app.learners.desk import Reader, Writer
 from app.notes import store
 from app.notes.forms import LONGEST, NoteForm
 from app.notes.listing import NotedSection, found_in, leaves, markdown, places_of
-from app.web.addresses import public
+from app.web.addresses import public_base_url
 from app.web.course import CurrentLibrary, find_topic
-from app.web.page_cache import keep
-from app.web.render import page, reply
+from app.web.page_cache import allow_caching
+from app.web.render import render_fragment_or_redirect, render_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -28,7 +28,7 @@ async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
 
 @router.get("/notes")
 def all_notes(desk: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
-    keep(desk.request)
+    allow_caching(desk.request)
     listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
     return desk.page(
         "notes/index.html",
@@ -42,7 +42,7 @@ def all_notes(desk: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HT
 def as_markdown(desk: Reader) -> Response:
     listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
     return Response(
-        markdown(listed, public(desk.request)),
+        markdown(listed, public_base_url(desk.request)),
         media_type="text/markdown; charset=utf-8",
         headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
     )
@@ -50,7 +50,7 @@ def as_markdown(desk: Reader) -> Response:
 
 def _beside(request: Request, topic: Topic, place: NotedSection) -> Response:
     """The note as it stands in the text."""
-    return reply(
+    return render_fragment_or_redirect(
         request,
         "notes/_beside.html",
         otherwise=f"{place.address.partition('#')[0]}#n-{place.note.section}",
@@ -69,8 +69,8 @@ def notes_of(
     learner: CurrentLearner,
     db: DbSession,
 ) -> HTMLResponse:
-    keep(request)
-    return page(
+    allow_caching(request)
+    return render_page(
         request,
         "notes/topic.html",
         learner=learner,
@@ -100,7 +100,7 @@ def write(
     places = places_of(found, [note])
     if noted.beside:
         return _beside(desk.request, found, next(p for p in places if p.note == note))
-    return reply(
+    return render_fragment_or_redirect(
         desk.request,
         "notes/_note.html",
         otherwise=f"/concepts/{found.slug}/notes#n-{note.section}",

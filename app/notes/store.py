@@ -7,7 +7,7 @@ from sqlmodel import Session, col, delete
 
 from app.db.tables import Note
 from app.notes.listing import SavedNote
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 
 def notes(db: Session, learner_id: int, topic: str = "") -> list[SavedNote]:
@@ -37,6 +37,6 @@ def write(db: Session, learner_id: int, note: SavedNote, now: dt.datetime) -> No
                 section=note.section,
                 words=note.words,
                 marked=note.marked,
-                at=milliseconds(now),
+                at=to_milliseconds(now),
             )
         )

@@ -17,7 +17,7 @@ _MORE = (1, 2, 3, 4, *range(5, 245, 5))
 """What is advised: minutes, the more the coarser, and not without end."""
 
 
-def with_advice(
+def add_time_advice(
     plan: StudyPlan,
     today: dt.date,
     work: RemainingWork,

@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from app.scheduling import CardPace, CardsLeft
-from app.scheduling.curve import curve_of
+from app.scheduling.curve import fsrs_formulas
 from app.scheduling.exam import StartedCard
 from app.scheduling.exam_plan import (
     CardPlanInputs,
@@ -13,8 +13,8 @@ from app.scheduling.exam_plan import (
     day_plan,
     plain_day,
 )
-from app.scheduling.outlook import HORIZON, PlanForecast, workload
-from app.web.words import count_of, weekday_of
+from app.scheduling.outlook import HORIZON, PlanForecast, simulate_until_exam
+from app.web.words import format_count, format_weekday
 
 SKIPPED = 3
 """How many of the next days the question “what if I skip them” leaves out."""
@@ -82,7 +82,7 @@ class ScenarioComparison:
         two = ("as planned", self.plan), ("without the exam day", self.plain)
         if self.without is None:
             return two
-        return *two, (f"planned, {count_of(self.skipped, 'day')} skipped", self.without)
+        return *two, (f"planned, {format_count(self.skipped, 'day')} skipped", self.without)
 
     @property
     def compared(self) -> str:
@@ -112,7 +112,9 @@ def asked_of(
     return CardPlanInputs(*days, seconds, retention, spent, pace=pace)
 
 
-def ahead_of(held: DeckCounts, asked: CardPlanInputs, left: CardsLeft) -> ScenarioComparison | None:
+def compare_scenarios(
+    held: DeckCounts, asked: CardPlanInputs, left: CardsLeft
+) -> ScenarioComparison | None:
     """Run the days forward; None beyond the horizon, on the exam day, and after it.
 
     The first day is shown with the cards that are `left` of it on the desk.
@@ -120,13 +122,13 @@ def ahead_of(held: DeckCounts, asked: CardPlanInputs, left: CardsLeft) -> Scenar
     days = asked.exam - asked.day
     if not 0 < days <= HORIZON:
         return None
-    curve, cards = curve_of(), (held.begun, held.unseen)
+    curve, cards = fsrs_formulas(), (held.begun, held.unseen)
     begins = left.fresh - left.added
     known = dataclasses.replace(asked, begins=begins, adds=left.added)
-    outlook = _begun_with(left, workload(*cards, known, curve, day_plan))
-    plain = workload(*cards, asked, curve, plain_day)
+    outlook = _begun_with(left, simulate_until_exam(*cards, known, curve, day_plan))
+    plain = simulate_until_exam(*cards, asked, curve, plain_day)
     skipped = min(SKIPPED, days - 1)
-    less = workload(*cards, asked, curve, day_plan, skipping=skipped)
+    less = simulate_until_exam(*cards, asked, curve, day_plan, skipping=skipped)
     return ScenarioComparison(
         outlook=outlook,
         plan=_way(outlook),
@@ -136,9 +138,9 @@ def ahead_of(held: DeckCounts, asked: CardPlanInputs, left: CardsLeft) -> Scenar
     )
 
 
-def in_short(short: PlanOutline, asked: CardPlanInputs, left: CardsLeft) -> str:
+def plan_summary(short: PlanOutline, asked: CardPlanInputs, left: CardsLeft) -> str:
     """The plan in one sentence, from counts alone; `left` is on the desk today."""
-    until = weekday_of(dt.date.fromordinal(asked.exam))
+    until = format_weekday(dt.date.fromordinal(asked.exam))
     if short.final <= asked.day:
         said = _last_days(left)
     elif short.short:
@@ -156,7 +158,7 @@ def pace_words(short: PlanOutline) -> str:
     """How many new cards a day, in the words of every page that says so."""
     if not short.fresh:
         return ""
-    return f"about {count_of(short.fresh, 'new card')} a day"
+    return f"about {format_count(short.fresh, 'new card')} a day"
 
 
 def _once_more(short: PlanOutline) -> str:
@@ -172,7 +174,7 @@ def _last_days(left: CardsLeft) -> str:
 
 
 def _weekday(ordinal: int) -> str:
-    return weekday_of(dt.date.fromordinal(ordinal))
+    return format_weekday(dt.date.fromordinal(ordinal))
 
 
 def _begun_with(left: CardsLeft, outlook: PlanForecast) -> PlanForecast:
@@ -208,7 +210,7 @@ def _minutes(change: float) -> str:
     whole = round(change)
     if not whole:
         return "with the same minutes on the days after"
-    minutes = f"{count_of(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
+    minutes = f"{format_count(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
     return f"with {minutes} a day after that"
 
 

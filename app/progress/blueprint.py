@@ -5,10 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.drawings.svg import frame, line, rect, text
+from app.drawings.svg import line, rect, svg_root, text
 from app.mastery.readiness import DomainForecast, ScoreForecast
 from app.mastery.standing import DomainMastery, ObjectiveMastery
-from app.web.words import percent_of
+from app.web.words import format_percent
 
 HEIGHT = 112
 
@@ -77,7 +77,7 @@ def _plot(
 ) -> BlueprintDomain:
     begun = any(c.words for c in columns)
     said = "; ".join(f"{c.number} {c.words}" for c in columns)
-    share = f"{percent_of(domain.domain.weight)} of the exam"
+    share = f"{format_percent(domain.domain.weight)} of the exam"
     if part is not None:
         share = f"{part.expected:.1f} of {part.questions}"
         said = f"{share} expected; {said}"
@@ -100,7 +100,7 @@ def _draw(columns: Sequence[ObjectiveColumn], target: int | None, says: str) -> 
     if target:
         at = HEIGHT - HEIGHT * target / 100
         marks.append(line("dash", 0, at, 100, at))
-    return frame(marks, HEIGHT + 24, says)
+    return svg_root(marks, HEIGHT + 24, says)
 
 
 def _tank(column: ObjectiveColumn, x: float, wide: float) -> list[str]:
@@ -144,4 +144,4 @@ def _address(standing: ObjectiveMastery) -> str:
 
 
 def _words(standing: ObjectiveMastery) -> str:
-    return standing.unjudged or percent_of(standing.belief.mean)
+    return standing.unjudged or format_percent(standing.belief.mean)

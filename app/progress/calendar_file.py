@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Iterator
 
 from app.progress.study_plan import PlannedDay, StudyPlan
-from app.web.words import NBSP, count_of, minutes_of
+from app.web.words import NBSP, format_count, format_minutes
 
 _WIDE = 75  # octets of a line, its end not counted
 _ESCAPED = {"\\": "\\\\", ";": "\\;", ",": "\\,", "\n": "\\n"}
@@ -37,7 +37,7 @@ def calendar_of(plan: StudyPlan | None, exam: str, who: str, now: dt.datetime) -
 
 def title_of(day: PlannedDay) -> str:
     """A day in a few words."""
-    time = minutes_of(day.minutes).replace(NBSP, " ")
+    time = format_minutes(day.minutes).replace(NBSP, " ")
     if day.mock is not None:
         return f"Headroom: {day.mock.title}, {time}"
     return f"Headroom: {time}" if day.minutes else "Headroom: nothing planned"
@@ -51,7 +51,7 @@ def parts_of(day: PlannedDay) -> Iterator[str]:
         yield f"{'Go on with' if again else 'Read'}: {title}"
     if day.questions:
         on = f" on {day.about}" if day.about else ""
-        yield f"{count_of(day.questions, 'question')}{on}".replace(NBSP, " ")
+        yield f"{format_count(day.questions, 'question')}{on}".replace(NBSP, " ")
     said = card_words(day)
     if said:
         yield f"Cards: {said}"
@@ -66,7 +66,7 @@ def card_words(day: PlannedDay) -> str:
     due = max(0, cards.due - cards.learning)
     final = max(0, cards.final - cards.learning)
     counts = (
-        (due, count_of(due, "review")),
+        (due, format_count(due, "review")),
         (cards.fresh, f"{cards.fresh} new"),
         (final, f"{final} once more"),
         (cards.learning, f"{cards.learning} still being learned"),

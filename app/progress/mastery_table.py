@@ -11,7 +11,7 @@ from app.progress.objectives import AGO, groups
 from app.progress.snapshot import LearnerSnapshot, main_exam
 from app.progress.store import predictions
 from app.progress.turnouts import PredictionChart, turnouts_drawn
-from app.web.clock import moment
+from app.web.clock import from_milliseconds
 
 _SITTINGS = 40
 
@@ -38,7 +38,9 @@ def turnouts_of(snapshot: LearnerSnapshot, db: Session) -> PredictionChart:
     # A paper of one domain or of what was missed is no exam that was foretold.
     foretold = {one.exam for one in told} | snapshot.library.exams.keys()
     results = tuple(one for one in results if one.exam in foretold)
-    return turnouts_drawn(turnouts(told, results), lambda at: learner.study_day(moment(at)))
+    return turnouts_drawn(
+        turnouts(told, results), lambda at: learner.study_day(from_milliseconds(at))
+    )
 
 
 def _others(snapshot: LearnerSnapshot) -> list[tuple[str, ScoreForecast]]:

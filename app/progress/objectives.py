@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from app.drawings.svg import dot, frame, line, tile
+from app.drawings.svg import dot, line, svg_root, tile
 from app.mastery.standing import DomainMastery, ObjectiveMastery
-from app.web.words import percent_of
+from app.web.words import format_percent
 
 AGO = 28  # days between the two dots of a row
 MINUS = "\u2212"
@@ -75,8 +75,8 @@ def _row(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) ->
         judged=enough,
         few=tested and not enough,
         now=now.unjudged or f"{points}%",
-        low=percent_of(low),
-        high=percent_of(high),
+        low=format_percent(low),
+        high=format_percent(high),
         change=_signed(points - then) if enough and before.evidence.enough else "",
         answers=now.answered,
         counting=now.evidence.answers,
@@ -95,17 +95,17 @@ def _draw(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) -
     if target:
         marks.append(line("dash", target, 0, target, 2 * _MIDDLE))
     if not now.evidence.answers:
-        return frame([*marks, tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
+        return svg_root([*marks, tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
     low, high = now.belief.range
     marks.append(line("thin", low * 100, _MIDDLE, high * 100, _MIDDLE))
     if not now.evidence.enough:
-        return frame([*marks, tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
+        return svg_root([*marks, tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
     if before.evidence.enough:
         then = before.belief.mean * 100
         marks.append(line("edge", then, _MIDDLE, at, _MIDDLE))
         marks.append(dot("hole", then, _MIDDLE, 4))
     marks.append(dot("ink", at, _MIDDLE, 5))
-    return frame(marks, 2 * _MIDDLE, "")
+    return svg_root(marks, 2 * _MIDDLE, "")
 
 
 def _signed(points: int) -> str:

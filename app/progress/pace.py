@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Collection, Iterable, Mapping
 
 from app.content.model import Topic
-from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, TimeSpent, shrunk
+from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, TimeSpent, shrink_mean
 
 QUESTION_MINUTES = 1.2
 """How long a question takes before the learner's own pace is known."""
@@ -40,8 +40,8 @@ def pace_of(cards: CardPace, question: TimeSpent, page: TimeSpent) -> StudyPace:
     return StudyPace(
         first=cards.first,
         look=cards.look,
-        question=shrunk(question, USUAL.question),
-        page=shrunk(page, USUAL.page),
+        question=shrink_mean(question, USUAL.question),
+        page=shrink_mean(page, USUAL.page),
     )
 
 

@@ -8,13 +8,19 @@ from sqlmodel import Session
 
 from app.content.live.library import Library
 from app.flashcards.left_words import over_words
-from app.flashcards.review_table import pace_of, plan_of, stack_of
+from app.flashcards.review_table import pace_of, todays_plan, todays_queue
 from app.learners.desk import RequestContext
 from app.mastery.short_paper import is_long, short_of
 from app.mastery.weakest import weakest_first
 from app.progress import store
-from app.progress.advice import with_advice
-from app.progress.ahead import DeckCounts, ScenarioComparison, ahead_of, asked_of, pace_words
+from app.progress.advice import add_time_advice
+from app.progress.ahead import (
+    DeckCounts,
+    ScenarioComparison,
+    asked_of,
+    compare_scenarios,
+    pace_words,
+)
 from app.progress.figures import StudyHistory
 from app.progress.pace import USUAL, StudyPace
 from app.progress.reading import minutes_left, minutes_read, reading_order
@@ -27,7 +33,7 @@ from app.progress.situation import (
     TodayPlan,
 )
 from app.progress.snapshot import LearnerSnapshot
-from app.progress.steps import plan
+from app.progress.steps import plan_today
 from app.progress.study_plan import (
     CardsOfDay,
     PageToRead,
@@ -46,8 +52,8 @@ from app.progress.study_plan import (
 )
 from app.scheduling import CardsLeft, card_seconds
 from app.scheduling.outlook import HORIZON
-from app.scheduling.study_day import begin_of
-from app.web.clock import milliseconds, moment
+from app.scheduling.study_day import study_day_start
+from app.web.clock import from_milliseconds, to_milliseconds
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -82,11 +88,11 @@ def _cards_ahead(desk: RequestContext, held: DeckCounts, left: CardsLeft) -> Car
     times = seconds, desk.day, learner.retention, pace_of(desk)
     asked = asked_of(held, exam, *times)
     asked = dataclasses.replace(asked, habits=learner.habits)
-    today = plan_of(desk)
+    today = todays_plan(desk)
     if today is None:
-        return CardForecast(ahead_of(held, asked, left))
+        return CardForecast(compare_scenarios(held, asked, left))
     looks = frozenset(slot.card for slot in today.looks)
-    ahead = ahead_of(held, dataclasses.replace(asked, looks=looks), left)
+    ahead = compare_scenarios(held, dataclasses.replace(asked, looks=looks), left)
     over = over_words(today.over, today.passed)
     return CardForecast(ahead, pace_words(today.outline), over)
 
@@ -121,14 +127,14 @@ class TodaySoFar:
 
 def read_today(snapshot: LearnerSnapshot, pace: StudyPace) -> float:
     """The minutes of pages that were read today, at the learner's pace."""
-    begun = milliseconds(begin_of(snapshot.day, snapshot.learner.zone))
+    begun = to_milliseconds(study_day_start(snapshot.day, snapshot.learner.zone))
     return minutes_read(snapshot.pages, snapshot.library, begun) * pace.page
 
 
 def today_plan(snapshot: LearnerSnapshot, left: CardsLeft, so_far: TodaySoFar) -> TodayPlan:
     """What to do today, with `left` cards on the desk."""
     minutes = snapshot.learner.minutes_on(snapshot.day) - so_far.spent
-    return plan(
+    return plan_today(
         TodayInputs(
             library=snapshot.library,
             record=snapshot.record,
@@ -196,7 +202,7 @@ def _unread(snapshot: LearnerSnapshot) -> float:
 
 def running_of(snapshot: LearnerSnapshot, db: Session) -> OpenSitting | None:
     """The mock exam whose clock runs, under its title."""
-    found = store.running(db, snapshot.learner.id, milliseconds(snapshot.now))
+    found = store.running(db, snapshot.learner.id, to_milliseconds(snapshot.now))
     exam = snapshot.library.exams.get(found.title) if found else None
     if found is None:
         return None
@@ -253,7 +259,7 @@ def whole_plan(
     learner, exam, day = desk.learner, desk.learner.exam_day, desk.day
     if exam is None:
         return ExamPlan()
-    left = stack_of(desk).left
+    left = todays_queue(desk).left
     if not 0 <= (exam - day).days <= HORIZON:
         return ExamPlan(_cards_ahead(desk, held, left))
     so_far, today = _so_far(desk, snapshot, days), None
@@ -261,12 +267,12 @@ def whole_plan(
         today = today_plan(snapshot, left, so_far)
         left = _that_fit(left, today)
     cards = _cards_ahead(desk, held, left)
-    work = work_of(snapshot, cards.ahead, so_far)
+    work = remaining_work(snapshot, cards.ahead, so_far)
     proposed = _as_day(today, day, work, left) if today else None
     usual = learner.minutes_a_day
     student = TimeBudget(usual, so_far.spent, so_far.pace, learner.habits)
     study = plan_days(day, exam, work, student, learner.key, proposed=proposed)
-    return ExamPlan(cards, with_advice(study, day, work, student, proposed))
+    return ExamPlan(cards, add_time_advice(study, day, work, student, proposed))
 
 
 def _so_far(desk: RequestContext, snapshot: LearnerSnapshot, days: StudyHistory) -> TodaySoFar:
@@ -279,7 +285,7 @@ def _so_far(desk: RequestContext, snapshot: LearnerSnapshot, days: StudyHistory)
     return TodaySoFar(
         answered=done.milliseconds / 60_000 if done else 0.0,
         read=read_today(snapshot, pace),
-        sat=learner.study_day(moment(sat)) if sat else None,
+        sat=learner.study_day(from_milliseconds(sat)) if sat else None,
         pace=pace,
         running=running_of(snapshot, db),
         placing=placing,
@@ -321,7 +327,7 @@ def mocks_of(library: Library) -> list[MockExamOption]:
     return sorted(found, key=lambda mock: mock.minutes)
 
 
-def work_of(
+def remaining_work(
     snapshot: LearnerSnapshot, ahead: ScenarioComparison | None, so_far: TodaySoFar
 ) -> RemainingWork:
     """What there is to do until the exam; pages beyond it can wait."""

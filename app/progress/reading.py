@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from app.content.live.library import Library
 from app.content.model import Topic
 from app.mastery.course import anchors
-from app.mastery.grounds import WeakPrerequisite, never_missed, weak_ground
+from app.mastery.grounds import WeakPrerequisite, never_missed, weakest_prerequisite
 from app.mastery.standing import DomainMastery, LearnerEvidence
 from app.mastery.store import PageProgress
 from app.mastery.weakest import WeakObjective, weakest_first
@@ -37,7 +37,7 @@ def reading_step(now: TodayInputs) -> StudyStep | None:
         step = _reading(topic, record)
         if step is None:
             continue
-        ground = weak_ground(library, record, topic)
+        ground = weakest_prerequisite(library, record, topic)
         if ground is None:
             return step
         needed = needed or first_this(ground, topic, record)

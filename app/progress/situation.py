@@ -8,7 +8,7 @@ from app.content.live.library import Library
 from app.mastery.standing import DomainMastery, LearnerEvidence
 from app.progress.pace import USUAL, StudyPace
 from app.scheduling import CardsLeft
-from app.scheduling.card_pace import whole_minutes
+from app.scheduling.card_pace import round_minutes
 
 Kind = Literal["exam", "place", "review", "learn", "mock", "read", "continue", "practice", "run"]
 
@@ -102,4 +102,4 @@ class TodayPlan:
     @property
     def minutes(self) -> int:
         """How long the steps take: the sum of what is shown beside them."""
-        return sum(whole_minutes(step.minutes) for step in self.steps)
+        return sum(round_minutes(step.minutes) for step in self.steps)

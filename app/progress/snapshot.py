@@ -11,7 +11,7 @@ from markupsafe import Markup
 from app.content.live.library import Library
 from app.content.model import ExamBlueprint
 from app.db.engine import DbSession
-from app.flashcards.store import strays_of
+from app.flashcards.store import orphaned_cards
 from app.learners.current import CurrentLearner, LearnerProfile
 from app.mastery.readiness import MissingEvidence, ScoreForecast, chance_words, forecast
 from app.mastery.standing import (
@@ -20,10 +20,10 @@ from app.mastery.standing import (
     counted,
     standings,
 )
-from app.mastery.store import PageProgress, known_of
+from app.mastery.store import PageProgress, load_mastery_data
 from app.progress import store
 from app.progress.figures.forecast import draw_forecast
-from app.web.clock import Now, milliseconds, moment
+from app.web.clock import Now, from_milliseconds, to_milliseconds
 from app.web.course import CurrentLibrary
 
 WEEK = dt.timedelta(days=6)
@@ -59,7 +59,7 @@ class LearnerSnapshot:
     def until(self) -> dt.datetime:
         """When pages made of it grow old: a card falls due, or the day turns."""
         ends = [self.learner.next_study_day(self.now)]
-        ends += [moment(row.next_at) for row in self.coming.values() if row.next_at]
+        ends += [from_milliseconds(row.next_at) for row in self.coming.values() if row.next_at]
         return min(ends)
 
     @property
@@ -99,10 +99,10 @@ def snapshot_of(
     """Four questions to the database, none for one who has no row yet."""
     day = learner.study_day(now)
     coming: Mapping[str, store.DueCount] = {}
-    known = known_of(db, learner, now)
+    known = load_mastery_data(db, learner, now)
     if learner.id:
-        span = (day, day + WEEK, milliseconds(now))
-        gone = strays_of(db, learner.id, library).gone
+        span = (day, day + WEEK, to_milliseconds(now))
+        gone = orphaned_cards(db, learner.id, library).gone
         coming = store.coming(db, learner.id, span, gone)
     domains = standings(library, known.record, day)
     answers = counted(library, known.record.firsts)

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable
 
 from app.content.live.library import Library
-from app.flashcards.left_words import made_of
+from app.flashcards.left_words import describe_cards_left
 from app.mastery.bank import of_objective, of_topic
 from app.mastery.standing import DomainMastery, LearnerEvidence
 from app.mastery.weakest import WeakObjective, weakest_first
@@ -25,7 +25,7 @@ from app.scheduling import CardsLeft
 _MOST = 10
 
 
-def plan(now: TodayInputs) -> TodayPlan:
+def plan_today(now: TodayInputs) -> TodayPlan:
     """The steps of today in the order to take them; none when nothing is left.
 
     A running exam comes before everything: its clock does not wait. Then the rest of
@@ -176,7 +176,7 @@ def cards_step(left: CardsLeft) -> StudyStep | None:
     """The cards that the desk holds, in its number; none while all wait for a time."""
     if not left.due and not left.fresh:
         return None
-    reason = made_of(left)
+    reason = describe_cards_left(left)
     noun = "card" if left.cards == 1 else "cards"
     minutes = left.seconds / 60
     if left.returning or left.added:

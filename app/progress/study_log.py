@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.drawings.svg import frame, label, square
-from app.web.words import date_of, short_date_of, weekday_of
+from app.drawings.svg import label, square, svg_root
+from app.web.words import format_date, format_short_date, format_weekday
 
 WEEKS = 13
 STEP = 19
@@ -30,7 +30,7 @@ class HeatmapWeek:
     @property
     def name(self) -> str:
         """The week by its Monday, e.g. “Mar 16”."""
-        return short_date_of(self.monday)
+        return format_short_date(self.monday)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def study_log(
     found = [counts.get(day.isoformat(), 0) for day in days]
     studied = sum(count > 0 for count in found)
     counted = (today - start).days + 1
-    since = f"Days with answers or reviews since {weekday_of(start)}"
+    since = f"Days with answers or reviews since {format_weekday(start)}"
     return StudyHeatmap(
         svg=_draw(first, found, f"{since}: {studied} of {counted}."),
         key=_key(),
@@ -78,7 +78,7 @@ def study_log(
         ),
         studied=studied,
         days=counted,
-        since=date_of(start) if start > first else "",
+        since=format_date(start) if start > first else "",
     )
 
 
@@ -93,12 +93,12 @@ def _draw(first: dt.date, found: Sequence[int], says: str) -> Markup:
         look = f"{_LOOKS[level]}{edge}"
         marks.append(square(look, LEFT + week * STEP, TOP + weekday * STEP, SIDE, SIDE))
     width, height = LEFT + WEEKS * STEP, TOP + 7 * STEP
-    return frame(marks, height, says, "heat g", width)
+    return svg_root(marks, height, says, "heat g", width)
 
 
 def _key() -> Markup:
     marks = [square(look, 17 * n, 0, 15, 13) for n, look in enumerate(_LOOKS)]
-    return frame(marks, 13, "", "g heat", 17 * len(_LOOKS))
+    return svg_root(marks, 13, "", "g heat", 17 * len(_LOOKS))
 
 
 def _months(first: dt.date) -> list[tuple[int, str]]:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from app.progress.pace import ROUND, USUAL, StudyPace, kept_for_questions
 from app.progress.situation import MockExamOption
 from app.scheduling import card_seconds
-from app.scheduling.card_pace import whole_minutes
+from app.scheduling.card_pace import round_minutes
 from app.scheduling.habits import USUAL as NO_HABITS
 from app.scheduling.habits import StudyHabits
 
@@ -166,7 +166,7 @@ class StudyPlan:
 
 
 def _shown(days: Sequence[PlannedDay]) -> int:
-    return sum(whole_minutes(day.minutes) for day in days)
+    return sum(round_minutes(day.minutes) for day in days)
 
 
 def plan_days(
@@ -220,7 +220,7 @@ def _with_unread(plan: StudyPlan, reader: "_PageAllocator") -> StudyPlan:
     return dataclasses.replace(
         plan,
         left=tuple(page.title for page in reader.pages),
-        over=sum(whole_minutes(p.minutes / plan.pace.page) for p in reader.pages),
+        over=sum(round_minutes(p.minutes / plan.pace.page) for p in reader.pages),
     )
 
 

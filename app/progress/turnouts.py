@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from markupsafe import Markup
 
 from app.drawings.planes import SHARES, PlotArea, in_percent
-from app.drawings.svg import Box, across, dot, frame, line, text
+from app.drawings.svg import Box, cross_line, dot, line, svg_root, text
 from app.mastery.turnout import PredictionOutcome, inside_words
-from app.web.words import short_date_of
+from app.web.words import format_short_date
 
 MOST = 12
 _PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
@@ -55,9 +55,9 @@ def _draw(last: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date], s
         x = _PLANE.box.width * (place + 0.5) / len(last)
         marks += _exam(turnout, x)
         if turnout in (last[0], last[-1]):
-            day = short_date_of(day_of(turnout.result.started))
+            day = format_short_date(day_of(turnout.result.started))
             marks.append(text(day, x, 146, "m"))
-    return frame(marks, 150, says)
+    return svg_root(marks, 150, says)
 
 
 def _exam(turnout: PredictionOutcome, x: float) -> list[str]:
@@ -69,9 +69,9 @@ def _exam(turnout: PredictionOutcome, x: float) -> list[str]:
         low, high = (_PLANE.down(n / questions) for n in (told.low, told.high))
         marks = [
             line("thin", x, high, x, low),
-            across("thin", x, high),
-            across("thin", x, low),
-            across("edge", x, _PLANE.down(told.expected / questions)),
+            cross_line("thin", x, high),
+            cross_line("thin", x, low),
+            cross_line("edge", x, _PLANE.down(told.expected / questions)),
         ]
     look = "ink" if turnout.inside else "hole"
     return [*marks, dot(look, x, _PLANE.down(turnout.score / questions), 5)]
@@ -81,9 +81,9 @@ def _line(turnout: PredictionOutcome, day_of: Callable[[int], dt.date]) -> Predi
     told, result = turnout.predicted, turnout.result
     return PredictionRow(
         number=result.number,
-        day=short_date_of(day_of(result.started)),
+        day=format_short_date(day_of(result.started)),
         predicted=f"{told.expected:.0f}, {told.low} to {told.high}" if told else "",
-        told=short_date_of(told.day) if told else "",
+        told=format_short_date(told.day) if told else "",
         result=f"{result.score:.3g} of {result.questions}",
         verdict=_verdict(turnout),
     )

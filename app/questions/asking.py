@@ -14,7 +14,7 @@ from app.questions import kinds
 from app.questions.certainty import LEVELS, ConfidenceLevel
 from app.questions.kind import QuestionType
 from app.questions.model import Question, Variant
-from app.questions.variants import draw, next_seed
+from app.questions.variants import draw_variant, next_seed
 
 _LONGEST = 90  # characters of a question or card in a list
 
@@ -55,7 +55,7 @@ class OpenQuestion:
     @property
     def kind(self) -> QuestionType[Any]:
         """What kind of question it is."""
-        return kinds.of(self.variant)
+        return kinds.type_of(self.variant)
 
     @property
     def shown(self) -> Any:
@@ -98,7 +98,7 @@ class OpenQuestion:
 
         `values` are what stands in all of its inputs so far.
         """
-        entry = registry.find(estimate)
+        entry = registry.find_estimate(estimate)
         if entry is None:
             return ()
         fields = fields_of(entry, values, None, (), id=f"q-{self.question.id}")
@@ -110,7 +110,7 @@ class OpenQuestion:
         )
 
 
-def ask(
+def build_open_question(
     question: Question,
     *,
     key: str,
@@ -124,15 +124,15 @@ def ask(
     shows other numbers than the last time, where it has others.
     """
     seed = seed_for(question, key, before)
-    return OpenQuestion(draw(question, seed), new_token(), context, back)
+    return OpenQuestion(draw_variant(question, seed), new_token(), context, back)
 
 
 def seed_for(question: Question, key: str, before: Sequence[int]) -> int:
     """The seed of the next attempt; the same until the question was answered."""
     seed = next_seed(question, key, len(before))
     if before and question.computed:
-        last = draw(question, before[0]).values
-        if draw(question, seed).values == last:  # it was asked in an exam meanwhile
+        last = draw_variant(question, before[0]).values
+        if draw_variant(question, seed).values == last:  # it was asked in an exam meanwhile
             return next_seed(question, key, len(before) + 1)
     return seed
 
@@ -145,14 +145,14 @@ def new_token() -> str:
 def title_of(question: Question) -> str:
     """The beginning of a question for lists: with numbers as one attempt has them."""
     if question.computed is None:
-        return first_words(question.stem)
+        return excerpt(question.stem)
     try:
-        return first_words(draw(question, 0).stem)
+        return excerpt(draw_variant(question, 0).stem)
     except ExpressionError:
-        return first_words(question.stem)
+        return excerpt(question.stem)
 
 
-def first_words(text: RichText) -> str:
+def excerpt(text: RichText) -> str:
     """The beginning of a text, cut at a word, for lists and titles.
 
     Numbers that are drawn for each attempt are left open.

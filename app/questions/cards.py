@@ -11,7 +11,7 @@ from app.questions.model import Variant
 
 def question_faces(variant: Variant, gap: Gap) -> CardFaces:
     """The stem with its options, then the right answer and the explanation."""
-    asked, told = kinds.of(variant).faces(variant.answer, gap)
+    asked, told = kinds.type_of(variant).faces(variant.answer, gap)
     below = f'<div class="given">{asked}</div>' if asked else ""
     return CardFaces(block(variant.stem) + below, told + _explained(variant))
 

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from app.content.model import RichText
 from app.content.numbers.expressions import Value
 from app.content.source_file import SourceFile
-from app.questions.faces import CardFaces, aside, items, told, with_why
+from app.questions.faces import CardFaces, items, paragraphs, titled_block, with_why
 from app.questions.kind import CountedOption, Gap, QuestionType, State, VariantFault
 from app.questions.option_rules import (
     check_any_right,
@@ -243,7 +243,7 @@ def faces_of(options: Sequence[Choice], note: str = "") -> CardFaces:
     ]
     return CardFaces(
         asked + (f"<p>{note}</p>" if note else ""),
-        told(right) + aside("Why not the others", others),
+        paragraphs(right) + titled_block("Why not the others", others),
     )
 
 

@@ -19,12 +19,12 @@ def items(parts: Iterable[str]) -> str:
     return "".join(f"<li>{part}</li>" for part in parts)
 
 
-def told(parts: Iterable[str]) -> str:
+def paragraphs(parts: Iterable[str]) -> str:
     """The parts below each other."""
     return "".join(f"<div>{part}</div>" for part in parts)
 
 
-def aside(title: str, parts: list[str]) -> str:
+def titled_block(title: str, parts: list[str]) -> str:
     """The parts under a title; nothing without parts."""
     if not parts:
         return ""

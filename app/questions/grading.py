@@ -4,7 +4,14 @@ import dataclasses
 
 from app.questions import kinds
 from app.questions.model import Variant
-from app.questions.verdict import GradeResult, PartResult, Raw, UnreadableResponse, only, written
+from app.questions.verdict import (
+    GradeResult,
+    PartResult,
+    Raw,
+    UnreadableResponse,
+    single_value,
+    written,
+)
 
 
 def grade(variant: Variant, raw: Raw) -> GradeResult | UnreadableResponse:
@@ -14,19 +21,19 @@ def grade(variant: Variant, raw: Raw) -> GradeResult | UnreadableResponse:
     can be graded again. Never raises: what cannot be understood is `UnreadableResponse`,
     which says what to write instead and costs no attempt.
     """
-    return kinds.of(variant).grade(variant.answer, raw, variant.question.partial)
+    return kinds.type_of(variant).grade(variant.answer, raw, variant.question.partial)
 
 
-def unanswered(variant: Variant) -> GradeResult:
+def grade_blank(variant: Variant) -> GradeResult:
     """The solution of a question that was left open, as a verdict without points."""
-    verdict = grade(variant, kinds.of(variant).anything(variant.answer))
+    verdict = grade(variant, kinds.type_of(variant).anything(variant.answer))
     return GradeResult(0.0, {}) if isinstance(verdict, UnreadableResponse) else verdict.withheld
 
 
 def unread(variant: Variant, raw: Raw, why: UnreadableResponse) -> GradeResult:
     """The solution beside an answer that could not be read, which earns no points."""
-    verdict = unanswered(variant)
-    typed = only(raw, "answer")
+    verdict = grade_blank(variant)
+    typed = single_value(raw, "answer")
     return dataclasses.replace(
         verdict,
         marks=tuple(_as_entered(mark, raw) for mark in verdict.marks),

@@ -180,7 +180,7 @@ class QuestionType(abc.ABC, Generic[A]):
 
     def filled(self, answer: A, values: Mapping[str, Value]) -> A:
         """The answer with its templates filled; raises BadExpression."""
-        made: A = templates.each_text(answer, lambda text: templates.fill_text(text, values))
+        made: A = templates.map_texts(answer, lambda text: templates.fill_text(text, values))
         return made
 
     def shuffled(self, answer: A, mixer: random.Random) -> A:

@@ -46,7 +46,7 @@ class Question:
 
         Designs, what lies beyond, and choices between two stay out.
         """
-        kind = kinds.of(self)
+        kind = kinds.type_of(self)
         return kind.in_exams and self.level != "deeper" and kind.enough(self.answer)
 
     @property

@@ -8,10 +8,10 @@ from typing import Protocol
 
 from markdown_it.token import Token
 
-from app.content.identity import key, normal
+from app.content.identity import normalize_text, option_key
 from app.content.limits import MOST_OPTIONS
-from app.content.markdown.syntax import close_of, first_line, plain, take_pin
-from app.content.markdown.writer import RenderContext, write
+from app.content.markdown.syntax import closing_index, first_line, plain_text, take_pin
+from app.content.markdown.writer import RenderContext, render_tokens
 from app.content.model import NO_TEXT, RichText
 from app.content.source_file import SourceFile
 
@@ -76,7 +76,7 @@ class ParsedOption:
     @property
     def words(self) -> str:
         """The text of the option without marks."""
-        return plain([self.inline])
+        return plain_text([self.inline])
 
     @property
     def box(self) -> str:
@@ -105,7 +105,7 @@ def is_task_list(tokens: list[Token]) -> bool:
 
 def _item_texts(tokens: list[Token]) -> list[Token]:
     level = tokens[0].level + 3
-    inside = tokens[: close_of(tokens, 0)]
+    inside = tokens[: closing_index(tokens, 0)]
     return [
         token
         for before, token in itertools.pairwise(inside)
@@ -116,10 +116,10 @@ def _item_texts(tokens: list[Token]) -> list[Token]:
 def read_options(tokens: list[Token], sheet: SourceFile) -> list[ParsedOption]:
     """The options of a task list; malformed boxes are reported (E24)."""
     options: list[ParsedOption] = []
-    end = close_of(tokens, 0)
+    end = closing_index(tokens, 0)
     index = 1
     while index < end:
-        closing = close_of(tokens, index)
+        closing = closing_index(tokens, index)
         option = _option(tokens[index + 1 : closing], first_line(tokens[index]), sheet)
         if option is not None:
             options.append(option)
@@ -166,7 +166,7 @@ def _option(inside: list[Token], line: int, sheet: SourceFile) -> ParsedOption |
     _strip_box(inline, match.end())
     source = inline.content  # without its box: a key must not depend on the tick
     pinned = take_pin(inline)
-    if not plain([inline]):
+    if not plain_text([inline]):
         sheet.report("E24", line, 1, "This option has no text.", "Write - [ ] text.")
         return None
     ticked = "x" in match["inside"].lower()
@@ -205,7 +205,7 @@ def _feedback(inside: list[Token]) -> list[Token]:
     """What stands in the quote below an option, or any further paragraphs."""
     rest = inside[3:]
     if rest and rest[0].type == "blockquote_open":
-        end = close_of(rest, 0)
+        end = closing_index(rest, 0)
         return rest[1:end] + rest[end + 1 :]
     return rest
 
@@ -220,19 +220,19 @@ def code_of(option: ParsedOption) -> str | None:
 
 def make_key(item: str, option: ParsedOption, taken: set[str]) -> str:
     """The opaque key of an option: from its pin or its words, never its place."""
-    basis = f"= {option.pinned_key}" if option.pinned_key else normal(option.source)
-    found = key(item, basis)
+    basis = f"= {option.pinned_key}" if option.pinned_key else normalize_text(option.source)
+    found = option_key(item, basis)
     count = 1
     while found in taken:
         count += 1
-        found = key(item, basis, str(count))
+        found = option_key(item, basis, str(count))
     taken.add(found)
     return found
 
 
 def text_of(tokens: list[Token], scope: RenderContext) -> RichText:
     """Feedback and the like; nothing written is no text."""
-    return write(tokens, scope) if tokens else NO_TEXT
+    return render_tokens(tokens, scope) if tokens else NO_TEXT
 
 
 def choices_of(item: str, options: list[ParsedOption], scope: RenderContext) -> tuple[Choice, ...]:
@@ -241,7 +241,7 @@ def choices_of(item: str, options: list[ParsedOption], scope: RenderContext) -> 
     made = []
     for option in options:
         name = make_key(item, option, taken)
-        text = write([option.inline], scope)
+        text = render_tokens([option.inline], scope)
         last = is_last(option.words)
         why = text_of(option.feedback, scope)
         made.append(Choice(name, text, option.ticked, why, last, option.credit))
@@ -281,18 +281,18 @@ def code_or_report(option: ParsedOption, sheet: SourceFile) -> str | None:
     return template
 
 
-def fresh(item: str, basis: str, taken: set[str]) -> str:
+def unique_key(item: str, basis: str, taken: set[str]) -> str:
     """A key made of `basis` that no other part of the item has."""
-    name, count = key(item, basis), 0
+    name, count = option_key(item, basis), 0
     while name in taken:
         count += 1
         # Names made of names may come round to the first, so that none is free.
-        name = key(item, basis, name if count <= len(taken) else str(count))
+        name = option_key(item, basis, name if count <= len(taken) else str(count))
     taken.add(name)
     return name
 
 
-def is_full(made: Sized, what: str, line: int, sheet: SourceFile) -> bool:
+def exceeds_option_limit(made: Sized, what: str, line: int, sheet: SourceFile) -> bool:
     """Whether a question has as many parts as it can; the first too many is named."""
     if len(made) < MOST_OPTIONS:
         return False

@@ -6,12 +6,12 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from app.content.identity import normal
+from app.content.identity import normalize_text
 from app.content.numbers.expressions import ExpressionError
 from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Question, Variant
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.questions.verdict import GradeResult, Raw, UnreadableResponse
 
 # What a verdict says beside what it understood: which option of the key was met.
@@ -61,10 +61,10 @@ def pair_of(asked: Question, now: Question, seed: int) -> VariantPair | RegradeR
     Only the key may have been mended: whoever saw another kind or other numbers did not
     answer this question. Seeds that draw the same numbers make pairs that grade alike.
     """
-    if kinds.of(asked) is not kinds.of(now):
+    if kinds.type_of(asked) is not kinds.type_of(now):
         return RegradeRefusal.KIND
     try:
-        seen, today = draw(asked, seed), draw(now, seed)
+        seen, today = draw_variant(asked, seed), draw_variant(now, seed)
     except ExpressionError:
         return RegradeRefusal.NUMBERS
     if seen.values != today.values:
@@ -77,7 +77,7 @@ def is_key_alone(asked: Question, now: Question) -> bool:
     pair = pair_of(asked, now, 0)
     if isinstance(pair, RegradeRefusal):
         return False
-    some = kinds.of(asked).anything(pair.seen.answer)
+    some = kinds.type_of(asked).anything(pair.seen.answer)
     return not isinstance(pair.grade(some), RegradeRefusal)
 
 
@@ -91,5 +91,5 @@ def _understood(verdict: GradeResult) -> Mapping[str, Any]:
 
 def _words(variant: Variant) -> Mapping[str, int]:
     """All that is read before answering, in whatever order; marks do not count."""
-    below = kinds.of(variant).read_before(variant.answer)
-    return collections.Counter(normal(f"{variant.stem.html} {below}").split())
+    below = kinds.type_of(variant).read_before(variant.answer)
+    return collections.Counter(normalize_text(f"{variant.stem.html} {below}").split())

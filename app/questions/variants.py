@@ -25,7 +25,7 @@ _SEEDS = 2**31
 _log = logging.getLogger("headroom")
 
 
-def draw(question: Question, seed: int) -> Variant:
+def draw_variant(question: Question, seed: int) -> Variant:
     """Draw the variant of `question` that belongs to `seed`; pure and repeatable.
 
     The same seed gives the same numbers and the same order of options. Seeds that
@@ -46,7 +46,7 @@ def draw(question: Question, seed: int) -> Variant:
 def _drawn(question: Question, seed: int) -> Variant:
     chosen: dict[str, str | float] = {}
     values: dict[str, Value] = {}
-    answer, kind = question.answer, kinds.of(question)
+    answer, kind = question.answer, kinds.type_of(question)
     if question.computed:
         chosen, values, answer = _satisfied(question.computed, answer, seed)
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - order, not secrecy
@@ -142,14 +142,14 @@ def resolve(computed: ComputedParameters, chosen: Mapping[str, str | float]) -> 
     return values
 
 
-def every(question: Question) -> Iterator[Variant]:
+def all_variants(question: Question) -> Iterator[Variant]:
     """All variants of a computed question, or `MOST_VARIANTS` spread over all.
 
     A combination without an answer shows the next that has one; raises BadExpression
     where none has. A plain question has one variant.
     """
     for seed in indices(question):
-        yield draw(question, seed)
+        yield draw_variant(question, seed)
 
 
 def indices(question: Question) -> Sequence[int]:

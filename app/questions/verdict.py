@@ -79,13 +79,13 @@ class UnreadableResponse:
     hint: str = ""
 
 
-def only(raw: Raw, name: str) -> str:
+def single_value(raw: Raw, name: str) -> str:
     """The single value sent under `name`, without surrounding space; else empty."""
     values = raw.get(name) or [""]
     return values[0].strip()
 
 
-def share(part: float, whole: float) -> float:
+def fraction(part: float, whole: float) -> float:
     """`part` of `whole`, kept within 0..1."""
     return min(1.0, max(0.0, part / whole)) if whole else 0.0
 

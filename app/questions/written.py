@@ -22,7 +22,7 @@ class ItemComment:
 
     def word(self, name: str) -> str:
         """The text of one key, empty when it is absent."""
-        return strict_yaml.word(self.fields.values.get(name))
+        return strict_yaml.single_text(self.fields.values.get(name))
 
     def says_yes(self, name: str) -> bool:
         """Whether a key that is no by itself is set to yes."""

@@ -149,7 +149,7 @@ async def posted(request: Request) -> Submission:
     return read_sent((await request.form()).multi_items())
 
 
-async def asked_for(request: Request) -> Submission:
+async def read_submission(request: Request) -> Submission:
     """What an address says."""
     return read_sent(request.query_params.multi_items())
 
@@ -178,7 +178,7 @@ async def _score(fields: Fields) -> ScoreForm:
 
 
 Posted = Annotated[Submission, Depends(posted)]
-AskedFor = Annotated[Submission, Depends(asked_for)]
+AskedFor = Annotated[Submission, Depends(read_submission)]
 Reported = Annotated[ReportForm, Depends(_report)]
 RunWished = Annotated[PracticeForm, Depends(_run)]
 FlagWished = Annotated[FlagForm, Depends(_flag)]

@@ -10,18 +10,18 @@ from app.cards.comeback import MissedQuestionCard
 from app.content.live.library import Library
 from app.content.model import CitedSource
 from app.estimator import registry
-from app.instruments.forms import instrument
+from app.instruments.forms import build_calculator_form
 from app.instruments.readings import EstimateView
 from app.questions import kinds
-from app.questions.grading import grade, unanswered, unread
+from app.questions.grading import grade, grade_blank, unread
 from app.questions.kind import QuestionType
 from app.questions.model import Question, Variant
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz import store
 from app.quiz.store import RecordedAttempt
-from app.web.course import course_of
-from app.web.words import count_of
+from app.web.course import course_links
+from app.web.words import format_count
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -64,13 +64,13 @@ class AnswerFeedback:
         words = f"You {self.kind.verb} {self.verdict.said or 'this'}"
         words += sure[self.given.certainty or 0]
         if self.given.hints:
-            words += f", with {count_of(self.given.hints, 'hint')}"
+            words += f", with {format_count(self.given.hints, 'hint')}"
         return f"{words}."
 
     @property
     def kind(self) -> QuestionType[Any]:
         """What kind of question it is."""
-        return kinds.of(self.variant)
+        return kinds.type_of(self.variant)
 
     @property
     def columns(self) -> tuple[str, str]:
@@ -102,7 +102,7 @@ class NextLinks:
     token: str = ""
 
 
-def outcome_of(
+def build_feedback(
     db: Session,
     library: Library,
     given: RecordedAttempt,
@@ -135,9 +135,9 @@ def outcome_of(
 
 
 def _as_it_was(db: Session, library: Library, given: RecordedAttempt) -> GradedVariant:
-    variant = draw(_as_answered(db, library, given), given.seed)
+    variant = draw_variant(_as_answered(db, library, given), given.seed)
     if not given.raw:
-        return GradedVariant(variant, unanswered(variant))
+        return GradedVariant(variant, grade_blank(variant))
     verdict = grade(variant, given.raw)
     if isinstance(verdict, UnreadableResponse) and given.score:  # the rules have changed since
         verdict = GradeResult(score=given.score, parsed={})
@@ -150,7 +150,7 @@ def _as_answered(db: Session, library: Library, given: RecordedAttempt) -> Quest
     current = library.questions.get(given.item)
     if current is not None and current.revision == given.revision:
         return current
-    kept = store.wording(db, given.item, given.revision)
+    kept = store.load_wording(db, given.item, given.revision)
     assert kept is not None  # noqa: S101 - written with the first answer to it
     return kept
 
@@ -160,15 +160,15 @@ def _sources(library: Library, question: Question) -> tuple[CitedSource, ...]:
 
 
 def _address(variant: Variant, verdict: GradeResult) -> str:
-    planned = kinds.of(variant).calculator(variant.answer, verdict.parsed)
+    planned = kinds.type_of(variant).calculator(variant.answer, verdict.parsed)
     return planned or variant.calculator
 
 
 def _reading(calculator: str, library: Library) -> EstimateView | None:
     """The estimate behind a question, with the numbers of the attempt."""
     address = urlsplit(calculator)
-    entry = registry.find(address.path.rpartition("/")[2]) if address.path else None
+    entry = registry.find_estimate(address.path.rpartition("/")[2]) if address.path else None
     if entry is None:
         return None
     inputs = dict(parse_qsl(address.query))
-    return instrument(entry, inputs, course=course_of(library), block=True).reading
+    return build_calculator_form(entry, inputs, course=course_links(library), block=True).reading

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 
 from app.content.model import Domain
-from app.mastery.bank import shares
+from app.mastery.bank import apportion
 from app.questions import kinds
 from app.questions.model import Question
 from app.quiz.practice import PastAttempts
@@ -26,10 +26,10 @@ def draw_placement(
     all of its domain came once. Questions that are answered by choosing come first,
     then unseen ones: the test is short, and what was seen says less.
     """
-    counts = shares({d.number: d.weight for d in domains}, QUESTIONS)
+    counts = apportion({d.number: d.weight for d in domains}, QUESTIONS)
     order = sorted(
         (q for q in questions if q.drawable),
-        key=lambda q: (not kinds.of(q).chosen, q.id in past, _mixed(seed, q.id)),
+        key=lambda q: (not kinds.type_of(q).chosen, q.id in past, _mixed(seed, q.id)),
     )
     there = {o.number: d.number for d in domains for o in d.objectives}
     taken: dict[str, None] = {}

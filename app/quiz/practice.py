@@ -45,7 +45,7 @@ class PracticeRequest:
     count: int = 10
 
 
-def choose(
+def select_questions(
     questions: Sequence[Question],
     past: Mapping[str, PastAttempts],
     wish: PracticeRequest,

@@ -11,17 +11,17 @@ from app.content.model import QuestionBlock
 from app.errors import ConflictError
 from app.learners.desk import RequestContext
 from app.learners.store.under_exam import in_past_exams, in_running_exam
-from app.mastery.bank import held_back
+from app.mastery.bank import reserved_for_exams
 from app.questions import kinds
 from app.questions.asking import OpenQuestion, new_token, seed_for
 from app.questions.model import Question
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.quiz import store
 from app.quiz.forms import Submission
-from app.quiz.outcomes import AnswerFeedback, GradedVariant, NextLinks, outcome_of
+from app.quiz.outcomes import AnswerFeedback, GradedVariant, NextLinks, build_feedback
 from app.quiz.store import PracticeRunState, RecordedAttempt
-from app.web.clock import milliseconds
-from app.web.render import is_htmx
+from app.web.clock import to_milliseconds
+from app.web.render import is_htmx_request
 
 _PAGE, _PRACTICE = "the page", "your practice"
 _HOMES = {"/flashcards": "your cards", "/quiz/runs/": _PRACTICE}
@@ -114,40 +114,40 @@ def frame_of(desk: RequestContext, run: PracticeRunState, place: int) -> RunFram
     return RunFrame(run.id, place, scores, hidden, placing=placing)
 
 
-def not_in_exam(desk: RequestContext, question: Question) -> None:
+def refuse_during_exam(desk: RequestContext, question: Question) -> None:
     """Refuse a question of the mock exam that is being sat; raises Conflict."""
     if question.id in in_running_exam(desk.db, desk.learner.id, desk.now):
         raise ConflictError(
             "This question is in the mock exam that you are sitting.",
             "Finish the exam first; then it can be practiced.",
         )
-    if question.id in away(desk):
+    if question.id in excluded_questions(desk):
         raise ConflictError(
             "This question is kept for mock exams.",
             "Once a mock exam has asked it, it can be practiced.",
         )
 
 
-def away(desk: RequestContext) -> frozenset[str]:
+def excluded_questions(desk: RequestContext) -> frozenset[str]:
     """The questions that practice does not ask now.
 
     Those of the mock exam that is being sat, and those kept for one to come.
     """
     db, learner = desk.db, desk.learner.id
-    kept = held_back(desk.library, in_past_exams(db, learner, desk.now))
+    kept = reserved_for_exams(desk.library, in_past_exams(db, learner, desk.now))
     return kept | in_running_exam(db, learner, desk.now)
 
 
-def put(desk: RequestContext, question: Question, sent: Submission) -> OpenQuestion:
+def open_question(desk: RequestContext, question: Question, sent: Submission) -> OpenQuestion:
     """The question as the request wants it: its seed, and what is typed so far."""
     form, raw = sent.form, sent.raw
     seed = form.seed
     if seed is None:
         before = store.seeds(desk.db, desk.learner.id, question.id)
         seed = seed_for(question, desk.learner.key, before)
-    variant = draw(question, seed)
+    variant = draw_variant(question, seed)
     if form.move:
-        raw = kinds.of(variant).moved(raw, form.move)
+        raw = kinds.type_of(variant).moved(raw, form.move)
     return OpenQuestion(
         variant=variant,
         token=form.token or new_token(),
@@ -155,13 +155,13 @@ def put(desk: RequestContext, question: Question, sent: Submission) -> OpenQuest
         back=form.back,
         run=form.run,
         hints=min(form.hints + form.more, len(variant.hints)),
-        since=form.since or milliseconds(desk.now),
+        since=form.since or to_milliseconds(desk.now),
         certainty=form.certainty,
         typed=raw,
     )
 
 
-def judged(
+def recorded_feedback(
     desk: RequestContext,
     given: RecordedAttempt,
     frame: RunFrame | None,
@@ -183,7 +183,7 @@ def judged(
         way = NextLinks(sent.form.back, onward, "All questions of this topic")
     here = verdict_page(given, frame, sent)
     way = dataclasses.replace(way, here=here, token=new_token())
-    outcome = outcome_of(desk.db, desk.library, given, way, seen)
+    outcome = build_feedback(desk.db, desk.library, given, way, seen)
     return with_comeback(desk, outcome)
 
 
@@ -219,7 +219,7 @@ def once_more(
     near = outcome.verdict.near
     if not near or outcome.old:
         return None
-    asked = put(desk, outcome.question, Submission(sent.form, outcome.given.raw))
+    asked = open_question(desk, outcome.question, Submission(sent.form, outcome.given.raw))
     return dataclasses.replace(asked, variant=outcome.variant, token=new_token(), near=near)
 
 
@@ -239,7 +239,7 @@ def question_page(
     asked = shown if isinstance(shown, OpenQuestion) else None
     outcome = shown if isinstance(shown, AnswerFeedback) else None
     template = "quiz/show.html"
-    if desk.request.method == "POST" and is_htmx(desk.request):
+    if desk.request.method == "POST" and is_htmx_request(desk.request):
         alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
         template = "quiz/_desk.html" if frame else alone
         template = "quiz/_judged.html" if tally else template

@@ -11,10 +11,10 @@ from pydantic import TypeAdapter
 from sqlalchemy import delete, func, select
 from sqlmodel import Session, col
 
-from app.cards.names import question_card
-from app.cards.store import CardToAdd, DayTotals, add_missed, add_to_day
+from app.cards.names import question_card_id
+from app.cards.store import CardToAdd, DayTotals, add_to_day, readd_missed_questions
 from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
-from app.db.insert_once import insert_once
+from app.db.insert_once import insert_if_absent
 from app.db.quotas import MOST_RUNS, OPEN_REPORTS, check_quota
 from app.db.tables import (
     Attempt,
@@ -27,7 +27,7 @@ from app.errors import NotFoundError
 from app.questions.model import Question
 from app.questions.verdict import GradeResult, Raw
 from app.quiz.practice import PastAttempts
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50
@@ -128,7 +128,9 @@ def seeds(db: Session, learner_id: int, item: str) -> tuple[int, ...]:
     return tuple(seed for (seed,) in rows)
 
 
-def record(db: Session, learner_id: int, answer: NewAttempt, day: dt.date, now: dt.datetime) -> int:
+def record_attempt(
+    db: Session, learner_id: int, answer: NewAttempt, day: dt.date, now: dt.datetime
+) -> int:
     """Write an answer down once; returns the id of the attempt.
 
     The same answer sent again from the same form is the attempt it was.
@@ -137,8 +139,8 @@ def record(db: Session, learner_id: int, answer: NewAttempt, day: dt.date, now: 
     token = _token(learner_id, answer.question.id, answer.token, raw)
     first = not seeds(db, learner_id, answer.question.id)
     row = {"learner_id": learner_id, "token": token, "raw": raw, "first": first}
-    row |= _columns(answer) | {"study_day": day.isoformat(), "at": milliseconds(now)}
-    number = insert_once(db, Attempt, row)
+    row |= _columns(answer) | {"study_day": day.isoformat(), "at": to_milliseconds(now)}
+    number = insert_if_absent(db, Attempt, row)
     if number is None:
         return _attempt_of(db, token)
     work = DayTotals(answers=1, milliseconds=answer.milliseconds or 0)
@@ -146,8 +148,8 @@ def record(db: Session, learner_id: int, answer: NewAttempt, day: dt.date, now: 
     keep_revision(db, answer.question, now)
     if answer.missed:
         item = answer.question
-        card = CardToAdd(question_card(item.id), item.topic, answer.seed)
-        add_missed(db, learner_id, [card], day, now)
+        card = CardToAdd(question_card_id(item.id), item.topic, answer.seed)
+        readd_missed_questions(db, learner_id, [card], day, now)
     return number
 
 
@@ -168,13 +170,13 @@ def _columns(answer: NewAttempt) -> dict[str, Any]:
     }
 
 
-def waited(since: int, now: dt.datetime) -> int | None:
+def elapsed_milliseconds(since: int, now: dt.datetime) -> int | None:
     """Milliseconds from showing to answering; None where that says nothing."""
-    passed = milliseconds(now) - since
+    passed = to_milliseconds(now) - since
     return passed if since and 0 <= passed <= _LONGEST_WAIT else None
 
 
-def find(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
+def load_attempt(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
     """An attempt of this learner; raises NotFound, for another's too."""
     row = db.execute(
         select(*_GIVEN)
@@ -191,7 +193,7 @@ def find(db: Session, learner_id: int, attempt: int) -> RecordedAttempt:
     return RecordedAttempt(number, item, topic, revision, seed, json.loads(raw), *rest)
 
 
-def wording(db: Session, item: str, revision: str) -> Question | None:
+def load_wording(db: Session, item: str, revision: str) -> Question | None:
     """A question as it was worded when somebody answered it."""
     body = db.scalar(
         select(col(ItemRevision.body)).where(
@@ -226,7 +228,7 @@ def begin_run(db: Session, learner_id: int, wanted: NewPracticeRun, now: dt.date
     stay, and only a few runs go at a time, however many there are from before.
     """
     token = _token(learner_id, "run", wanted.token, "")
-    number = insert_once(
+    number = insert_if_absent(
         db,
         PracticeRun,
         {
@@ -235,7 +237,7 @@ def begin_run(db: Session, learner_id: int, wanted: NewPracticeRun, now: dt.date
             "mode": wanted.mode,
             "scope": wanted.scope,
             "items": json.dumps(list(wanted.items)),
-            "at": milliseconds(now),
+            "at": to_milliseconds(now),
         },
     )
     if number is None:
@@ -283,7 +285,7 @@ def report(db: Session, learner_id: int, values: Mapping[str, Any], now: dt.date
     """
     token = _token(learner_id, values["item"], values["token"], values["words"])
     kept = {**values, "token": token, "learner_id": learner_id}
-    if insert_once(db, ItemReport, {**kept, "at": milliseconds(now)}) is not None:
+    if insert_if_absent(db, ItemReport, {**kept, "at": to_milliseconds(now)}) is not None:
         still_open = col(ItemReport.settled_at).is_(None)
         mine = col(ItemReport.learner_id) == learner_id
         check_quota(db, OPEN_REPORTS, mine, still_open)
@@ -302,9 +304,9 @@ def keep_revision(db: Session, question: Question, now: dt.datetime) -> None:
             "item": question.id,
             "revision": question.revision,
             "body": QUESTION.dump_json(question).decode(),
-            "first_seen": milliseconds(now),
+            "first_seen": to_milliseconds(now),
         }
-        insert_once(db, ItemRevision, values)
+        insert_if_absent(db, ItemRevision, values)
 
 
 def flagged(db: Session, learner_id: int) -> frozenset[str]:
@@ -318,8 +320,8 @@ def flagged(db: Session, learner_id: int) -> frozenset[str]:
 def set_flag(db: Session, learner_id: int, item: str, now: dt.datetime, *, wanted: bool) -> None:
     """Put a flag on a question, or take it away; either may be so already."""
     if wanted:
-        values = {"learner_id": learner_id, "item": item, "at": milliseconds(now)}
-        insert_once(db, QuestionFlag, values)
+        values = {"learner_id": learner_id, "item": item, "at": to_milliseconds(now)}
+        insert_if_absent(db, QuestionFlag, values)
         return
     db.execute(
         delete(QuestionFlag).where(

@@ -2,7 +2,7 @@
 
 from app.learners.desk import RequestContext
 from app.mastery.standing import DomainMastery, standings
-from app.mastery.store import known_of
+from app.mastery.store import load_mastery_data
 from app.mastery.weakest import WeakObjective, weakest_first
 
 
@@ -15,7 +15,7 @@ def standing_of(
     desk: RequestContext,
 ) -> tuple[tuple[DomainMastery, ...], tuple[WeakObjective, ...]]:
     """Where the learner stands in each objective, and the order to practice them."""
-    record = known_of(desk.db, desk.learner, desk.now).record
+    record = load_mastery_data(desk.db, desk.learner, desk.now).record
     day = desk.learner.study_day(desk.now)
     domains = standings(desk.library, record, day)
     return domains, weakest_first(desk.library, record, domains)

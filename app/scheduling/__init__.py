@@ -3,13 +3,13 @@
 from app.scheduling.by_hand import (
     ManualEdit,
     ReplayedCard,
-    after_act,
+    apply_manual_edit,
+    due_date_error,
     last_day,
-    refusal,
-    replay_all,
+    replay_log,
 )
 from app.scheduling.card_pace import CardPace
-from app.scheduling.days import DayCounts, card_seconds, new_left
+from app.scheduling.days import DayCounts, card_seconds, new_cards_allowed
 from app.scheduling.exam import before_exam
 from app.scheduling.late_grades import OLDEST, is_too_old, settled
 from app.scheduling.leeches import LEECH, is_leech
@@ -18,8 +18,8 @@ from app.scheduling.memory import (
     CardState,
     ReviewEvent,
     SchedulerPolicy,
-    after,
-    previews,
-    recall,
+    apply_review,
+    preview_ratings,
+    retrievability,
 )
-from app.scheduling.waits import interval_words, minutes_words
+from app.scheduling.waits import interval_label, minutes_words

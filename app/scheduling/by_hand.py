@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Iterable
 from typing import Literal
 
-from app.scheduling.memory import CardState, ReviewEvent, after
+from app.scheduling.memory import CardState, ReviewEvent, apply_review
 
 Kind = Literal["bury", "due", "forget"]
 
@@ -29,7 +29,7 @@ class ReplayedCard:
     until: dt.date | None = None
 
 
-def after_act(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
+def apply_manual_edit(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
     """What an act does. Memory is left alone, unless all of it is forgotten.
 
     A card that is buried comes no sooner than it would have.
@@ -44,21 +44,21 @@ def after_act(before: ReplayedCard, act: ManualEdit) -> ReplayedCard:
     return ReplayedCard(dataclasses.replace(standing, due_day=until), until)
 
 
-def replay_all(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> ReplayedCard:
+def replay_log(log: Iterable[ReviewEvent | ManualEdit], card: str = "") -> ReplayedCard:
     """Where a card stands after grades and acts, in their order."""
     now = ReplayedCard()
     for one in log:
         if isinstance(one, ManualEdit):
-            now = after_act(now, one)
+            now = apply_manual_edit(now, one)
         else:
-            now = ReplayedCard(after(now.standing, one, card))
+            now = ReplayedCard(apply_review(now.standing, one, card))
     return now
 
 
-def refusal(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
+def due_date_error(day: dt.date, today: dt.date, exam: dt.date | None) -> str:
     """Why a card cannot be due on `day`; empty where it can.
 
-    >>> refusal(dt.date(2026, 6, 1), dt.date(2026, 6, 2), None)
+    >>> due_date_error(dt.date(2026, 6, 1), dt.date(2026, 6, 2), None)
     'That day is over. Choose today or a later day.'
     """
     if day < today:

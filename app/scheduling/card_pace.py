@@ -36,20 +36,20 @@ class CardPace:
 USUAL = CardPace()
 
 
-def shrunk(spent: TimeSpent, usual: float) -> float:
+def shrink_mean(spent: TimeSpent, usual: float) -> float:
     """The mean of a log, drawn to what is usual while there is little of it.
 
-    >>> shrunk(TimeSpent(), 60.0), shrunk(TimeSpent(30 * 980, 980), 60.0)
+    >>> shrink_mean(TimeSpent(), 60.0), shrink_mean(TimeSpent(30 * 980, 980), 60.0)
     (60.0, 30.6)
     """
     mean = (spent.seconds + _TRUST * usual) / (spent.count + _TRUST)
     return min(_MOST * usual, max(_LEAST * usual, mean))
 
 
-def whole_minutes(minutes: float) -> int:
+def round_minutes(minutes: float) -> int:
     """Minutes as pages show them, so that what is shown adds up.
 
-    >>> [whole_minutes(n) for n in (0, 0.4, 14.6)]
+    >>> [round_minutes(n) for n in (0, 0.4, 14.6)]
     [0, 1, 15]
     """
     return max(1, round(minutes)) if minutes else 0

@@ -146,6 +146,6 @@ class FsrsFormulas:
 
 
 @functools.lru_cache(maxsize=16)
-def curve_of(policy: SchedulerPolicy = POLICY) -> FsrsFormulas:
+def fsrs_formulas(policy: SchedulerPolicy = POLICY) -> FsrsFormulas:
     """The formulas under `policy`, made once."""
     return FsrsFormulas(policy)

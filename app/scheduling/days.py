@@ -30,16 +30,18 @@ def card_seconds(minutes: int) -> float:
     return minutes * 60 * _SHARE_OF_CARDS
 
 
-def new_left(minutes: int, day: DayCounts, more: int = 0, pace: CardPace = CARD_PACE) -> int:
+def new_cards_allowed(
+    minutes: int, day: DayCounts, more: int = 0, pace: CardPace = CARD_PACE
+) -> int:
     """How many new cards may still be begun on a study day.
 
     Half of the learner's minutes is for cards. Cards due and answered take 10 seconds
     each, a new card takes 60, or as long as the log shows; what the first leave is for
     the second. `more` are asked for on top.
 
-    >>> new_left(30, DayCounts(due=0, answered=0, begun=0))
+    >>> new_cards_allowed(30, DayCounts(due=0, answered=0, begun=0))
     15
-    >>> new_left(30, DayCounts(due=60, answered=0, begun=0))
+    >>> new_cards_allowed(30, DayCounts(due=60, answered=0, begun=0))
     5
     """
     seconds = card_seconds(minutes)

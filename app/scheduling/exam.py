@@ -61,7 +61,7 @@ class ReviewGain:
         return self.gain / self.seconds
 
 
-def worth(begun: StartedCard, day: int, exam: int, curve: FsrsFormulas) -> ReviewGain:
+def review_gain(begun: StartedCard, day: int, exam: int, curve: FsrsFormulas) -> ReviewGain:
     """What a look on `day` does for the chance of recall on the day `exam`.
 
     The gain is R(day)·R(exam after a right answer) + (1 − R(day))·R(exam after a lapse
@@ -76,17 +76,19 @@ def worth(begun: StartedCard, day: int, exam: int, curve: FsrsFormulas) -> Revie
     return ReviewGain(recall, after, after - curve.recall(since + left, begun.stability))
 
 
-def waiting(begun: StartedCard, today: ReviewGain, exam: int, curve: FsrsFormulas) -> float:
+def loss_if_final_review(
+    begun: StartedCard, today: ReviewGain, exam: int, curve: FsrsFormulas
+) -> float:
     """What the last look at a card loses on the exam day if it is taken `today`.
 
     Against the last possible day, the one before the exam. Cards with the least to
     lose are looked at first, so the ones that fade fastest come last.
     """
-    return worth(begun, exam - 1, exam, curve).after - today.after
+    return review_gain(begun, exam - 1, exam, curve).after - today.after
 
 
 @functools.lru_cache(maxsize=1024)
-def begin_worth(left: int, curve: FsrsFormulas) -> float:
+def new_card_gain(left: int, curve: FsrsFormulas) -> float:
     """The chance of recall expected of a new card, `left` days after its first day."""
     chances = (curve.recall(left, curve.begun(rating)[0]) for rating in range(1, 5))
     return sum(s * r for s, r in zip(FIRST_GRADES, chances, strict=True))

@@ -21,7 +21,13 @@ from collections.abc import Iterable, Sequence
 from app.scheduling.card_pace import LOOK_SECONDS, CardPace
 from app.scheduling.card_pace import USUAL as CARD_PACE
 from app.scheduling.curve import FsrsFormulas
-from app.scheduling.exam import ReviewGain, StartedCard, begin_worth, waiting, worth
+from app.scheduling.exam import (
+    ReviewGain,
+    StartedCard,
+    loss_if_final_review,
+    new_card_gain,
+    review_gain,
+)
 from app.scheduling.habits import USUAL, StudyHabits
 from app.scheduling.retention import RETENTION
 
@@ -121,19 +127,19 @@ class CardDayPlan:
     seconds: float = 0.0
 
 
-def reachable(begun: int, unseen: int, asked: CardPlanInputs) -> int:
+def learnable_cards(begun: int, unseen: int, asked: CardPlanInputs) -> int:
     """How many cards can be begun by the exam and still have their last look."""
     time = asked.time + begun * asked.pace.first
     most = int(time / (asked.pace.first + asked.final))
     return min(begun + unseen, max(begun, most))
 
 
-def pace(begun: int, unseen: int, asked: CardPlanInputs) -> int:
+def new_cards_per_day(begun: int, unseen: int, asked: CardPlanInputs) -> int:
     """How many new cards are started today, so that the rest is begun in time.
 
     Evenly over the days before the last ones; never more than the time holds.
     """
-    window = asked.days_for(reachable(begun, unseen, asked) * asked.final)
+    window = asked.days_for(learnable_cards(begun, unseen, asked) * asked.final)
     days = max(1, min(asked.study_days(asked.exam - window), SPREAD_DAYS))
     return min(math.ceil(unseen / days), int(asked.room // asked.pace.first))
 
@@ -155,19 +161,19 @@ class PlanOutline:
     short: bool = False
 
 
-def outline(begun: int, unseen: int, asked: CardPlanInputs) -> PlanOutline:
+def outline_plan(begun: int, unseen: int, asked: CardPlanInputs) -> PlanOutline:
     """What the rules above come to while nothing is missed."""
     own = asked.days_for(begun * asked.final)
     ahead = asked.exam - asked.day
-    short = supply(begun, unseen, asked) < 1
+    short = time_coverage(begun, unseen, asked) < 1
     if ahead <= own:
         return PlanOutline(0, asked.exam - own, begun, short=short)
-    most = reachable(begun, unseen, asked)
+    most = learnable_cards(begun, unseen, asked)
     final = asked.exam - min(asked.days_for(most * asked.final), ahead - 1)
-    return PlanOutline(pace(begun, unseen, asked), final, most, final - 1, short)
+    return PlanOutline(new_cards_per_day(begun, unseen, asked), final, most, final - 1, short)
 
 
-def agreeing(
+def reconcile_outline(
     said: PlanOutline, plan: CardDayPlan, unseen: int, asked: CardPlanInputs
 ) -> PlanOutline:
     """The outline, where it says of today what the plan of today does."""
@@ -187,7 +193,7 @@ def again_words(*, short: bool) -> str:
     return "every card you started once more"
 
 
-def supply(begun: int, unseen: int, asked: CardPlanInputs) -> float:
+def time_coverage(begun: int, unseen: int, asked: CardPlanInputs) -> float:
     """The time left as a part of what it takes to begin and see again what is left.
 
     Below 1 the minutes do not hold every card.
@@ -206,9 +212,9 @@ def day_plan(
     """
     if not asked.seconds_on(asked.day):
         return CardDayPlan((), 0)
-    ranked = [(c, worth(c, asked.day, asked.exam, curve)) for c in begun]
+    ranked = [(c, review_gain(c, asked.day, asked.exam, curve)) for c in begun]
     start = asked.exam - asked.days_for(len(begun) * asked.final)
-    enough = supply(sum(c.last < start for c in begun), unseen, asked)
+    enough = time_coverage(sum(c.last < start for c in begun), unseen, asked)
     if enough < 1:
         return _scarce(ranked, unseen, (asked, start), curve)
     if start <= asked.day:
@@ -223,7 +229,7 @@ def _usual(
     asked, ample = when
     notes: set[str] = set()
     due = _by_rate([(c, w) for c, w in ranked if c.due <= asked.day])
-    owed = 0 if ample else pace(len(ranked), unseen, asked)
+    owed = 0 if ample else new_cards_per_day(len(ranked), unseen, asked)
     looks, spent = _fit(due, asked.room - owed * asked.pace.first, notes, asked)
     most = int((asked.room - spent) // asked.pace.first)
     fresh = min(unseen, most) if ample else owed
@@ -252,7 +258,7 @@ def _scarce(
     """
     asked, start = when
     least = _new_rate(1, asked, curve)
-    late = ((c, worth(c, asked.exam - 1, asked.exam, curve)) for c, _ in ranked)
+    late = ((c, review_gain(c, asked.exam - 1, asked.exam, curve)) for c, _ in ranked)
     closing = math.fsum(_seconds(c, w, asked) for c, w in late if w.rate > least)
     final = asked.exam - asked.day <= asked.days_for(closing)
     final = final or (not unseen and start <= asked.day)
@@ -277,7 +283,7 @@ def plain_day(
     """
     due = [c for c in begun if c.due <= asked.day]
     due.sort(key=lambda c: (-(asked.day - c.last) / c.stability, c.card))
-    ranked = ((c, worth(c, asked.day, asked.day, curve)) for c in due)
+    ranked = ((c, review_gain(c, asked.day, asked.day, curve)) for c in due)
     looks, spent = _fit(ranked, asked.room, set(), asked)
     time = max(0.0, asked.room - spent)
     fresh = min(unseen, int(time // asked.pace.first))
@@ -331,13 +337,13 @@ def _around_new(
 
 def _new_rate(left: int, asked: CardPlanInputs, curve: FsrsFormulas) -> float:
     """What a new card gains in the time in which a look usually gains its rate."""
-    return begin_worth(left, curve) / asked.pace.first * asked.pace.scale
+    return new_card_gain(left, curve) / asked.pace.first * asked.pace.scale
 
 
 def _by_loss(
     last: list[tuple[StartedCard, ReviewGain]], asked: CardPlanInputs, curve: FsrsFormulas
 ) -> list[tuple[StartedCard, ReviewGain]]:
-    lost = {c.card: waiting(c, w, asked.exam, curve) for c, w in last}
+    lost = {c.card: loss_if_final_review(c, w, asked.exam, curve) for c, w in last}
     return sorted(last, key=lambda item: (lost[item[0].card], item[0].card))
 
 

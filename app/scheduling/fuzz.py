@@ -35,7 +35,9 @@ def fuzz_range(days: int, previous: int = 0, maximum: int = 36500) -> tuple[int,
     return min(low, high), high
 
 
-def spread(days: int, previous: int, seed: tuple[str, int], on: dt.date, least: int = 0) -> int:
+def fuzz_interval(
+    days: int, previous: int, seed: tuple[str, int], on: dt.date, least: int = 0
+) -> int:
     """An interval in the range around `days` that keeps a card from its reverse.
 
     `seed` is the card and how many reviews came before, `on` the study day. Notes

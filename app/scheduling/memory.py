@@ -8,7 +8,7 @@ from typing import Literal
 import fsrs
 from fsrs.scheduler import DEFAULT_PARAMETERS
 
-from app.scheduling.fuzz import spread
+from app.scheduling.fuzz import fuzz_interval
 from app.scheduling.retention import RETENTION
 
 State = Literal["learning", "review", "relearning"]
@@ -81,7 +81,7 @@ class CardState:
     lapses: int = 0
 
 
-def after(
+def apply_review(
     before: CardState | None, grade: ReviewEvent, card: str = "", policy: SchedulerPolicy = POLICY
 ) -> CardState:
     """The standing after one more answer; `before` is None for a new card.
@@ -128,21 +128,22 @@ def _spread(
         )
         if _NAMES[moved.state] == "review":
             wait = (moved.due - day).days
-            days = spread(wait, previous, seed, grade.day, days + 1 if days else 0)
+            days = fuzz_interval(wait, previous, seed, grade.day, days + 1 if days else 0)
     return min(days, policy.maximum_days)
 
 
-def previews(
+def preview_ratings(
     before: CardState | None, asked: ReviewEvent, card: str = ""
 ) -> tuple[CardState, CardState, CardState, CardState]:
     """What each of the four grades would lead to; `asked.rating` does not matter."""
     again, hard, good, easy = (
-        after(before, dataclasses.replace(asked, rating=rating), card) for rating in (1, 2, 3, 4)
+        apply_review(before, dataclasses.replace(asked, rating=rating), card)
+        for rating in (1, 2, 3, 4)
     )
     return again, hard, good, easy
 
 
-def recall(standing: CardState, day: dt.date, policy: SchedulerPolicy = POLICY) -> float:
+def retrievability(standing: CardState, day: dt.date, policy: SchedulerPolicy = POLICY) -> float:
     """The probability (0..1) that the card is still known on a study day.
 
     R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1, t days since the last answer.

@@ -185,7 +185,7 @@ class DaySimulation:
         return StartedCard(name, *trace, asked.day, due)
 
 
-def workload(
+def simulate_until_exam(
     begun: Sequence[StartedCard],
     unseen: int,
     asked: CardPlanInputs,

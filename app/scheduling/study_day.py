@@ -19,6 +19,6 @@ def study_day_of(moment: dt.datetime, zone: str) -> dt.date:
     return (moment.astimezone(zone_of(zone)) - _ROLLOVER).date()
 
 
-def begin_of(day: dt.date, zone: str) -> dt.datetime:
+def study_day_start(day: dt.date, zone: str) -> dt.datetime:
     """The moment at which a study day begins in a zone."""
     return dt.datetime.combine(day, dt.time(), zone_of(zone)) + _ROLLOVER

@@ -7,17 +7,17 @@ from app.scheduling.memory import CardState, ReviewEvent
 NBSP = "\u00a0"
 
 
-def interval_words(standing: CardState, grade: ReviewEvent) -> str:
+def interval_label(standing: CardState, grade: ReviewEvent) -> str:
     """The time until a card comes back, as the grade button shows it."""
     if standing.state != "review":
         return minutes_words(standing.due_at - grade.at)
-    return day_words((standing.due_day - grade.day).days)
+    return days_label((standing.due_day - grade.day).days)
 
 
-def day_words(days: int) -> str:
+def days_label(days: int) -> str:
     """A number of days in the largest unit that stays readable.
 
-    >>> [day_words(n).replace(NBSP, " ") for n in (1, 20, 75, 400)]
+    >>> [days_label(n).replace(NBSP, " ") for n in (1, 20, 75, 400)]
     ['1 day', '20 days', '2.5 months', '1.1 years']
     """
     if days < 60:
@@ -35,7 +35,7 @@ def minutes_words(wait: dt.timedelta) -> str:
         return f"{minutes}{NBSP}min"
     if minutes < 24 * 60:
         return f"{_short(minutes / 60)}{NBSP}h"
-    return day_words(round(minutes / 1440))
+    return days_label(round(minutes / 1440))
 
 
 def _short(value: float) -> str:

@@ -35,7 +35,7 @@ def excerpt(marked: str) -> str:
     return f"{before}{shown.rstrip(';')}…"
 
 
-def pieces(marked: str) -> tuple[HighlightPiece, ...]:
+def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
     """Text with marks as pieces."""
     found = []
     for part in marked.split(OPEN):

@@ -12,9 +12,9 @@ from app.content.live.library import Library
 from app.estimator import registry
 from app.questions.phrases import remove_invisible
 from app.search.documents import documents
-from app.search.excerpts import excerpt, pieces
+from app.search.excerpts import excerpt, split_highlights
 from app.search.findings import SearchDocument, SearchHit, SearchResults
-from app.search.words import expression, is_known, mended, vocabulary, words_of
+from app.search.words import correct_spelling, expression, is_known, vocabulary, words_of
 
 _MOST_OF_A_KIND = 10
 EVERY = 1000
@@ -78,7 +78,7 @@ class _SearchIndex:
         rows = self._ask(expression(words))
         if rows:
             return self._findings(rows, words, most)
-        better = [w for w in mended(words, self._known) if is_known(w, self._known)]
+        better = [w for w in correct_spelling(words, self._known) if is_known(w, self._known)]
         for joint in ("AND", "OR"):
             rows = self._ask(expression(better, joint)) if better else []
             if rows:
@@ -124,8 +124,8 @@ def _hit(document: SearchDocument, title: str, body: str) -> SearchHit:
         document.kind,
         document.address,
         document.where,
-        pieces(title),
-        pieces(excerpt(body)),
+        split_highlights(title),
+        split_highlights(excerpt(body)),
     )
 
 

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 from app.learners.current import CurrentLearner
 from app.search.index import EVERY, find
 from app.web.course import CurrentLibrary
-from app.web.render import page
+from app.web.render import render_page
 
 router = APIRouter(include_in_schema=False)
 Typed = Annotated[str, Query(max_length=400)]
@@ -23,7 +23,7 @@ def search(
     *,
     whole: bool = False,
 ) -> HTMLResponse:
-    return page(
+    return render_page(
         request,
         "search/index.html",
         learner=learner,
@@ -35,4 +35,4 @@ def search(
 @router.get("/search/results")
 def results(request: Request, library: CurrentLibrary, q: Typed = "") -> HTMLResponse:
     """An address of its own, so that no cache takes the part for the whole."""
-    return page(request, "search/_results.html", typed=q, found=find(library, q))
+    return render_page(request, "search/_results.html", typed=q, found=find(library, q))

@@ -110,14 +110,14 @@ def is_known(word: str, known: Collection[str]) -> bool:
     return any(k.startswith(start) for start in starts for k in known)
 
 
-def mended(words: Sequence[str], known: Mapping[str, int]) -> tuple[str, ...]:
+def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[str, ...]:
     """The words with each unknown one replaced by the likeliest known one.
 
     A word that begins a known one, or is like none, stays as it is; so does one of
     less than five letters, which may be an acronym. Two words written as one are
     parted.
 
-    >>> mended(["datacenter", "colling"], {"data": 9, "center": 4, "cooling": 7})
+    >>> correct_spelling(["datacenter", "colling"], {"data": 9, "center": 4, "cooling": 7})
     ('data', 'center', 'cooling')
     """
     return tuple(part for word in words for part in _mended(word, known).split())

@@ -72,7 +72,7 @@ class BackupArchive:
 
 
 @contextlib.contextmanager
-def opened(path: Path) -> Iterator[BackupArchive]:
+def open_backup(path: Path) -> Iterator[BackupArchive]:
     """A backup to read; Unusable, in one sentence, where it is none."""
     with contextlib.ExitStack() as stack:
         with _readable(path):

@@ -12,10 +12,10 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
 from app.db.database_url import without_password
-from app.db.schema_state import UnusableDatabaseError, examine, sqlite_file
+from app.db.schema_state import UnusableDatabaseError, schema_revision, sqlite_file
 from app.upkeep import archive
 from app.upkeep.archive import Breath
-from app.upkeep.files import open_private, sync, workshop
+from app.upkeep.files import open_private, private_temp_folder, sync
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.manifest import (
     DATABASE,
@@ -28,13 +28,13 @@ from app.upkeep.manifest import (
     program,
     stamp,
 )
-from app.upkeep.secret import kept_key
+from app.upkeep.secret import read_secret_file
 from app.upkeep.store import server, sqlite
 
 _SPARE = 2  # a draft of the database and the packed file lie side by side
 
 
-def back_up(
+def create_backup(
     installation: Installation,
     target: Path,
     now: dt.datetime,
@@ -46,7 +46,7 @@ def back_up(
     again and again meanwhile; what it raises ends the backup without a trace.
     """
     with _readable(installation, target) as engine:
-        revision = examine(engine)
+        revision = schema_revision(engine)
         if not revision:
             raise InstallationError(
                 "there is no database yet, so there is nothing to back up: start the "
@@ -65,7 +65,7 @@ def write_backup(
 ) -> BackupManifest:
     """`back_up` for a database that was looked at: its schema is `revision`."""
     _expect_space(engine, target.parent)
-    with workshop(target) as folder:
+    with private_temp_folder(target) as folder:
         rows = _copy_database(engine, folder, breath)
         key = _copy_key(installation, folder / SECRET)
         members = {path.name: path for path in sorted(folder.iterdir())}
@@ -136,7 +136,7 @@ def _copy_database(engine: Engine, folder: Path, breath: Breath) -> dict[str, in
 def _copy_key(installation: Installation, place: Path) -> KeySource:
     if not installation.secret and not installation.secret_file.exists():
         return "none"
-    key = installation.secret or kept_key(installation.secret_file)
+    key = installation.secret or read_secret_file(installation.secret_file)
     with os.fdopen(open_private(place), "w", encoding="utf-8") as stream:
         stream.write(key)
     return "HEADROOM_SECRET" if installation.secret else "data folder"

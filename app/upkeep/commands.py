@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.upkeep.backup import back_up
-from app.upkeep.doctor import Deployment, DoctorFinding, look_over
+from app.upkeep.backup import create_backup
+from app.upkeep.doctor import Deployment, DoctorFinding, run_checks
 from app.upkeep.files import keep_new_files_private
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.manifest import BackupManifest
@@ -54,7 +54,7 @@ def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force:
         raise InstallationError(f"{file} exists already: choose another name, or add --force.")
     if not file.parent.is_dir():
         raise InstallationError(f"the folder {file.parent} does not exist: make it first.")
-    manifest = back_up(installation, file, now)
+    manifest = create_backup(installation, file, now)
     size = file.stat().st_size / 1e6
     lines = [f"{file}: {_contents(manifest)}, {size:.1f} MB."]
     if manifest.secret == "HEADROOM_SECRET":  # noqa: S105 - where it came from
@@ -92,7 +92,7 @@ def _contents(manifest: BackupManifest) -> str:
 
 
 def _doctor(deployment: Deployment, now: dt.datetime) -> int:
-    findings = list(look_over(deployment, now))
+    findings = list(run_checks(deployment, now))
     for finding in findings:
         print(_line(finding))
     worst = sum(f.level == "problem" for f in findings)

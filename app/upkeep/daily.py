@@ -12,13 +12,13 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from app.db.erasure import vacuum_daily
-from app.db.locks import LockHeldError, lock
-from app.db.schema_state import newest
+from app.db.locks import LockHeldError, file_lock
+from app.db.schema_state import latest_revision
 from app.upkeep.archive import Breath
-from app.upkeep.backup import back_up
+from app.upkeep.backup import create_backup
 from app.upkeep.files import PRIVATE_FOLDER
 from app.upkeep.installation import Installation, InstallationError
-from app.upkeep.rotation import name_before, name_of, surplus
+from app.upkeep.rotation import expired_backups, name_before, name_of
 from app.upkeep.store import server
 
 _FIRST = 60.0  # seconds after the start, which has enough to do
@@ -71,13 +71,13 @@ def copy_if_due(
         raise InstallationError(f"the data folder {installation.data} is gone: put it back.")
     _make_folder(folder)
     try:
-        with lock(folder / _LOCK, wait=False):
+        with file_lock(folder / _LOCK, wait=False):
             _remove_drafts(folder)
             if target.exists():
                 return None
             before()
-            back_up(installation, target, now, breath)
-            for path in surplus(folder):
+            create_backup(installation, target, now, breath)
+            for path in expired_backups(folder):
                 path.unlink()
     except LockHeldError:
         return None
@@ -93,10 +93,10 @@ def copy_before_migration(installation: Installation, revision: str, now: dt.dat
         _log.warning("No copy is made before the migration: %s was not found.", server.missing())
         return
     _make_folder(folder)
-    target = folder / name_before(_day(now), revision, newest())
+    target = folder / name_before(_day(now), revision, latest_revision())
     try:
-        with lock(folder / _LOCK):
-            back_up(installation, target, now)
+        with file_lock(folder / _LOCK):
+            create_backup(installation, target, now)
     except InstallationError as error:
         raise InstallationError(
             f"the database is not migrated without a copy, and {error} (To migrate "

@@ -17,15 +17,15 @@ from sqlalchemy.exc import DBAPIError
 
 from app.content.check import check
 from app.content.live.courses import folders
-from app.db.database_url import shown, without_password
-from app.db.schema_state import UnusableDatabaseError, examine, newest, sqlite_file
+from app.db.database_url import redact_url, without_password
+from app.db.schema_state import UnusableDatabaseError, latest_revision, schema_revision, sqlite_file
 from app.db.storage_limit import LEAST_FREE, StorageLimit
 from app.upkeep import archive
 from app.upkeep.files import folders_aside
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.manifest import SECRET
 from app.upkeep.rotation import copies
-from app.upkeep.secret import kept_key, key_of
+from app.upkeep.secret import load_secret_key, read_secret_file
 from app.upkeep.store import server, sqlite
 
 Level = Literal["ok", "warning", "problem"]
@@ -58,7 +58,7 @@ class Deployment:
     max_data_gb: float = 0
 
 
-def look_over(deployment: Deployment, now: dt.datetime) -> Iterator[DoctorFinding]:
+def run_checks(deployment: Deployment, now: dt.datetime) -> Iterator[DoctorFinding]:
     """Everything that can be looked at without changing anything."""
     installation = deployment.installation
     yield _settings(deployment.settings, deployment.environment)
@@ -129,14 +129,14 @@ def _modes(installation: Installation) -> DoctorFinding:
 
 def _database(deployment: Deployment, now: dt.datetime) -> Iterator[DoctorFinding]:
     installation = deployment.installation
-    name = shown(installation.database)
+    name = redact_url(installation.database)
     try:
         engine = installation.engine()
     except InstallationError as error:
         yield DoctorFinding("problem", "database", name, str(error))
         return
     try:
-        revision = examine(engine)
+        revision = schema_revision(engine)
         if not revision:
             words = f"{name} does not exist yet or is empty"
             yield DoctorFinding("warning", "database", words, "The first start makes it.")
@@ -156,8 +156,8 @@ def _database(deployment: Deployment, now: dt.datetime) -> Iterator[DoctorFindin
 
 
 def _schema(name: str, revision: str) -> DoctorFinding:
-    words = f"{name} opens; schema {revision}, newest {newest()}"
-    if revision == newest():
+    words = f"{name} opens; schema {revision}, newest {latest_revision()}"
+    if revision == latest_revision():
         return DoctorFinding("ok", "database", words)
     remedy = "The next start migrates it, after a copy; or run `headroom db upgrade`."
     return DoctorFinding("warning", "database", words, remedy)
@@ -230,7 +230,7 @@ def _secret(installation: Installation) -> DoctorFinding:
             "If there were learners before: `headroom restore FILE` brings it back.",
         )
     try:
-        key = kept_key(path) if not installation.secret else _given(installation)
+        key = read_secret_file(path) if not installation.secret else _given(installation)
     except InstallationError as error:
         return DoctorFinding("problem", "key", "cannot be used", str(error))
     where = "HEADROOM_SECRET" if installation.secret else str(path)
@@ -238,7 +238,7 @@ def _secret(installation: Installation) -> DoctorFinding:
 
 
 def _given(installation: Installation) -> str:
-    return key_of(installation.secret, installation.secret_file)
+    return load_secret_key(installation.secret, installation.secret_file)
 
 
 def _content(folder: Path) -> DoctorFinding:
@@ -272,7 +272,7 @@ def _backups(installation: Installation, now: dt.datetime) -> Iterator[DoctorFin
 def _newest_copy(found: list[Path], now: dt.datetime) -> DoctorFinding:
     path = found[-1]
     try:
-        with archive.opened(path) as opened:
+        with archive.open_backup(path) as opened:
             opened.check()
             made = dt.datetime.fromisoformat(opened.manifest.made_at)
     except InstallationError as error:
@@ -306,8 +306,8 @@ def _aside(installation: Installation, now: dt.datetime) -> Iterator[DoctorFindi
 def _same_key(installation: Installation, path: Path) -> Iterator[DoctorFinding]:
     """Whether the key in force is the one that learners had when the copy was made."""
     try:
-        key = installation.secret or kept_key(installation.secret_file)
-        with archive.opened(path) as opened:
+        key = installation.secret or read_secret_file(installation.secret_file)
+        with archive.open_backup(path) as opened:
             told = opened.manifest.files.get(SECRET)
     except InstallationError:  # was said before
         return

@@ -132,7 +132,7 @@ def sync(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def workshop(beside: Path) -> Iterator[Path]:
+def private_temp_folder(beside: Path) -> Iterator[Path]:
     """A private folder beside a file, on the same disk, that goes afterwards."""
     folder = Path(tempfile.mkdtemp(prefix=f".{beside.name}.", dir=beside.parent))
     try:

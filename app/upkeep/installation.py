@@ -10,7 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.db.database_url import without_password
 from app.db.engine import make_engine
-from app.db.locks import LockHeldError, lock
+from app.db.locks import LockHeldError, file_lock
 
 
 class InstallationError(Exception):
@@ -67,7 +67,7 @@ class Installation:
     def _held(self, *, shared: bool, otherwise: str) -> Iterator[None]:
         with contextlib.ExitStack() as stack:
             try:
-                stack.enter_context(lock(self.lock, shared=shared, wait=False))
+                stack.enter_context(file_lock(self.lock, shared=shared, wait=False))
             except LockHeldError:
                 raise InstallationError(
                     f"the data folder {self.data} cannot be used now, for {otherwise}: "

@@ -7,11 +7,11 @@ import sqlite3
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 
-from app.db.database_url import shown, without_password
+from app.db.database_url import redact_url, without_password
 from app.db.erasure import vacuum_at_start
 from app.db.failures import is_full
 from app.db.schema_state import UnusableDatabaseError, full_disk, sqlite_file
-from app.db.upgrading import bring_up_to_date, keep_private, migrating_alone
+from app.db.upgrading import keep_private, migrate_database, migrating_alone
 from app.upkeep.daily import copy_before_migration
 from app.upkeep.files import keep_new_files_private, make_private
 from app.upkeep.installation import Installation, InstallationError
@@ -28,7 +28,7 @@ def prepare(installation: Installation, now: dt.datetime) -> None:
     keep_new_files_private()
     engine = installation.engine()
     try:
-        bring_up_to_date(engine, lambda old: copy_before_migration(installation, old, now))
+        migrate_database(engine, lambda old: copy_before_migration(installation, old, now))
         engine.dispose()
         _remove_traces(engine)
         keep_private(engine)
@@ -40,7 +40,7 @@ def prepare(installation: Installation, now: dt.datetime) -> None:
             raise InstallationError(full_disk(installation.data)) from None
         said = " ".join(without_password(error.orig, installation.database).split())
         raise InstallationError(
-            f"the database {shown(installation.database)} cannot be opened ({said}): "
+            f"the database {redact_url(installation.database)} cannot be opened ({said}): "
             "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
             "to another."
         ) from None

@@ -13,7 +13,7 @@ from app.db.schema_state import (
     RESTORING,
     UnusableDatabaseError,
     examine_file,
-    newest,
+    latest_revision,
     sqlite_file,
 )
 from app.upkeep import archive
@@ -23,12 +23,12 @@ from app.upkeep.files import (
     PRIVATE_FOLDER,
     make_private_folder,
     name_aside,
+    private_temp_folder,
     sync,
-    workshop,
 )
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.manifest import DATABASE, SECRET, BackupManifest
-from app.upkeep.secret import kept_key
+from app.upkeep.secret import read_secret_file
 from app.upkeep.store import server, sqlite
 
 _NAMED = {"sqlite": "a SQLite database", "postgresql": "a PostgreSQL database"}
@@ -50,7 +50,7 @@ def restore(installation: Installation, source: Path, now: dt.datetime) -> Resto
     """
     engine = installation.engine()
     try:
-        with archive.opened(source) as opened:
+        with archive.open_backup(source) as opened:
             _expect_readable(opened.manifest, engine, source)
             opened.check()
             make_private_folder(installation.data)
@@ -77,10 +77,10 @@ def _expect_readable(manifest: BackupManifest, engine: Engine, source: Path) -> 
             f"{_NAMED[kind_of(engine)]}: set HEADROOM_DATABASE_URL to one of the same "
             "kind."
         )
-    if manifest.schema_revision > newest():
+    if manifest.schema_revision > latest_revision():
         raise InstallationError(
             f"{source} was written by a newer Headroom ({manifest.headroom}, schema "
-            f"{manifest.schema_revision}; this version knows up to {newest()}): "
+            f"{manifest.schema_revision}; this version knows up to {latest_revision()}): "
             "install the newer version first."
         )
 
@@ -93,7 +93,10 @@ def _replace(
     to_file = manifest.database == "sqlite"
     place = sqlite_file(engine) if to_file else installation.data / "restore"
     # Each is written on the disk where it will lie, which may be two.
-    with workshop(place) as folder, workshop(installation.secret_file) as beside:
+    with (
+        private_temp_folder(place) as folder,
+        private_temp_folder(installation.secret_file) as beside,
+    ):
         new = _BackupContents(
             folder / DATABASE[manifest.database],
             beside / SECRET if SECRET in manifest.files else None,
@@ -101,7 +104,7 @@ def _replace(
         opened.take_out(new.database.name, new.database)
         if new.key is not None:
             opened.take_out(SECRET, new.key)
-            kept_key(new.key)
+            read_secret_file(new.key)
         if to_file:
             _expect_sound(new.database, manifest)
             _replace_file(installation, place, new, aside)

@@ -9,7 +9,7 @@ DAYS, WEEKS, MONTHS = 7, 4, 6
 _NAME = re.compile(r"headroom-(\d{4}-\d{2}-\d{2})(-before-\d{4}-to-\d{4})?\.zip")
 
 
-def keep(dates: Iterable[dt.date]) -> set[dt.date]:
+def dates_to_keep(dates: Iterable[dt.date]) -> set[dt.date]:
     """The dates whose copies stay, of all that there are.
 
     The newest seven; the last one of each of the newest four weeks (Monday to Sunday);
@@ -54,8 +54,8 @@ def copies(folder: Path) -> dict[Path, dt.date]:
     return dict(sorted(found.items(), key=lambda copy: (copy[1], copy[0].name)))
 
 
-def surplus(folder: Path) -> list[Path]:
+def expired_backups(folder: Path) -> list[Path]:
     """The copies in a folder that need not stay."""
     found = copies(folder)
-    stay = keep(found.values())
+    stay = dates_to_keep(found.values())
     return [path for path, day in found.items() if day not in stay]

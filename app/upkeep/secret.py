@@ -14,7 +14,7 @@ LEAST = 32
 _MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' prints a good one"
 
 
-def key_of(given: str, path: Path) -> str:
+def load_secret_key(given: str, path: Path) -> str:
     """The key in force: `given` by a setting, or the one in the file at `path`.
 
     Raises Unusable for one that is too short; an empty one would sign for everybody.
@@ -31,10 +31,10 @@ def key_of(given: str, path: Path) -> str:
         make_private_folder(path.parent)
         _make(path)
     make_private(path)
-    return kept_key(path)
+    return read_secret_file(path)
 
 
-def kept_key(path: Path) -> str:
+def read_secret_file(path: Path) -> str:
     """The key in a file; Unusable where it is none."""
     if os.geteuid() == 0 and path.is_symlink():
         # A backup holds the key and goes to the owner of the folder, who could so have

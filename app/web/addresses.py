@@ -11,7 +11,7 @@ LAST_ROW = 2**31 - 1
 """The largest number of a row: PostgreSQL counts them in 32 bits."""
 
 
-def local(address: str) -> str:
+def require_local_url(address: str) -> str:
     """An address within this site; raises ValueError for any other."""
     fine = address.startswith("/") and not address.startswith(("//", "/\\"))
     if address and not (fine and address.isprintable()):
@@ -21,13 +21,13 @@ def local(address: str) -> str:
 
 RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
 """The number of a row as a part of an address; any other is not found."""
-Address = Annotated[str, AfterValidator(local), Field(max_length=400)]
+Address = Annotated[str, AfterValidator(require_local_url), Field(max_length=400)]
 
 
 _EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - asked about, not listened on
 
 
-def own_address(url: str, host: str, port: int) -> str:
+def server_url(url: str, host: str, port: int) -> str:
     """The address to print: the public one where it is set, else that listened on."""
     if url:
         return url.rstrip("/")
@@ -35,7 +35,7 @@ def own_address(url: str, host: str, port: int) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def public(request: Request) -> str:
+def public_base_url(request: Request) -> str:
     """The address of this server for links that leave it, without a slash at its end.
 
     The setting decides where there is one; else the name that the browser used.
@@ -59,7 +59,7 @@ def public_address_of(request: Request) -> str:
     """The whole address that was asked for, query included."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     query = request.scope["query_string"].decode("latin-1")
-    return f"{public(request)}{path}{'?' if query else ''}{query}"
+    return f"{public_base_url(request)}{path}{'?' if query else ''}{query}"
 
 
 class RouteNames:

@@ -5,7 +5,7 @@ from fastapi.responses import RedirectResponse, Response
 
 from app.content.live.courses import CourseRegistry
 from app.errors import NotFoundError
-from app.web.render import marks, page
+from app.web.render import language_marks, render_page
 
 router = APIRouter(include_in_schema=False)
 
@@ -19,8 +19,8 @@ def choose(request: Request) -> Response:
     if request.state.course:
         return RedirectResponse("../../courses", 303)  # out of the course
     named = [
-        (name, library, marks(library.syllabus.language)["lang"])
+        (name, library, language_marks(library.syllabus.language)["lang"])
         for name, live in courses.libraries.items()
         for library in (live.current(),)
     ]
-    return page(request, "shared/courses.html", courses=named)
+    return render_page(request, "shared/courses.html", courses=named)

@@ -6,26 +6,26 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 
-async def read_clock(request: Request) -> dt.datetime:
+async def current_time(request: Request) -> dt.datetime:
     """The present in UTC, from the clock that the app was built with."""
     # `async` although it waits for nothing: a plain `def` costs a thread.
     now: dt.datetime = request.app.state.clock()
     return now
 
 
-def system_clock() -> dt.datetime:
+def utc_now() -> dt.datetime:
     """The machine's clock in UTC."""
     return dt.datetime.now(dt.UTC)
 
 
-def milliseconds(moment: dt.datetime) -> int:
+def to_milliseconds(moment: dt.datetime) -> int:
     """A moment as the database keeps it: milliseconds since 1970 in UTC."""
     return int(moment.timestamp() * 1000)
 
 
-def moment(milliseconds_utc: int) -> dt.datetime:
+def from_milliseconds(milliseconds_utc: int) -> dt.datetime:
     """The inverse of `milliseconds`."""
     return dt.datetime.fromtimestamp(milliseconds_utc / 1000, dt.UTC)
 
 
-Now = Annotated[dt.datetime, Depends(read_clock)]
+Now = Annotated[dt.datetime, Depends(current_time)]

@@ -11,16 +11,16 @@ from app.instruments.forms import CourseLinks
 from app.questions.model import Question
 
 
-async def read_library(request: Request) -> Library:
+async def current_library(request: Request) -> Library:
     """The course as the front saw it; `async` because it is only looked up."""
     library: Library = request.state.library
     return library
 
 
-CurrentLibrary = Annotated[Library, Depends(read_library)]
+CurrentLibrary = Annotated[Library, Depends(current_library)]
 
 
-async def with_calculators(library: CurrentLibrary) -> None:
+async def require_calculators(library: CurrentLibrary) -> None:
     """Refuse what this course does not offer; raises NotFound."""
     if not library.syllabus.calculators:
         raise NotFoundError("This course has no calculators.")
@@ -42,7 +42,7 @@ def find_question(library: Library, item: str) -> Question:
     return question
 
 
-def course_of(library: Library) -> CourseLinks:
+def course_links(library: Library) -> CourseLinks:
     """The pages and terms of the course on show."""
     titles = {slug: topic.title for slug, topic in library.topics.items()}
     return CourseLinks(titles, library.glossary.keys())

@@ -25,7 +25,7 @@ _SYSTEMS = (
 UNKNOWN = "Unknown browser"
 
 
-def device_of(user_agent: str) -> str:
+def describe_user_agent(user_agent: str) -> str:
     """“Firefox on Linux”: nothing of the header itself, which anybody may write."""
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), UNKNOWN)
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")

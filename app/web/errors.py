@@ -15,7 +15,7 @@ from app.content.numbers.expressions import ExpressionError
 from app.db.failures import find_refusal
 from app.errors import AppError
 from app.estimator.inputs import InvalidInputsError
-from app.web.render import is_htmx, page
+from app.web.render import is_htmx_request, render_page
 
 _log = logging.getLogger("headroom")
 _NOWHERE = "There is no page at this address."
@@ -54,7 +54,7 @@ _ALLOWED = {
 }
 
 
-def install(app: FastAPI) -> None:
+def register_error_handlers(app: FastAPI) -> None:
     """Give every kind of failure its answer."""
     app.add_exception_handler(AppError, _refused)
     app.add_exception_handler(InvalidInputsError, _bad_inputs)
@@ -76,7 +76,7 @@ def answer_to(request: Request, error: Exception, number: str) -> Response:
     return _fault(request, error, number)
 
 
-def answer(
+def error_response(
     request: Request,
     status: int,
     problems: list[dict[str, str]],
@@ -91,9 +91,9 @@ def answer(
     below = path.removeprefix(request.scope.get("root_path", ""))
     if below.startswith("/api/"):
         return JSONResponse({"problems": problems, "hint": hint}, status)
-    fragment = is_htmx(request)
+    fragment = is_htmx_request(request)
     again = status in _NOT_NOW and not fragment
-    response = page(
+    response = render_page(
         request,
         "shared/_problems.html" if fragment else "shared/error.html",
         status=status,
@@ -133,7 +133,7 @@ def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, AppError)  # noqa: S101 - for the type checker
     field = getattr(error, "field", "")
     problem = {"field": field, "message": error.message}
-    response = answer(request, error.status, [problem], error.hint, error.onward)
+    response = error_response(request, error.status, [problem], error.hint, error.onward)
     if error.retry_after:
         response.headers["retry-after"] = str(error.retry_after)
     return response
@@ -144,19 +144,19 @@ def _unanswerable(request: Request, error: Exception) -> Response:
     assert isinstance(error, ExpressionError)  # noqa: S101 - for the type checker
     words = "This question cannot be asked: its numbers have no answer."
     hint = f"Its author can mend it: {error.message}"
-    return answer(request, 409, [{"field": "", "message": words}], hint)
+    return error_response(request, 409, [{"field": "", "message": words}], hint)
 
 
 def _bad_inputs(request: Request, error: Exception) -> Response:
     assert isinstance(error, InvalidInputsError)  # noqa: S101 - for the type checker
     problems = [{"field": p.field, "message": p.message} for p in error.problems]
-    return answer(request, 422, problems)
+    return error_response(request, 422, problems)
 
 
 def _unreadable(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101 - for the type checker
     if any(e["loc"][0] == "path" for e in error.errors()):
-        return answer(request, 404, [{"field": "", "message": _NOWHERE}])
+        return error_response(request, 404, [{"field": "", "message": _NOWHERE}])
     problems = [
         {
             "field": str(e["loc"][-1]),
@@ -164,7 +164,7 @@ def _unreadable(request: Request, error: Exception) -> Response:
         }
         for e in error.errors()
     ]
-    return answer(request, 422, problems)
+    return error_response(request, 422, problems)
 
 
 def _said(error: Mapping[str, Any]) -> str:
@@ -181,7 +181,7 @@ def _said(error: Mapping[str, Any]) -> str:
 def _unwritable(request: Request, _error: Exception) -> Response:
     """Half a character, which only a program can send."""
     words = "A text that was sent holds half a character, which no text may hold."
-    return answer(request, 422, [{"field": "", "message": words}])
+    return error_response(request, 422, [{"field": "", "message": words}])
 
 
 def _shown(given: object) -> str:
@@ -194,7 +194,7 @@ def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)  # noqa: S101 - for the type checker
     words = {404: _NOWHERE, 405: "This cannot be done here."}
     message = words.get(error.status_code, str(error.detail))
-    response = answer(request, error.status_code, [{"field": "", "message": message}])
+    response = error_response(request, error.status_code, [{"field": "", "message": message}])
     response.headers.update(error.headers or {})
     return response
 
@@ -204,4 +204,4 @@ def _fault(request: Request, error: Exception, number: str) -> Response:
     _log.error("request %s failed", number, exc_info=error, extra=known)
     message = f"Something is broken on our side. It is logged as {number}."
     hint = "Nothing that was confirmed before is lost. Try again, or report the number."
-    return answer(request, 500, [{"field": "", "message": message}], hint)
+    return error_response(request, 500, [{"field": "", "message": message}], hint)

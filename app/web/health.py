@@ -17,13 +17,13 @@ _FRESH = {"cache-control": "no-store"}
 
 
 @router.api_route("/healthz", methods=["GET", "HEAD"])
-async def alive() -> PlainTextResponse:
+async def healthz() -> PlainTextResponse:
     """One word, as long as the process answers at all."""
     return PlainTextResponse("well", headers=_FRESH)
 
 
 @router.api_route("/readyz", methods=["GET", "HEAD"])
-async def ready(request: Request) -> PlainTextResponse:
+async def readyz(request: Request) -> PlainTextResponse:
     """One line for each check; 503 where learners cannot be served."""
     readiness: Readiness = request.app.state.readiness
     checks = await readiness.report()

@@ -61,7 +61,7 @@ class CacheStamp:
     changes: int | None
 
 
-def keep(
+def allow_caching(
     request: Request,
     until: dt.datetime | None = None,
     *,

@@ -18,20 +18,20 @@ from app.estimator.units import format_value
 from app.web.addresses import is_trustworthy
 from app.web.static import StaticAssets
 from app.web.words import (
-    count_of,
-    day_of,
-    minutes_of,
-    percent_of,
-    time_of,
-    weekday_of,
-    whole_of,
+    format_count,
+    format_date_with_year,
+    format_duration,
+    format_minutes,
+    format_percent,
+    format_weekday,
+    format_whole_minutes,
 )
 
 INTERFACE = "en"
 """The language of all words that are ours."""
 
 
-def make_templates(folder: Path, static: StaticAssets) -> Environment:
+def create_template_env(folder: Path, static: StaticAssets) -> Environment:
     """The template environment: escaping on, unknown names an error."""
     environment = Environment(
         loader=FileSystemLoader(folder),
@@ -42,8 +42,11 @@ def make_templates(folder: Path, static: StaticAssets) -> Environment:
         auto_reload=False,
     )
     environment.filters["quantity"] = format_value
-    times, counts = (minutes_of, time_of, whole_of), (count_of, percent_of)
-    for words in (day_of, weekday_of, *times, *counts):
+    times, counts = (
+        (format_minutes, format_duration, format_whole_minutes),
+        (format_count, format_percent),
+    )
+    for words in (format_date_with_year, format_weekday, *times, *counts):
         environment.globals[words.__name__] = words
     environment.globals["SIGNS"] = SIGNS
     for drawn in (draw_meter, draw_meters, draw_shares, draw_steps):
@@ -57,7 +60,9 @@ def make_templates(folder: Path, static: StaticAssets) -> Environment:
     return environment
 
 
-def page(request: Request, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+def render_page(
+    request: Request, template: str, *, status: int = 200, **context: Any
+) -> HTMLResponse:
     """A whole page (or a fragment that has an address of its own).
 
     A template gets only what its route passes; the frame of the page needs
@@ -71,14 +76,16 @@ def page(request: Request, template: str, *, status: int = 200, **context: Any) 
     return answer
 
 
-def reply(request: Request, fragment: str, *, otherwise: str, **context: Any) -> Response:
+def render_fragment_or_redirect(
+    request: Request, fragment: str, *, otherwise: str, **context: Any
+) -> Response:
     """The answer to a write: the fragment for htmx, a redirect for a plain form."""
-    if is_htmx(request):
+    if is_htmx_request(request):
         return HTMLResponse(_render(request, fragment, context))
     return RedirectResponse(otherwise, status_code=303)
 
 
-def is_htmx(request: Request) -> bool:
+def is_htmx_request(request: Request) -> bool:
     """Whether htmx asked; the only place that looks at its header."""
     return request.headers.get("HX-Request") == "true"
 
@@ -113,23 +120,23 @@ def _theme_of(request: Request) -> str:
 
 def _render(request: Request, template: str, context: dict[str, Any]) -> str:
     environment: Environment = request.app.state.templates
-    spoken = marks(request.state.library.syllabus.language)
+    spoken = language_marks(request.state.library.syllabus.language)
     whole = {"request": request, **spoken, **context}
     return environment.get_template(template).render(whole)
 
 
-def marks(language: str) -> dict[str, Any]:
+def language_marks(language: str) -> dict[str, Any]:
     """What templates mark words with, empty where the course speaks our language.
 
     `lang` is the attribute of an element of authored words, `english` that of ours in
     one. `authored` puts words of the course among ours, `named` does so with what
     follows a colon. Names inside of our sentences stay as they are.
 
-    >>> "<h1{lang}>".format(**marks("de")), "<h1{lang}>".format(**marks("en-GB"))
+    >>> "<h1{lang}>".format(**language_marks("de")), "<h1{lang}>".format(**language_marks("en-GB"))
     ('<h1 lang="de">', '<h1>')
-    >>> print(marks("de")["authored"]("Druck & Zug"))
+    >>> print(language_marks("de")["authored"]("Druck & Zug"))
     <bdi lang="de">Druck &amp; Zug</bdi>
-    >>> print(marks("de")["named"]("Read: Druck"))
+    >>> print(language_marks("de")["named"]("Read: Druck"))
     Read: <bdi lang="de">Druck</bdi>
     """
     if same_language(language, INTERFACE):

@@ -81,10 +81,10 @@ class SessionCookies:
 
     def newcomer(self, visitor: Visitor) -> Visitor:
         """The same browser with a new key, as one that was never here."""
-        key = new_key()
+        key = create_session_key()
         line = self.line(key)
         return dataclasses.replace(
-            visitor, key=key, digest=digest_of(key), renewal=line, cookie=line
+            visitor, key=key, digest=hash_session_key(key), renewal=line, cookie=line
         )
 
     def line(self, key: str) -> bytes:
@@ -103,7 +103,7 @@ class SessionCookies:
             key = ""
         return Visitor(
             key=key,
-            digest=digest_of(key),
+            digest=hash_session_key(key),
             renewal=key_line(given.signed) if key else b"",
             theme=given.theme if given.theme in _THEMES else "",
             zone=zone if _ZONE.fullmatch(zone) else "",
@@ -111,12 +111,12 @@ class SessionCookies:
         )
 
 
-def new_key() -> str:
+def create_session_key() -> str:
     """A key of a session that nobody can guess."""
     return secrets.token_urlsafe(24)
 
 
-def digest_of(key: str) -> str:
+def hash_session_key(key: str) -> str:
     """A key as the database keeps it: who reads it there cannot come in with it."""
     return hashlib.sha256(key.encode()).hexdigest()
 

@@ -8,8 +8,8 @@ from fastapi.responses import HTMLResponse, Response
 
 from app.content.live.courses import CourseRegistry
 from app.content.live.library import Library
-from app.web.page_cache import keep
-from app.web.render import page
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
 from app.web.static import StaticAssets
 
 router = APIRouter(include_in_schema=False)
@@ -43,7 +43,7 @@ def worker(request: Request) -> Response:
 
     Beside the courses of a server there is none, and the one that was there goes.
     """
-    keep(request, shared=True)
+    allow_caching(request, shared=True)
     courses: CourseRegistry = request.app.state.courses
     if courses.named and not request.state.course:
         return Response(_FAREWELL, media_type="text/javascript")
@@ -61,7 +61,7 @@ def worker(request: Request) -> Response:
 @router.get("/unreachable")
 def unreachable(request: Request) -> HTMLResponse:
     """Said by the worker for a page that it has not kept; it names nobody."""
-    return page(request, "shared/unreachable.html")
+    return render_page(request, "shared/unreachable.html")
 
 
 def _version(library: Library, static: StaticAssets) -> str:

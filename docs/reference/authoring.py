@@ -7,7 +7,7 @@ from app.content.codes import RULES
 from app.content.numbers.estimates import catalogue_value
 from app.content.numbers.units import UNITS
 from app.estimator import registry
-from app.estimator.inputs import declared
+from app.estimator.inputs import input_specs
 from docs.reference.parts import DOCS, code, codes, filled, table
 
 PATH = DOCS / "authoring.md"
@@ -124,7 +124,7 @@ def _fields(scheme: str, name: str) -> list[str]:
 def _estimates() -> str:
     return "\n\n".join(
         f"**{code(entry.name)}**: {entry.summary}\n\n"
-        f"- inputs: {codes(declared(entry.inputs))}\n"
+        f"- inputs: {codes(input_specs(entry.inputs))}\n"
         f"- outputs: {codes(output.name for output in entry.outputs)}"
         for entry in registry.entries()
     )

@@ -6,7 +6,7 @@ from app.estimator.memory.states import BytesPerParameter, zero_bytes
 from app.estimator.models import gguf
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
 from evidence.accuracy.shapes import inline_model
 
 _QUANT = {
@@ -37,8 +37,8 @@ def weights_bytes(asked: CaseInputs) -> CalculatorQuery:
     per_gpu = asked.word("per", {"gpu": True, "": False})
     repacked = asked.word("where", _WHERE)
     if not per_gpu:
-        return ask("weights", "total", model=model, weights=form, repacked=repacked)
-    return ask(
+        return query_calculator("weights", "total", model=model, weights=form, repacked=repacked)
+    return query_calculator(
         "weights",
         "per_gpu",
         model=model,
@@ -77,7 +77,7 @@ def quant_bits_per_weight(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Bits per quantized weight with scales and zero points."""
     form = str(asked.any("format", ""))
     if form in _BITS:
-        return ask("weights", "bits_per_weight", weights=_BITS[form])
+        return query_calculator("weights", "bits_per_weight", weights=_BITS[form])
     block = form.removeprefix("gguf_")
     if form.startswith("gguf_") and block in gguf.BLOCK_BITS:
         return FormulaValue(gguf.BLOCK_BITS[block], f"{gguf.__name__}.BLOCK_BITS")
@@ -251,7 +251,7 @@ def checkpoint_bytes(asked: CaseInputs) -> CalculatorQuery:
     config = asked.any("config")
     model = asked.model() if config is None else inline_model(config)
     asked.note("model")
-    return ask("storage", "checkpoint", model=model, content=content)
+    return query_calculator("storage", "checkpoint", model=model, content=content)
 
 
 KINDS: dict[str, Translator] = {

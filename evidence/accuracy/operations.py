@@ -8,7 +8,7 @@ from app.estimator.models.lookup import generic
 from app.estimator.timing import flops, pipeline
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
 
 _HOUR = 3600.0
 
@@ -52,8 +52,8 @@ def train_flops_per_token(asked: CaseInputs) -> CalculatorQuery:
     if convention == "lora":
         # Two passes, for no gradient of the weights is formed; its tables count
         # attention over packed samples that are short.
-        return ask("model", "forward_flops", 2.0, model=model, sequence=1)
-    return ask("model", "training_flops", model=model, sequence=context)
+        return query_calculator("model", "forward_flops", 2.0, model=model, sequence=1)
+    return query_calculator("model", "training_flops", model=model, sequence=context)
 
 
 _FULL = "model FLOPs, full (not causal-halved) attention"

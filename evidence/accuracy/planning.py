@@ -10,7 +10,7 @@ from app.estimator.serving import queueing
 from app.estimator.timing import speculative
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
 
 _HOUR = 3600.0
 _DAY = 86400.0
@@ -26,7 +26,7 @@ def comm_volume(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     """Bytes that one rank sends."""
     asked.note("per", "locality")
     if asked.has("op"):
-        return ask(
+        return query_calculator(
             "collectives",
             "bytes_sent",
             operation=asked.word("op", _OPERATIONS),

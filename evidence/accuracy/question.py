@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from app.estimator import registry
 from app.estimator.estimate import Figure
-from app.estimator.inputs import declared, word_of
+from app.estimator.inputs import format_input, input_specs
 
 # Longer addresses are cut by some servers and mail programs.
 _LONGEST_ADDRESS = 2000
@@ -34,7 +34,7 @@ def figures(estimate: str, typed: tuple[tuple[str, str], ...]) -> Mapping[str, F
 
     A report forgets them at its end, with `figures.cache_clear()`.
     """
-    found = registry.estimate(estimate, dict(typed))
+    found = registry.run_estimate(estimate, dict(typed))
     return {figure.name: figure for figure in found.figures}
 
 
@@ -89,18 +89,22 @@ class FormulaValue:
     alone: bool = False
 
 
-def ask(estimate: str, figure: str, factor: float = 1.0, **values: Any) -> CalculatorQuery:
+def query_calculator(
+    estimate: str, figure: str, factor: float = 1.0, **values: Any
+) -> CalculatorQuery:
     """Ask for a figure with values in base units; those that are None are left out.
 
-    >>> ask("kv-cache", "per_token", model="llama-3-8b", context=8192).command
+    >>> query_calculator("kv-cache", "per_token", model="llama-3-8b", context=8192).command
     'headroom estimate kv-cache --model=llama-3-8b --context=8192'
     """
-    entry = registry.find(estimate)
+    entry = registry.find_estimate(estimate)
     if entry is None:
         raise LookupError(f"there is no calculator “{estimate}”")
-    fields = declared(entry.inputs)
+    fields = input_specs(entry.inputs)
     typed = {
-        name: word_of(fields[name], value) for name, value in values.items() if value is not None
+        name: format_input(fields[name], value)
+        for name, value in values.items()
+        if value is not None
     }
     return CalculatorQuery(estimate, typed, figure, factor)
 

@@ -13,7 +13,7 @@ from evidence.accuracy.cases import (
     typed_model,
 )
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
 
 _WEIGHTS = {
     "": "bf16",
@@ -76,7 +76,7 @@ def _decoding(asked: CaseInputs) -> CalculatorQuery:
     gpu, gpus = _decode_card(asked)
     prompt, answer = _lengths(asked)
     tensor = asked.whole("tp", gpus)
-    return ask(
+    return query_calculator(
         "latency",
         "tpot",
         model=_decode_model(asked),
@@ -148,7 +148,7 @@ def offline_throughput(asked: CaseInputs) -> CalculatorQuery:
     tensor, groups = _split(asked, gpus, routed=find_model(model).is_routed)
     if gpus % (tensor * groups):
         raise UnsupportedCaseError(f"{gpus} GPUs are no multiple of {tensor * groups}")
-    return ask(
+    return query_calculator(
         "serving-capacity",
         "saturated_throughput",
         model=model,
@@ -198,12 +198,12 @@ def _split(asked: CaseInputs, gpus: int, *, routed: bool) -> tuple[int, int]:
 
 def serving_tpot(asked: CaseInputs) -> CalculatorQuery:
     """Median time per output token under a fixed number of requests [s]."""
-    return ask("serving-capacity", "tpot_p50", **_loaded(asked))
+    return query_calculator("serving-capacity", "tpot_p50", **_loaded(asked))
 
 
 def serving_ttft(asked: CaseInputs) -> CalculatorQuery:
     """Median time to the first token under a fixed number of requests [s]."""
-    return ask("serving-capacity", "ttft_p50", **_loaded(asked))
+    return query_calculator("serving-capacity", "ttft_p50", **_loaded(asked))
 
 
 _CARDS = {

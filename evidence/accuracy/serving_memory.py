@@ -6,7 +6,7 @@ from typing import Any
 from app.estimator.memory.engines import GIB
 from evidence.accuracy.cases import CaseInputs
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, ask
+from evidence.accuracy.question import CalculatorQuery, query_calculator
 
 _WEIGHTS = {
     "bf16": "bf16",
@@ -24,7 +24,7 @@ def inference_memory(asked: CaseInputs) -> CalculatorQuery:
     """Peak memory of plain generation over all GPUs."""
     engine = asked.word("framework", {"HF transformers": "transformers"}, "HF transformers")
     prompt, answer = asked.whole("input_tokens"), asked.whole("output_tokens")
-    return ask(
+    return query_calculator(
         "inference-memory",
         "total",
         engine=engine,
@@ -58,7 +58,7 @@ def kv_capacity_tokens(asked: CaseInputs) -> CalculatorQuery:
     room = asked.any("available_kv_bytes") or asked.any("cpu_swap_bytes")
     engine = asked.word("engine", _ENGINES)
     memory = {"cache_memory": room} if room else _memory(asked, engine)
-    return ask(
+    return query_calculator(
         "inference-memory",
         "cache_blocks" if blocks else "cache_tokens",
         engine=None if room else engine,

@@ -9,17 +9,17 @@ from app.estimator.models.formats import bytes_of
 from app.estimator.models.lookup import find_model
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, as_config
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
 
 
 def param_count(asked: CaseInputs) -> CalculatorQuery:
     """All parameters of the model."""
-    return ask("model", "parameters", model=asked.model())
+    return query_calculator("model", "parameters", model=asked.model())
 
 
 def param_count_tower(asked: CaseInputs) -> CalculatorQuery:
     """Parameters of what the model sees with, its projector among them."""
-    return ask("model", "tower_parameters", model=asked.model())
+    return query_calculator("model", "tower_parameters", model=asked.model())
 
 
 _ACTIVE = {
@@ -34,7 +34,7 @@ _ACTIVE = {
 def param_count_active(asked: CaseInputs) -> CalculatorQuery:
     """Parameters that work on one token, by the definition of the case."""
     figure = asked.word("definition", _ACTIVE)
-    return ask("model", figure, model=asked.model())
+    return query_calculator("model", figure, model=asked.model())
 
 
 # Formats of the cache by the bytes of an element.
@@ -66,7 +66,9 @@ def kv_bytes_per_token(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     asked.note("model")
     figure = "token_per_gpu" if per_gpu else "per_token"
     split = tensor if per_gpu else None
-    return ask("kv-cache", figure, model=model, cache=_cache(asked), tensor_parallel=split)
+    return query_calculator(
+        "kv-cache", figure, model=model, cache=_cache(asked), tensor_parallel=split
+    )
 
 
 # "10 full kv4 d512": layers, their kind, KV heads and head width.
@@ -114,7 +116,7 @@ def kv_bytes_sequence(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
         return formula(bytes_of, bytes_of(elements, _Q8_0))
     if width not in _STATES:
         raise UnsupportedCaseError(f"state_dtype_bytes {width} is no format of the state")
-    return ask(
+    return query_calculator(
         "kv-cache",
         figure,
         model=model,
@@ -143,7 +145,7 @@ def lora_params(asked: CaseInputs) -> CalculatorQuery | FormulaValue:
     names = tuple(str(target) for target in asked.any("targets", []))
     targets = _TARGETS.get(frozenset(names))
     if targets:
-        return ask(
+        return query_calculator(
             "training-memory",
             "trained",
             model=model,

@@ -7,7 +7,7 @@ from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.timing.hours import LOST
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, as_config
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, ask
+from evidence.accuracy.question import CalculatorQuery, query_calculator
 
 _YEAR = 365.25 * 86400.0
 # Adapter rates of the systems that the published runs were made on, per GPU.
@@ -104,12 +104,12 @@ _CHECKPOINTING: dict[str, str] = {
 
 def train_step_time(asked: CaseInputs) -> CalculatorQuery:
     """One optimizer step [s]."""
-    return ask("training-time", "step_time", **_setting(asked))
+    return query_calculator("training-time", "step_time", **_setting(asked))
 
 
 def train_throughput(asked: CaseInputs) -> CalculatorQuery:
     """Tokens per second and GPU."""
-    return ask("training-time", "tokens_per_second_per_gpu", **_setting(asked))
+    return query_calculator("training-time", "tokens_per_second_per_gpu", **_setting(asked))
 
 
 def _setting(asked: CaseInputs) -> dict[str, Any]:
@@ -240,9 +240,9 @@ def train_gpu_hours(asked: CaseInputs) -> CalculatorQuery:
         tokens = asked.number("tokens")
         lost = {"other_time": share, **_NEVER_FAILS}
         setting = _setting(asked)
-        return ask("training-time", "gpu_hours", tokens=tokens, **lost, **setting)
+        return query_calculator("training-time", "gpu_hours", tokens=tokens, **lost, **setting)
     framework = asked.any("framework")
-    return ask(
+    return query_calculator(
         "accelerator-choice",
         "gpu_hours",
         job="training",
@@ -284,7 +284,7 @@ def collective(asked: CaseInputs) -> CalculatorQuery:
     if name not in _SYSTEMS:
         raise UnsupportedCaseError(f"system “{name}” is not known")
     gpus, nodes = asked.whole("gpus"), asked.whole("nodes", 1)
-    return ask(
+    return query_calculator(
         "collectives",
         "time",
         operation=asked.word("op", {op: op for op in _OPERATIONS}),

@@ -7,7 +7,7 @@ from app.estimator.memory.layouts import ParallelLayout, in_flight
 from app.estimator.memory.states import recipe, zero_bytes
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
-from evidence.accuracy.question import CalculatorQuery, FormulaValue, ask, formula
+from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator
 
 _MEGATRON = (
     "Megatron-LM 0.14, bf16, fp32 main grads, distributed optimizer (ZeRO-1), "
@@ -75,7 +75,7 @@ def _megatron(asked: CaseInputs) -> CalculatorQuery:
     """Peak that PyTorch allocates on the fullest rank."""
     asked.word("part", _MEGATRON_PART)
     asked.note("dp")
-    return ask(
+    return query_calculator(
         "training-memory",
         "allocated",
         **_layout(asked),
@@ -120,7 +120,7 @@ def _titan(asked: CaseInputs, framework: str) -> CalculatorQuery:
     batch, rest = divmod(asked.whole("local_batch", 1), stages)
     if rest:
         raise UnsupportedCaseError(f"local_batch is no multiple of {stages} stages")
-    return ask(
+    return query_calculator(
         "training-memory",
         "reserved",
         **layout,

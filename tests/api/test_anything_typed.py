@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.estimator import registry
 from app.estimator.hardware import accelerators
-from app.estimator.inputs import declared
+from app.estimator.inputs import input_specs
 from app.estimator.models import lookup
 
 GAPS = {"free", "saved"}  # distances, which go both ways
@@ -57,7 +57,7 @@ def usable(field):
 
 def sent_to(entry):
     """Mostly inputs that may be, in any combination; at times anything at all."""
-    fields = declared(entry.inputs)
+    fields = input_specs(entry.inputs)
     good = {name: usable(field) for name, field in fields.items()}
     mixed = {name: st.one_of(values, JUNK) for name, values in good.items()}
     some_good = st.fixed_dictionaries({}, optional=good)
@@ -93,8 +93,8 @@ def check_answer(body):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_anything_is_answered_or_refused_by_name(client, name):
-    entry = registry.find(name)
-    known = set(declared(entry.inputs))
+    entry = registry.find_estimate(name)
+    known = set(input_specs(entry.inputs))
 
     @settings(suppress_health_check=list(HealthCheck))
     @given(sent_to(entry))

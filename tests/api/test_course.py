@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from app.content.read.prose import prose_of
+from app.content.read.prose import page_without_items
 from app.main import create_app
 from app.questions import kinds
 from tests.conftest import visit
@@ -67,7 +67,7 @@ def test_no_answer_tells_a_key(live_shipped, shipped, settings, clock) -> None:
         html = told[item]["html"]
         for said in (question.explanation, question.mistake):
             assert not said.html or said.html not in html, item
-        for option in getattr(question.answer, kinds.of(question).listed or "_", ()):
+        for option in getattr(question.answer, kinds.type_of(question).listed or "_", ()):
             why = getattr(option, "feedback", None)
             assert not (why and why.html) or why.html not in html, item
     assert not re.search(r'"(?:right|key|feedback|explanation)":', answered.text)
@@ -100,7 +100,7 @@ Words before.
 
 Words behind.
 """
-    told = prose_of(page)
+    told = page_without_items(page)
 
     assert told.startswith("Words before.")
     assert "Words behind." in told
@@ -127,7 +127,7 @@ Words <!-- the key is b --> go on, `<!-- kept -->` too.
 
 ## Two <!-- the key is f -->
 """
-    told = prose_of(page)
+    told = page_without_items(page)
 
     assert "key" not in told
     assert "Words  go on, `<!-- kept -->` too." in told

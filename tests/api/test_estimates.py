@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from app.api.schemas import Answer, inputs_model
 from app.estimator import registry
-from app.estimator.inputs import declared
+from app.estimator.inputs import input_specs
 
 PATH = "/api/v1/estimates/inference-memory"
 
@@ -25,7 +25,7 @@ def test_words_in_the_address_and_numbers_in_the_body_give_the_same_answer(clien
 def test_an_answer_is_in_base_units_with_interval_working_and_verdict(client):
     answer = client.get(f"{PATH}?model=70B")
     weights = figure(answer, "weights")
-    expected = registry.estimate("inference-memory", {"model": "70B"})
+    expected = registry.run_estimate("inference-memory", {"model": "70B"})
     assert weights["value"] == expected["weights"].value
     assert weights["unit"] == "B"
     assert weights["exact"]
@@ -40,7 +40,7 @@ def test_every_answer_has_the_promised_shape_and_figures(client, name):
     answer = client.get(f"/api/v1/estimates/{name}")
     assert answer.status_code == 200
     Answer.model_validate(answer.json())
-    promised = {output.name for output in registry.find(name).outputs}
+    promised = {output.name for output in registry.find_estimate(name).outputs}
     assert promised <= {f["name"] for f in answer.json()["figures"]}
 
 
@@ -96,7 +96,7 @@ def test_the_openapi_document_describes_every_estimate_both_ways(client):
     for entry in registry.entries():
         path = document["paths"][f"/api/v1/estimates/{entry.name}"]
         names = [p["name"] for p in path["get"]["parameters"]]
-        assert names == list(declared(entry.inputs))
+        assert names == list(input_specs(entry.inputs))
         schema = path["post"]["requestBody"]["content"]["application/json"]["schema"]
         assert schema["$ref"].rsplit("/", 1)[1] in document["components"]["schemas"]
 
@@ -111,7 +111,7 @@ def test_every_reference_of_the_openapi_document_leads_somewhere(client):
 
 
 def test_the_schema_of_the_inputs_knows_types_and_unknown_names():
-    model = inputs_model(registry.find("inference-memory"))
+    model = inputs_model(registry.find_estimate("inference-memory"))
     assert model().model_dump()["gpu"] == "h100-sxm5-80"
     with pytest.raises(ValidationError):
         model(color="red")

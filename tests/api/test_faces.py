@@ -10,8 +10,8 @@ from app.calculators.commands import estimate_command
 from app.content.numbers.estimates import figure
 from app.content.numbers.expressions import compile_expression, evaluate
 from app.estimator import registry
-from app.estimator.inputs import declared, read
-from app.instruments.forms import instrument
+from app.estimator.inputs import input_specs, parse_inputs
+from app.instruments.forms import build_calculator_form
 
 NAMES = [entry.name for entry in registry.entries()]
 
@@ -38,7 +38,7 @@ def answer(client, name):
 
 
 def test_the_registry_promises_what_it_answers(name):
-    entry = registry.find(name)
+    entry = registry.find_estimate(name)
     figures = {f.name: f for f in entry.compute(entry.inputs()).figures}
     for output in entry.outputs:
         assert figures[output.name].unit == output.unit, output.name
@@ -64,8 +64,8 @@ def test_the_command_says_what_the_api_says(name, answer, capsys):
 
 
 def test_a_block_in_a_text_reads_what_the_api_reads(client, name, answer):
-    first = next(iter(declared(registry.find(name).inputs)))
-    block = instrument(registry.find(name), {first: ""}, block=True, id="c1")
+    first = next(iter(input_specs(registry.find_estimate(name).inputs)))
+    block = build_calculator_form(registry.find_estimate(name), {first: ""}, block=True, id="c1")
     texts = {f.name: f.value.replace("\u00a0", " ") for f in block.reading.figures}
     assert texts == {f["name"]: f["text"] for f in answer["figures"]}
     assert client.get(f"/calculators/{name}/reading").status_code == 200
@@ -105,7 +105,7 @@ def test_every_line_of_the_working_has_its_source(answer):
 
 
 def test_every_input_says_what_it_means_and_what_it_takes(name):
-    for field in declared(registry.find(name).inputs).values():
+    for field in input_specs(registry.find_estimate(name).inputs).values():
         assert field.label
         assert field.help or field.kind in {"choice", "flag"}, field.label
         if field.kind in {"number", "count"}:
@@ -115,8 +115,8 @@ def test_every_input_says_what_it_means_and_what_it_takes(name):
 
 
 def test_an_untouched_form_sends_the_inputs_that_the_estimate_starts_with(name):
-    entry = registry.find(name)
-    shown = instrument(entry, {})
+    entry = registry.find_estimate(name)
+    shown = build_calculator_form(entry, {})
     groups = (*shown.groups, *shown.folded)
     typed = {f.name: f.value for group in groups for f in group.fields}
-    assert read(entry.inputs, typed) == entry.inputs()
+    assert parse_inputs(entry.inputs, typed) == entry.inputs()

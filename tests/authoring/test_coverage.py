@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.authoring.commands import coverage_command
-from app.authoring.course.coverage import coverage, fresh_papers
+from app.authoring.course.coverage import compute_coverage, fresh_papers
 from app.authoring.course.cues import cues
 from app.content.live.library import Library
 from app.content.model import RichText
@@ -60,7 +60,7 @@ def test_a_bank_without_choices_has_no_cues() -> None:
 
 
 def test_every_objective_is_counted(library: Library) -> None:
-    rows = {row.number: row for row in coverage(library)}
+    rows = {row.number: row for row in compute_coverage(library)}
 
     for domain in library.syllabus.domains:
         for objective in domain.objectives:
@@ -71,7 +71,7 @@ def test_every_objective_is_counted(library: Library) -> None:
 
 
 def test_publishers_of_one_number_stand_by_name(library: Library) -> None:
-    for row in coverage(library):
+    for row in compute_coverage(library):
         said = list(row.publishers.items())
         assert said == sorted(said, key=lambda one: (-one[1], one[0]))
 
@@ -92,6 +92,6 @@ def test_the_command_prints_each_objective(capsys: pytest.CaptureFixture[str]) -
 def test_the_bench_shows_the_same(client: TestClient, library: Library) -> None:
     html = client.get("/authoring/coverage").text
 
-    for row in coverage(library):
+    for row in compute_coverage(library):
         assert f"{row.number} {row.name}" in html
     assert "the longest" in html

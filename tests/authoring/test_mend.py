@@ -6,7 +6,7 @@ import re
 from app.authoring.course.reviews import reviews_due
 from app.authoring.tasks import tasks_of
 from app.content.live.library import load
-from app.content.problems import problem
+from app.content.problems import make_problem
 
 AT = "/authoring/mend"
 
@@ -106,7 +106,7 @@ def test_the_bench_lists_what_is_due(client, folder):
 
 
 def test_problems_lead_to_their_lines():
-    found = problem(("topics/a/quiz.md", 3, 7), "E24", "A box, malformed.", "Mend it.")
+    found = make_problem(("topics/a/quiz.md", 3, 7), "E24", "A box, malformed.", "Mend it.")
 
     (task,) = tasks_of([found], [], [])
 

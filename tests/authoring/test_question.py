@@ -7,7 +7,7 @@ from sqlmodel import select
 
 from app.authoring.states import states_of
 from app.db.tables import Attempt
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 
 AT = "/authoring/questions"
 
@@ -47,13 +47,13 @@ def test_the_states_hold_the_right_answer_and_wrong_ones(library):
     for question in library.questions.values():
         if question.type == "design":
             continue
-        results = {state.result for state in states_of(draw(question, 3))}
+        results = {state.result for state in states_of(draw_variant(question, 3))}
         assert "right" in results, question.id
         assert results & {"wrong", "partly"}, question.id
 
 
 def test_a_number_in_the_wrong_unit_is_a_state_of_its_own(library):
-    states = states_of(draw(library.questions["k-size"], 0))
+    states = states_of(draw_variant(library.questions["k-size"], 0))
 
     assert {"right", "wrong", "near", "refused"} <= {s.result for s in states}
 

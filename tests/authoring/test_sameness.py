@@ -5,7 +5,7 @@ import datetime as dt
 
 import pytest
 
-from app.authoring.sameness import matter, matter_of_body, stands
+from app.authoring.sameness import canonical_revisions, content_digest, matter_of_body
 from app.content.live.library import load
 from app.quiz.store import QUESTION, keep_revision
 
@@ -41,14 +41,14 @@ def test_what_stands_beside_the_question_does_not_matter(folder, old, new):
     before, after = edited(folder, old, new)
 
     assert before.revision != after.revision
-    assert matter(before) == matter(after)
+    assert content_digest(before) == content_digest(after)
 
 
 @pytest.mark.parametrize(("old", "new"), MAJOR)
 def test_stem_and_options_matter(folder, old, new):
     before, after = edited(folder, old, new)
 
-    assert matter(before) != matter(after)
+    assert content_digest(before) != content_digest(after)
 
 
 def test_the_key_matters(library):
@@ -56,13 +56,13 @@ def test_the_key_matters(library):
     options = tuple(dataclasses.replace(o, right=not o.right) for o in question.answer.options)
     answer = dataclasses.replace(question.answer, options=options)
 
-    assert matter(dataclasses.replace(question, answer=answer)) != matter(question)
+    assert content_digest(dataclasses.replace(question, answer=answer)) != content_digest(question)
 
 
 def test_a_kept_wording_is_compared_as_the_question_is(library):
     for question in library.questions.values():
         body = QUESTION.dump_json(question).decode()
-        assert matter_of_body(body, "x") == matter(question)
+        assert matter_of_body(body, "x") == content_digest(question)
 
 
 def test_a_wording_that_cannot_be_read_is_like_no_other():
@@ -72,10 +72,10 @@ def test_a_wording_that_cannot_be_read_is_like_no_other():
 
 def test_a_wording_counts_as_the_newest_that_asks_the_same(library):
     question = library.questions[ITEM]
-    same = matter(question)
+    same = content_digest(question)
     known = [(ITEM, "first", same), (ITEM, "other", "x"), (ITEM, "third", "x")]
 
-    found = stands({ITEM: question}, known)
+    found = canonical_revisions({ITEM: question}, known)
 
     assert found == {
         (ITEM, "first"): question.revision,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.authoring import new_files
-from app.authoring.new_files import KINDS, shares
+from app.authoring.new_files import KINDS, apportion
 from app.cli import main
 from app.content.check import check
 from app.content.live.library import load
@@ -183,7 +183,7 @@ def test_an_exam_too_large_says_what_lacks_and_what_would_do(folder, capsys):
     assert re.findall(r"of (\d+)", said) == ["24", "16"]
     assert "Drafts, designs and deeper ones do not count." in said
     fits = re.search(r"--questions (\d+) would do", said)[1]
-    assert shares({"1": 60, "2": 40}, int(fits))["1"] <= int(have["1"])
+    assert apportion({"1": 60, "2": 40}, int(fits))["1"] <= int(have["1"])
     assert new(folder, "exam", "e", "--questions", str(int(fits) + 1)) == 2
     assert new(folder, "exam", "e", "--questions", fits) == 0
 
@@ -216,9 +216,9 @@ def test_a_course_to_begin_with_names_no_license(tmp_path):
 
 
 def test_questions_are_parted_by_weight():
-    assert shares({"1": 0.38, "2": 0.40, "3": 0.22}, 50) == {"1": 19, "2": 20, "3": 11}
+    assert apportion({"1": 0.38, "2": 0.40, "3": 0.22}, 50) == {"1": 19, "2": 20, "3": 11}
     for number in range(60):
-        assert sum(shares({"a": 1, "b": 1, "c": 1}, number).values()) == number
+        assert sum(apportion({"a": 1, "b": 1, "c": 1}, number).values()) == number
 
 
 def test_what_was_begun_is_seen_by_authors_alone(folder):

@@ -11,13 +11,13 @@ import app.cli.serving
 import app.db.migrate  # noqa: F401 - which waits until somebody migrates
 from app.content.live.cache import code_version
 from app.content.live.library import LiveLibrary
-from app.main import _looks, _rooms
+from app.main import all_routes, load_assets
 from tests.kept import keep_compiled
 
 code_version()
 LiveLibrary(Path(__file__).parents[1] / "courses" / "tiny").current()
-_rooms(authoring=True)
-_, _templates = _looks()
+all_routes(authoring=True)
+_, _templates = load_assets()
 keep_compiled(_templates)
 for _name in _templates.list_templates():
     _templates.get_template(_name)

@@ -17,7 +17,7 @@ from app.estimator.estimate import (
     Verdict,
     VerdictFlip,
 )
-from app.estimator.inputs import InputProblem, InvalidInputsError, ask
+from app.estimator.inputs import InputProblem, InvalidInputsError, input_field
 from app.estimator.registry import EstimateSpec
 from app.estimator.units import format_value
 
@@ -26,11 +26,13 @@ _FORMATS = (("fp16", "FP16"), ("int4", "INT4"))
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SampleInputs:
-    model: str = ask("llama-3.1-8b", "Model", kind="model", group="Model", topic="weights")
-    weights: str = ask("fp16", "Weights", kind="choice", choices=_FORMATS, group="Model")
-    gpu: str = ask("h100-sxm5-80", "GPU", kind="gpu", group="Hardware", count_field="gpus")
-    gpus: int = ask(8, "GPUs", kind="count", unit="GPU", minimum=1, maximum=1024, group="Hardware")
-    overhead: float = ask(
+    model: str = input_field("llama-3.1-8b", "Model", kind="model", group="Model", topic="weights")
+    weights: str = input_field("fp16", "Weights", kind="choice", choices=_FORMATS, group="Model")
+    gpu: str = input_field("h100-sxm5-80", "GPU", kind="gpu", group="Hardware", count_field="gpus")
+    gpus: int = input_field(
+        8, "GPUs", kind="count", unit="GPU", minimum=1, maximum=1024, group="Hardware"
+    )
+    overhead: float = input_field(
         4e9,
         "Overhead",
         unit="B",
@@ -41,9 +43,13 @@ class SampleInputs:
         term="kv-cache",
         group="Hardware",
     )
-    context: int = ask(8192, "Context", kind="count", unit="token", minimum=1, maximum=10_000_000)
-    paged: bool = ask(True, "Paged cache", kind="flag")
-    note: str = ask("", "Configuration", kind="text", maximum=10_000, advanced=True, group="More")
+    context: int = input_field(
+        8192, "Context", kind="count", unit="token", minimum=1, maximum=10_000_000
+    )
+    paged: bool = input_field(True, "Paged cache", kind="flag")
+    note: str = input_field(
+        "", "Configuration", kind="text", maximum=10_000, advanced=True, group="More"
+    )
 
 
 def compute(inputs: SampleInputs) -> Estimate:

@@ -12,7 +12,7 @@ from tests.calculators.sample import ENTRY
 @pytest.fixture(autouse=True)
 def listed(monkeypatch):
     """The sample stands beside the shipped estimates."""
-    find = registry.find
+    find = registry.find_estimate
     shipped = registry.entries()
 
     def find_also(name):

@@ -5,9 +5,9 @@ from urllib.parse import parse_qsl
 import pytest
 
 from app.calculators.comparison import (
-    against,
     answer_all,
     compare,
+    difference_from_first,
     problems_of,
     rows_of,
 )
@@ -21,7 +21,7 @@ from app.calculators.sides import (
 )
 from app.estimator import registry
 from app.estimator.estimate import Figure, Output
-from app.estimator.inputs import read
+from app.estimator.inputs import parse_inputs
 from app.instruments.forms import NO_COURSE, comparison_of
 from tests.calculators.sample import ENTRY
 
@@ -63,7 +63,7 @@ def test_the_one_that_fits_is_named_first():
 
 
 def test_what_fits_tightly_fits_and_what_may_not_is_told_apart():
-    entry = registry.find("training-memory")
+    entry = registry.find_estimate("training-memory")
     sides = {"a": {"gpus": "32"}, "b": {"gpus": "19"}, "c": {"gpus": "18"}}
     assert compare(entry, answer_all(entry, sides)).lead == "A and B fit, C may not."
     del sides["a"]
@@ -74,7 +74,7 @@ def test_what_fits_tightly_fits_and_what_may_not_is_told_apart():
 def test_a_comparison_opens_with_a_difference(subtests: pytest.Subtests):
     for entry in registry.entries():
         with subtests.test(entry.name):
-            inputs = read(entry.inputs, {})
+            inputs = parse_inputs(entry.inputs, {})
             link = comparison_of(entry, inputs, entry.compute(inputs), "")
             sides = scenarios_in(dict(parse_qsl(link.partition("?")[2])))
             assert sides["a"] != sides["b"]
@@ -138,7 +138,7 @@ def test_a_distance_is_that_of_the_numbers_that_are_shown(subtests: pytest.Subte
     ]:
         with subtests.test(one=one, other=other, unit=unit):
             output = Output("x", "X", unit)
-            said = against(Figure(output, one), Figure(output, other))
+            said = difference_from_first(Figure(output, one), Figure(output, other))
             assert said.replace("\u00a0", " ") == told
 
 
@@ -171,7 +171,7 @@ def test_nothing_is_better_than_what_cannot_be_measured():
 
 
 def test_without_a_limit_the_leading_figure_is_told():
-    entry = registry.find("kv-cache")
+    entry = registry.find_estimate("kv-cache")
     sides = {"a": {"context": "8192"}, "b": {"context": "16384"}}
     lead = compare(entry, answer_all(entry, sides)).lead
     assert lead.replace("\u00a0", " ") == ("All sequences: 2.7 GB with A, 5.4 GB with B.")

@@ -6,9 +6,9 @@ import pytest
 from markupsafe import escape
 
 from app.config import ROOT
-from app.instruments.forms import CourseLinks, instrument
-from app.instruments.readings import read_estimate
-from app.web.render import make_templates
+from app.instruments.forms import CourseLinks, build_calculator_form
+from app.instruments.readings import build_estimate_view
+from app.web.render import create_template_env
 from app.web.static import StaticAssets
 from tests.calculators.sample import ENTRY, SampleInputs, compute
 
@@ -17,7 +17,7 @@ COURSE = CourseLinks({"weights": "Weights"}, {"kv-cache"})
 
 @pytest.fixture(scope="session")
 def templates():
-    return make_templates(ROOT / "templates", StaticAssets(ROOT / "static"))
+    return create_template_env(ROOT / "templates", StaticAssets(ROOT / "static"))
 
 
 def html_of(templates, shown):
@@ -27,7 +27,7 @@ def html_of(templates, shown):
 
 def reading_of(**inputs):
     given = SampleInputs(**inputs)
-    return read_estimate(ENTRY, given, compute(given), topics=COURSE.topics)
+    return build_estimate_view(ENTRY, given, compute(given), topics=COURSE.topics)
 
 
 def fields_by_name(shown):
@@ -35,7 +35,7 @@ def fields_by_name(shown):
 
 
 def test_every_declared_input_has_its_field_in_the_form():
-    shown = instrument(ENTRY, {})
+    shown = build_calculator_form(ENTRY, {})
     widgets = {name: f.widget for name, f in fields_by_name(shown).items()}
     assert widgets == {
         "model": "size",
@@ -50,18 +50,18 @@ def test_every_declared_input_has_its_field_in_the_form():
 
 
 def test_fields_stand_under_their_groups_and_advanced_ones_are_folded():
-    shown = instrument(ENTRY, {})
+    shown = build_calculator_form(ENTRY, {})
     assert [g.title for g in shown.groups] == ["Model", "Hardware", ""]
     assert [g.title for g in shown.folded] == ["More"]
     assert not shown.unfolded
 
 
 def test_an_advanced_field_that_was_typed_into_is_unfolded():
-    assert instrument(ENTRY, {"note": "{}"}).unfolded
+    assert build_calculator_form(ENTRY, {"note": "{}"}).unfolded
 
 
 def test_an_untouched_form_shows_its_defaults_as_people_write_them():
-    values = {n: f.value for n, f in fields_by_name(instrument(ENTRY, {})).items()}
+    values = {n: f.value for n, f in fields_by_name(build_calculator_form(ENTRY, {})).items()}
     assert values["overhead"] == "4"
     assert values["context"] == "8,192"
     assert values["paged"] == "yes"
@@ -69,7 +69,7 @@ def test_an_untouched_form_shows_its_defaults_as_people_write_them():
 
 def test_words_stay_as_they_were_typed_and_names_become_those_of_the_list():
     typed = {"overhead": "4000 MB", "context": "128k", "gpu": "4x H100"}
-    values = {n: f.value for n, f in fields_by_name(instrument(ENTRY, typed)).items()}
+    values = {n: f.value for n, f in fields_by_name(build_calculator_form(ENTRY, typed)).items()}
     assert values["overhead"] == "4000 MB"
     assert values["context"] == "128k"
     assert values["gpu"] == "h100-sxm5-80"
@@ -78,7 +78,7 @@ def test_words_stay_as_they_were_typed_and_names_become_those_of_the_list():
 
 def test_a_wrong_input_keeps_every_word_and_is_named_at_its_field(templates):
     typed = {"gpus": "0", "overhead": "lots", "weights": "int4", "gpu": "H9000"}
-    shown = instrument(ENTRY, typed)
+    shown = build_calculator_form(ENTRY, typed)
     fields = fields_by_name(shown)
     assert shown.reading is None
     assert {n: f.value for n, f in fields.items() if n in typed} == typed
@@ -90,18 +90,18 @@ def test_a_wrong_input_keeps_every_word_and_is_named_at_its_field(templates):
 
 
 def test_a_combination_that_cannot_be_is_named_at_its_field():
-    shown = instrument(ENTRY, {"gpus": "3"})
+    shown = build_calculator_form(ENTRY, {"gpus": "3"})
     assert fields_by_name(shown)["gpus"].error.startswith("“3” GPUs cannot share")
 
 
 def test_a_size_that_no_list_has_stands_in_the_field_for_sizes(templates):
-    html = html_of(templates, instrument(ENTRY, {"model": "33B"}))
+    html = html_of(templates, build_calculator_form(ENTRY, {"model": "33B"}))
     assert re.search(r'<option[^>]* value="" selected>', html)
     assert re.search(r'id="calc-model-own" name="model" value="33B"', html)
 
 
 def test_a_block_has_the_fields_it_names_and_the_short_reading(templates):
-    shown = instrument(ENTRY, {"gpus": "4"}, block=True, id="c2")
+    shown = build_calculator_form(ENTRY, {"gpus": "4"}, block=True, id="c2")
     assert list(fields_by_name(shown)) == ["gpus"]
     html = html_of(templates, shown)
     assert 'hx-get="/calculators/sample/reading"' in html
@@ -111,7 +111,7 @@ def test_a_block_has_the_fields_it_names_and_the_short_reading(templates):
 
 
 def test_the_form_works_without_and_with_htmx(templates):
-    html = html_of(templates, instrument(ENTRY, {}))
+    html = html_of(templates, build_calculator_form(ENTRY, {}))
     assert 'action="/calculators/sample#reading"' in html
     assert 'hx-post="/calculators/sample/result"' in html
     assert 'hx-target="next .out"' in html
@@ -119,17 +119,18 @@ def test_the_form_works_without_and_with_htmx(templates):
 
 
 def test_fields_point_to_pages_and_terms_that_the_course_has(templates):
-    html = html_of(templates, instrument(ENTRY, {}, course=COURSE))
+    html = html_of(templates, build_calculator_form(ENTRY, {}, course=COURSE))
     assert 'href="/concepts/weights">Explain it to me' in html
     assert 'href="/glossary#kv-cache"' in html
-    bare = html_of(templates, instrument(ENTRY, {}))
+    bare = html_of(templates, build_calculator_form(ENTRY, {}))
     assert "/concepts/" not in bare
     assert "/glossary#" not in bare
 
 
 def test_ids_are_unique_on_a_page_with_two_instruments(templates):
     html = "".join(
-        html_of(templates, instrument(ENTRY, {"gpus": "4"}, block=True, id=f"c{i}")) for i in (1, 2)
+        html_of(templates, build_calculator_form(ENTRY, {"gpus": "4"}, block=True, id=f"c{i}"))
+        for i in (1, 2)
     )
     ids = re.findall(r'\bid="([^"]+)"', html)
     assert len(ids) == len(set(ids))
@@ -176,5 +177,5 @@ def test_inputs_too_long_for_an_address_have_no_link():
 
 
 def test_nothing_in_an_instrument_needs_a_looser_content_policy(templates):
-    html = html_of(templates, instrument(ENTRY, {}, course=COURSE))
+    html = html_of(templates, build_calculator_form(ENTRY, {}, course=COURSE))
     assert not re.search(r'\sstyle="|\son\w+="|<script', html)

@@ -87,7 +87,7 @@ def test_no_inputs_bring_a_search_onto_the_event_loop(
     client: TestClient, name: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loops: list[bool] = []
-    entry = registry.find(name)
+    entry = registry.find_estimate(name)
     assert entry
     answer = entry.answer
 
@@ -97,13 +97,13 @@ def test_no_inputs_bring_a_search_onto_the_event_loop(
 
     changed = dataclasses.replace(entry, answer=note)
     monkeypatch.setattr(sys.modules[_module_of(entry)], "ENTRY", changed)
-    registry.find.cache_clear()
+    registry.find_estimate.cache_clear()
     try:
         for number in (8, 16, 32):
             assert client.get(address.format(number)).status_code == 200
     finally:
         monkeypatch.undo()
-        registry.find.cache_clear()
+        registry.find_estimate.cache_clear()
 
     assert set(loops) == {False}
 

@@ -44,7 +44,7 @@ def test_every_calculator_has_a_page_with_form_verdict_and_working(client, name)
     assert page.status_code == 200
     assert f'action="/calculators/{name}#reading"' in page.text
     assert "The working" in page.text
-    entry = registry.find(name)
+    entry = registry.find_estimate(name)
     words = unescape(re.sub("<[^>]+>", "", page.text))
     assert entry.compute(entry.inputs()).verdict.lead in words
 
@@ -54,7 +54,7 @@ def test_every_figure_is_a_place_that_a_link_can_name(client, name):
     page = client.get(f"/calculators/{name}").text
     ids = re.findall(r'\sid="([^"]+)"', page)
     assert sorted(ids) == sorted(set(ids))
-    assert {output.name for output in registry.find(name).outputs} <= set(ids)
+    assert {output.name for output in registry.find_estimate(name).outputs} <= set(ids)
 
 
 def test_the_query_is_the_state_of_the_page(client):
@@ -125,7 +125,7 @@ def test_figures_are_taken_along_as_csv(client):
     assert answer.headers["content-type"].startswith("text/csv")
     assert answer.content.startswith(codecs.BOM_UTF8)  # or Excel shows × as two signs
     rows = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
-    estimate = registry.estimate("inference-memory", {"concurrent": "8"})
+    estimate = registry.run_estimate("inference-memory", {"concurrent": "8"})
     assert {r["name"] for r in rows} == {f.name for f in estimate.figures}
     weights = next(r for r in rows if r["name"] == "weights")
     assert float(weights["value"]) == estimate["weights"].value

@@ -10,7 +10,7 @@ from app.drawings.bars import key_of
 from app.drawings.components import looks_of
 from app.estimator import registry
 from app.estimator.estimate import BarSegment, StackedBar
-from app.instruments.forms import instrument
+from app.instruments.forms import build_calculator_form
 
 NAMES = [entry.name for entry in registry.entries()]
 
@@ -70,7 +70,7 @@ def test_neighbors_in_a_bar_are_told_apart_without_their_color(
 ):
     for name in NAMES:
         with subtests.test(name=name):
-            entry = registry.find(name)
+            entry = registry.find_estimate(name)
             for picture in entry.compute(entry.inputs()).pictures:
                 if isinstance(picture, StackedBar):
                     looks = looks_of(picture)
@@ -133,7 +133,7 @@ def test_a_share_of_a_link_names_the_link_beside_its_likely_range(client):
 
 
 def test_a_long_choice_stands_below_its_label():
-    shown = instrument(registry.find("training-memory"), {})
+    shown = build_calculator_form(registry.find_estimate("training-memory"), {})
     fields = {f.name: f for group in shown.groups for f in group.fields}
 
     assert fields["precision"].wide

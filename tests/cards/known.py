@@ -4,7 +4,7 @@ import datetime as dt
 from typing import Any
 
 from app.db.tables import CardStateRow
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 
 def known_card(
@@ -23,7 +23,7 @@ def known_card(
         "due_at": 0,
         "first_day": "2026-01-01",
         "last_day": last.isoformat(),
-        "last_at": milliseconds(dt.datetime.combine(last, dt.time(12), dt.UTC)),
+        "last_at": to_milliseconds(dt.datetime.combine(last, dt.time(12), dt.UTC)),
         "reviews": 4,
         "turns": 4,
     }

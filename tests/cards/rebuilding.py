@@ -10,7 +10,7 @@ from sqlmodel import Session
 from app.cards.store.log import IN_TIME, LOG, LOGGED, suspended
 from app.cards.store.memory import MEMORY
 from app.cards.store.memory_rows import add
-from app.cards.store.replaying import beginnings, remembered, replayed
+from app.cards.store.replaying import beginnings, remembered, replay_card
 from app.cards.store.study_days import ANSWERS, DAYS, GRADES, DayTotals, works_of
 from app.content.model import Flashcard
 
@@ -31,7 +31,7 @@ def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> Non
     for card in {**log, **dict.fromkeys(aside), **added}:
         rows = log.get(card, [])
         begin = added.get(card)
-        now = replayed(card, rows, begin)
+        now = replay_card(card, rows, begin)
         values = remembered(now, len(rows), begin, aside=card in aside)
         if values is not None:
             # A card that left the course keeps what was learned of it.

@@ -53,18 +53,18 @@ class Life:
         grade = ReviewEvent(rating, self.now, self.now.date())
         sent = flashcards.GradeSubmission(token or f"g{next(self.numbers)}", 4000 + rating)
         self.last = (card, rating, sent.token)
-        flashcards.record(self.db, self.id, self.library.cards[card], grade, sent)
+        flashcards.record_review(self.db, self.id, self.library.cards[card], grade, sent)
 
     def repeat(self) -> None:
         if self.last:
             self.grade(*self.last)
 
     def undo(self) -> None:
-        last = flashcards.newest(self.db, self.id)
+        last = flashcards.last_undoable(self.db, self.id)
         if last:
             when = (self.now, self.now.date())
-            flashcards.undo(self.db, self.id, last[0], when)
-            flashcards.undo(self.db, self.id, last[0], when)
+            flashcards.undo_review(self.db, self.id, last[0], when)
+            flashcards.undo_review(self.db, self.id, last[0], when)
 
     def answer(self, token: str = "") -> None:
         question = next(iter(self.library.questions.values()))
@@ -77,7 +77,7 @@ class Life:
             context="quiz",
             milliseconds=9000,
         )
-        quiz.record(self.db, self.id, given, self.now.date(), self.now)
+        quiz.record_attempt(self.db, self.id, given, self.now.date(), self.now)
 
     def sit(self) -> None:
         """Close an exam of two answers, and once more."""
@@ -97,7 +97,7 @@ class Life:
         )
         graded = [exams.GradedAnswer(s, "weights", {}, {}, 1.0, 30_000) for s in slots]
         for _ in range(2):
-            exams.mark(self.db, sat, graded, self.now)
+            exams.record_graded_answers(self.db, sat, graded, self.now)
 
 
 def days(db: Session, learner: int) -> dict[str, StudyDay]:

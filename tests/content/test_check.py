@@ -11,13 +11,13 @@ from app.cli import main
 from app.content.check import check, write
 from app.content.codes import RULES
 from app.content.live.library import load
-from app.content.problems import problem
+from app.content.problems import make_problem
 
 pytestmark = pytest.mark.usefixtures("read_once")
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)
-ONE = problem(("topics/a/quiz.md", 3, 7), "E24", "A box, malformed: 50%.", "Mend it.")
+ONE = make_problem(("topics/a/quiz.md", 3, 7), "E24", "A box, malformed: 50%.", "Mend it.")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.content.live.lastgood import LastGoodFiles
-from app.content.live.library import CourseStatus, Library, LiveLibrary, build
+from app.content.live.library import CourseStatus, Library, LiveLibrary, assemble_library
 from app.content.parsed import ParsedFile
 from app.content.read import parse
 
@@ -340,7 +340,7 @@ def hostile(path: str) -> ParsedFile:
 def test_a_file_at_which_building_fails_is_left_out(course: Path) -> None:
     readings = {p: parse((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
 
-    library = build({**readings, QUIZ: hostile(QUIZ)}, course)
+    library = assemble_library({**readings, QUIZ: hostile(QUIZ)}, course)
 
     assert set(library.topics) == {"weights", "kv-cache"}
     assert "w-grow" not in library.questions
@@ -350,7 +350,7 @@ def test_a_file_at_which_building_fails_is_left_out(course: Path) -> None:
 def test_a_file_at_which_building_fails_is_served_as_it_was(course: Path) -> None:
     readings = {p: parse((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
 
-    library = build({**readings, QUIZ: hostile(QUIZ)}, course, earlier=readings)
+    library = assemble_library({**readings, QUIZ: hostile(QUIZ)}, course, earlier=readings)
 
     assert "w-grow" in library.questions
     assert library.outdated == (QUIZ,)
@@ -361,7 +361,7 @@ def test_a_course_with_two_such_files_is_served_as_it_was(course: Path) -> None:
     readings = {p: parse((TINY / p).read_text(encoding="utf-8"), p) for p in PATHS}
     both = {p: hostile(p) for p in (QUIZ, "topics/kv-cache/quiz.md")}
 
-    library = build({**readings, **both}, course, earlier=readings)
+    library = assemble_library({**readings, **both}, course, earlier=readings)
 
     assert "w-grow" in library.questions
     assert set(library.outdated) == set(both)
@@ -373,7 +373,7 @@ def test_a_course_that_cannot_be_built_at_all_is_empty(
 ) -> None:
     both = {p: hostile(p) for p in (QUIZ, "topics/kv-cache/quiz.md")}
 
-    library = build(both, course)
+    library = assemble_library(both, course)
 
     assert library.topics == {}
     assert "E00" in {p.code for p in library.problems}

@@ -6,7 +6,7 @@ import pytest
 
 from app.content.markdown.checked_numbers import read_shown, verify
 from app.content.markdown.math import MathError, to_mathml
-from app.content.markdown.syntax import plain, tokens
+from app.content.markdown.syntax import plain_text, tokens
 from app.content.markdown.tags import local_address
 from app.content.model import CalculatorBlock, HtmlBlock, Topic
 from app.content.numbers.quantities import Quantity
@@ -348,7 +348,7 @@ def test_a_drawing_is_searched_by_its_words_and_not_by_its_formulas() -> None:
         "rows:\n  - One: K calc:kv-cache?model=llama-3.1-8b#total\n```\n"
     )
 
-    words = plain(tokens(body))
+    words = plain_text(tokens(body))
 
     assert "What is kept Two bars" in words
     assert "calc:" not in words

@@ -1,9 +1,9 @@
 """The words of a text without its marks, as search and comparison take them."""
 
-from app.content.markdown.syntax import plain, tokens
+from app.content.markdown.syntax import plain_text, tokens
 
 
 def test_words_alone_lose_their_gaps_and_nothing_else() -> None:
     found = tokens("Two  words\tand  \tmore")
 
-    assert plain(found) == "Two words and more"
+    assert plain_text(found) == "Two words and more"

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from app.content.numbers.quantities import Quantity, convert, known_unit, read
+from app.content.numbers.quantities import Quantity, convert, known_unit, parse_quantity
 from app.content.numbers.units import TYPED, UNITS
 from app.questions.kinds.numeric.grade import grade_numeric
 from app.questions.kinds.numeric.model import NumericAnswer, NumericOption
@@ -76,7 +76,7 @@ def test_what_is_typed_for_a_unit_is_one() -> None:
 
 def test_numbers_with_these_units_can_be_computed_with() -> None:
     assert convert(Quantity(72, "km/h"), "m/s").value == pytest.approx(20)
-    assert read("1.5 mmol/l") == Quantity(1.5, "mmol/L")
+    assert parse_quantity("1.5 mmol/l") == Quantity(1.5, "mmol/L")
 
 
 def test_a_unit_that_nobody_knows_has_a_way_around() -> None:

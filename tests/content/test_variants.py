@@ -15,7 +15,7 @@ from app.questions.kinds.match import MatchAnswer
 from app.questions.kinds.numeric.model import NumericAnswer
 from app.questions.kinds.order import OrderAnswer
 from app.questions.model import Question
-from app.questions.variants import draw, next_seed
+from app.questions.variants import draw_variant, next_seed
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"
@@ -49,11 +49,11 @@ let:
 
 def test_the_same_seed_gives_the_same_variant(library: Library) -> None:
     for question in library.questions.values():
-        assert draw(question, 7) == draw(question, 7)
+        assert draw_variant(question, 7) == draw_variant(question, 7)
 
 
 def test_a_computed_question_is_filled_everywhere() -> None:
-    variant = draw(COMPUTED, 1)
+    variant = draw_variant(COMPUTED, 1)
 
     assert variant.values == {"n": 2000, "size": "7B"}
     assert variant.stem.html == "How much for 2,000 of 7B?"
@@ -70,7 +70,7 @@ def test_a_computed_question_is_filled_everywhere() -> None:
 
 
 def test_the_calculator_opens_with_the_numbers_drawn(library: Library) -> None:
-    variant = draw(library.questions["k-size"], 0)
+    variant = draw_variant(library.questions["k-size"], 0)
 
     path, _, query = variant.calculator.partition("?")
     assert path == "/calculators/kv-cache"
@@ -90,7 +90,7 @@ def test_options_are_shuffled_and_those_about_others_stay_last() -> None:
 
 
 def shown(question: Question, seed: int) -> tuple:
-    answer = draw(question, seed).answer
+    answer = draw_variant(question, seed).answer
     assert isinstance(answer, ChoiceAnswer)
     return answer.options
 
@@ -115,7 +115,7 @@ def test_shuffle_no_keeps_the_authored_order() -> None:
 def test_steps_are_never_shown_in_the_right_order(library: Library) -> None:
     question = library.questions["k-order"]
     for seed in range(100):
-        answer = draw(question, seed).answer
+        answer = draw_variant(question, seed).answer
         assert isinstance(answer, OrderAnswer)
         right = [s.key for s in answer.steps]
         assert [k for k in answer.shown if k in right] != right
@@ -123,7 +123,7 @@ def test_steps_are_never_shown_in_the_right_order(library: Library) -> None:
 
 
 def test_both_sides_of_a_match_are_shown_once(library: Library) -> None:
-    answer = draw(library.questions["k-match"], 5).answer
+    answer = draw_variant(library.questions["k-match"], 5).answer
 
     assert isinstance(answer, MatchAnswer)
     assert sorted(answer.shown_left) == sorted(p.key for p in answer.pairs if p.left.html)
@@ -132,7 +132,7 @@ def test_both_sides_of_a_match_are_shown_once(library: Library) -> None:
 
 @given(st.text(max_size=20), st.integers(0, 50))
 def test_attempts_in_a_row_draw_different_numbers(learner: str, n: int) -> None:
-    one, other = (draw(COMPUTED, next_seed(COMPUTED, learner, i)) for i in (n, n + 1))
+    one, other = (draw_variant(COMPUTED, next_seed(COMPUTED, learner, i)) for i in (n, n + 1))
 
     assert one.values != other.values
 
@@ -141,7 +141,8 @@ def test_attempts_in_a_row_draw_different_numbers(learner: str, n: int) -> None:
 def test_every_combination_comes_before_one_comes_again(learner: str) -> None:
     count = variants.combinations(COMPUTED.computed) if COMPUTED.computed else 0
     drawn = [
-        tuple(draw(COMPUTED, next_seed(COMPUTED, learner, n)).values.values()) for n in range(count)
+        tuple(draw_variant(COMPUTED, next_seed(COMPUTED, learner, n)).values.values())
+        for n in range(count)
     ]
 
     assert len(set(drawn)) == count == 6
@@ -161,7 +162,7 @@ def test_plain_questions_are_shuffled_anew_at_each_attempt(library: Library) -> 
 
 def test_all_variants_of_the_course_have_an_answer(library: Library) -> None:
     for question in library.questions.values():
-        for variant in variants.every(question):
+        for variant in variants.all_variants(question):
             if isinstance(variant.answer, NumericAnswer):
                 assert all(o.range for o in variant.answer.options)
 
@@ -189,4 +190,4 @@ def test_a_combination_without_an_answer_is_refused_by_name() -> None:
     )
 
     with pytest.raises(ExpressionError, match="has no value"):
-        draw(broken, 0)
+        draw_variant(broken, 0)

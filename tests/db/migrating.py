@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from app.db.engine import make_engine
-from app.db.upgrading import bring_up_to_date, migrating_alone
+from app.db.upgrading import migrate_database, migrating_alone
 from tests.browser.server import say_into
 
 
@@ -14,7 +14,7 @@ def migrate(address: str, begin: "Connection[str, str]", said: Path) -> None:
     """Bring a database up to date once told to begin; what is said is in a file."""
     say_into(said)
     begin.recv()
-    bring_up_to_date(make_engine(address), _say)
+    migrate_database(make_engine(address), _say)
     _say("ready")
 
 

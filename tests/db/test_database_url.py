@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.db.database_url import shown, without_password
+from app.db.database_url import redact_url, without_password
 
 
 @pytest.mark.parametrize(
@@ -21,8 +21,8 @@ from app.db.database_url import shown, without_password
     ],
 )
 def test_every_password_is_replaced_by_stars(address: str, seen: str | None) -> None:
-    assert "hush" not in shown(address)
-    assert seen is None or shown(address) == seen
+    assert "hush" not in redact_url(address)
+    assert seen is None or redact_url(address) == seen
 
 
 @pytest.mark.parametrize(

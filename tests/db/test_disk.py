@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from app.db.disk import DiskProbe
 from app.db.engine import make_engine
 from app.db.migrate import upgrade
-from app.db.writer import Turn, turns
+from app.db.writer import Turn, create_write_session
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 
@@ -67,7 +67,7 @@ def test_each_proof_changes_the_size_of_a_file_that_nobody_sees(
 def test_a_commit_on_a_disk_that_keeps_nothing_fails(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turn = turns(engine)
+    turn = create_write_session(engine)
     write(turn, "UPDATE learner SET name = 'x'")
 
     with monkeypatch.context() as patched:

@@ -23,7 +23,7 @@ from app.db.tables import (
     SittingAnswer,
     StudyDay,
 )
-from app.web.visitor import digest_of
+from app.web.visitor import hash_session_key
 from tests.databases import ABOUT_SQLITE, Databases
 
 
@@ -174,7 +174,7 @@ def test_browsers_of_an_older_database_go_on_as_they_were(engine: Engine) -> Non
 
     with Session(engine) as db:
         (session,) = db.exec(select(LearnerSession)).all()
-        assert session.digest == digest_of("ada")
+        assert session.digest == hash_session_key("ada")
         assert session.revoked_at is None
 
 

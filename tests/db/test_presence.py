@@ -15,7 +15,7 @@ from app.db.engine import make_engine
 from app.db.migrate import upgrade
 from app.db.presence import DatabaseGoneError, expect_database
 from app.db.tables import SectionRead
-from app.db.writer import turns
+from app.db.writer import create_write_session
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 
@@ -64,7 +64,7 @@ Way = Callable[[Path], None]
 
 def write(engine: Engine) -> None:
     async def once() -> None:
-        async with turns(engine)() as session:
+        async with create_write_session(engine)() as session:
             session.execute(text("UPDATE learner SET name = 'x'"))
 
     outcome(once())

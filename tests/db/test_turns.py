@@ -16,7 +16,7 @@ from app.db.engine import make_engine
 from app.db.failures import find_refusal
 from app.db.migrate import upgrade
 from app.db.tables import Learner
-from app.db.writer import Turn, turns
+from app.db.writer import Turn, create_write_session
 from app.errors import BusyError, DiskFullError
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
@@ -51,7 +51,7 @@ def together(
     """What became of so many people who all write at once."""
 
     async def run() -> list[BaseException | None]:
-        turn = turns(engine)
+        turn = create_write_session(engine)
         people = (write(turn, number) for number in range(PEOPLE))
         return await asyncio.gather(*people, return_exceptions=True)
 
@@ -76,7 +76,7 @@ def names(numbers: range | list[int]) -> set[str]:
 
 def test_who_writes_alone_is_committed_at_once(engine, commits):
     async def one_after_the_other() -> None:
-        turn = turns(engine)
+        turn = create_write_session(engine)
         for number in range(3):
             await enroll(turn, number)
             assert on_disk(engine) == names(range(number + 1))
@@ -211,7 +211,7 @@ def test_those_who_wait_behind_one_who_waited_in_vain_wait_no_longer(
 
 def test_who_leaves_while_waiting_takes_no_turn(engine):
     async def run() -> None:
-        turn = turns(engine)
+        turn = create_write_session(engine)
         async with turn() as session:
             waiting = asyncio.create_task(enroll(turn, 1))
             await asyncio.sleep(0)
@@ -231,7 +231,7 @@ def test_who_leaves_just_before_their_turn_keeps_nobody_waiting(engine, steps: i
     """Whoever wrote before may have left the commit to them."""
 
     async def run() -> None:
-        turn = turns(engine)
+        turn = create_write_session(engine)
         first = asyncio.create_task(enroll(turn, 0))
         second = asyncio.create_task(enroll(turn, 1))
         for _ in range(steps):
@@ -258,7 +258,7 @@ def test_a_turn_sees_what_was_written_before_it(engine):
 
 def test_the_writer_of_another_process_is_waited_for(engine):
     async def run() -> None:
-        turn = turns(engine)
+        turn = create_write_session(engine)
         with Session(engine) as other:
             other.connection(execution_options={"writes": True})
             other.add(Learner(key="person 0", created_at=0))

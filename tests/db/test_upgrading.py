@@ -14,8 +14,13 @@ from sqlalchemy import Engine, text
 
 from app.db.engine import make_engine
 from app.db.migrate import downgrade, upgrade
-from app.db.schema_state import UnusableDatabaseError, examine, examine_file, newest
-from app.db.upgrading import bring_up_to_date
+from app.db.schema_state import (
+    UnusableDatabaseError,
+    examine_file,
+    latest_revision,
+    schema_revision,
+)
+from app.db.upgrading import migrate_database
 from tests.amounts import FACTOR
 from tests.browser.server import WARM
 from tests.databases import ABOUT_SQLITE, Databases
@@ -43,7 +48,7 @@ def file(tmp_path: Path) -> Path:
 def refusal(engine: Engine) -> str:
     """The one sentence that stops the start."""
     with pytest.raises(UnusableDatabaseError) as stopped:
-        bring_up_to_date(engine, pytest.fail)
+        migrate_database(engine, pytest.fail)
     said = str(stopped.value)
     assert said.endswith(".")
     assert "\n" not in said
@@ -64,9 +69,9 @@ def say(engine: Engine, words: str) -> None:
 
 
 def test_a_database_that_is_absent_is_made(engine: Engine) -> None:
-    bring_up_to_date(engine, pytest.fail)
+    migrate_database(engine, pytest.fail)
 
-    assert examine(engine) == newest()
+    assert schema_revision(engine) == latest_revision()
 
 
 def test_an_older_database_is_migrated_after_what_comes_before(engine: Engine) -> None:
@@ -74,10 +79,10 @@ def test_an_older_database_is_migrated_after_what_comes_before(engine: Engine) -
     downgrade(engine, "0002")
     told: list[str] = []
 
-    bring_up_to_date(engine, lambda old: told.append(f"{old} is {examine(engine)}"))
+    migrate_database(engine, lambda old: told.append(f"{old} is {schema_revision(engine)}"))
 
     assert told == ["0002 is 0002"]
-    assert examine(engine) == newest()
+    assert schema_revision(engine) == latest_revision()
 
 
 def test_nothing_is_migrated_where_what_comes_before_fails(engine: Engine) -> None:
@@ -88,9 +93,9 @@ def test_nothing_is_migrated_where_what_comes_before_fails(engine: Engine) -> No
         raise OSError("disk full")
 
     with pytest.raises(OSError, match="disk full"):
-        bring_up_to_date(engine, fail)
+        migrate_database(engine, fail)
 
-    assert examine(engine) == "0002"
+    assert schema_revision(engine) == "0002"
 
 
 def test_a_newer_database_is_refused(engine: Engine) -> None:
@@ -111,7 +116,7 @@ def test_the_database_of_another_program_is_refused(engine: Engine) -> None:
     assert "belongs to another program (it holds tables such as “invoices”)" in said
     say(engine, "SELECT id FROM invoices")  # it is as it was
     with pytest.raises(UnusableDatabaseError):
-        examine(engine)
+        schema_revision(engine)
 
 
 def test_another_program_may_use_the_same_migration_tool(engine: Engine) -> None:
@@ -237,7 +242,7 @@ def test_a_database_whose_log_was_left_by_a_killed_process_is_sound(
     engine.dispose()
 
     again = make_engine(f"sqlite:///{copy / 'headroom.db'}")
-    assert examine(again) == newest()
+    assert schema_revision(again) == latest_revision()
     again.dispose()
 
 
@@ -275,7 +280,7 @@ def test_three_processes_that_start_at_once_all_come_up(
     address: str, engine: Engine, tmp_path: Path, _turn: int
 ) -> None:
     assert begin_together(three(address, tmp_path)) == [(0, "ready\n")] * 3
-    assert examine(engine) == newest()
+    assert schema_revision(engine) == latest_revision()
 
 
 @pytest.mark.parametrize("_turn", range(FACTOR))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.drawings import draw, draw_bar, draw_chart, draw_timeline
-from app.drawings.axes import counting, linear, logarithmic
+from app.drawings.axes import count_axis, linear, logarithmic
 from app.estimator.estimate import (
     BarSegment,
     Chart,
@@ -270,7 +270,7 @@ def test_no_drawing_carries_a_style_or_unescaped_words():
 
 def test_whole_steps_cover_what_is_counted_and_no_step_more():
     for most in range(500):
-        ticks = counting(most).ticks
+        ticks = count_axis(most).ticks
         assert ticks[-1] >= most, most
         assert ticks[-2] < max(most, 1), most
         assert 2 <= len(ticks) <= 6, most

@@ -6,14 +6,14 @@ import pytest
 
 from app.drawings.components import looks_of
 from app.estimator.estimate import StackedBar
-from app.estimator.inputs import read
-from app.estimator.registry import entries, estimate
+from app.estimator.inputs import parse_inputs
+from app.estimator.registry import entries, run_estimate
 
 
 def test_no_two_neighbors_have_one_color(subtests: pytest.Subtests) -> None:
     for entry in entries():
         with subtests.test(entry.name):
-            for picture in entry.compute(read(entry.inputs, {})).pictures:
+            for picture in entry.compute(parse_inputs(entry.inputs, {})).pictures:
                 if isinstance(picture, StackedBar):
                     looks = zip(picture.segments, looks_of(picture), strict=True)
                     colors = [look.key for part, look in looks if part.value]
@@ -23,7 +23,7 @@ def test_no_two_neighbors_have_one_color(subtests: pytest.Subtests) -> None:
 def test_instances_of_a_partitioned_gpu_are_told_apart_without_color() -> None:
     (bar,) = (
         picture
-        for picture in estimate("mig", {"instances": "7x 1g.10gb"}).pictures
+        for picture in run_estimate("mig", {"instances": "7x 1g.10gb"}).pictures
         if isinstance(picture, StackedBar)
     )
     letters = [look.letter for look in looks_of(bar)]

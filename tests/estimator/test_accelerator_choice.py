@@ -12,7 +12,7 @@ from app.estimator.estimates.accelerator_choice.asked import RANKS as RANKS_OFFE
 from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoiceInputs
 from app.estimator.estimates.accelerator_choice.search import search
 from app.estimator.hardware.accelerators import accelerators
-from app.estimator.inputs import InvalidInputsError, read
+from app.estimator.inputs import InvalidInputsError, parse_inputs
 
 RANKS = st.sampled_from([rank for rank, _ in RANKS_OFFERED if rank != "cost"])
 MODELS = st.sampled_from(["llama-3.1-8b", "llama-3.1-70b", "mixtral-8x7b", "7B"])
@@ -252,9 +252,9 @@ def test_more_sequences_never_need_fewer_gpus(model, concurrent):
 @given(MODELS, st.integers(1, 200))
 def test_the_changes_turn_the_verdict(model, concurrent):
     words = {"model": model, "concurrent": str(concurrent)}
-    answer = entry.estimate(read(AcceleratorChoiceInputs, words))
+    answer = entry.estimate(parse_inputs(AcceleratorChoiceInputs, words))
     for change in answer.changes:
         typed = {**words, change.field: change.flips_at}
-        turned = entry.estimate(read(AcceleratorChoiceInputs, typed))
+        turned = entry.estimate(parse_inputs(AcceleratorChoiceInputs, typed))
         assert turned.verdict.lead != answer.verdict.lead, change
         assert turned.verdict.lead == change.becomes

@@ -14,8 +14,8 @@ from app.estimator.hardware.accelerators import (
 )
 from app.estimator.hardware.partitions import cards, find_card
 from app.estimator.hardware.parts import find_part
-from app.estimator.inputs import InvalidInputsError, declared
-from app.estimator.registry import estimate
+from app.estimator.inputs import InvalidInputsError, input_specs
+from app.estimator.registry import run_estimate
 
 
 # What drivers print as total [MiB], each in the listing that the entry names.
@@ -54,7 +54,7 @@ def test_a_reading_lies_near_its_label_and_has_a_source(
 
 
 def test_a_reading_without_source_does_not_load() -> None:
-    row = dict(catalogue.load("accelerators.toml", "accelerator")["l4"])
+    row = dict(catalogue.load_table("accelerators.toml", "accelerator")["l4"])
     del row["memory_source"]
     with pytest.raises(IncompleteEntryError, match="reading"):
         catalogue.checked(row, "accelerators.toml")
@@ -67,7 +67,7 @@ def test_a_system_holds_what_its_cards_hold() -> None:
 
 def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> None:
     for key in cards():
-        card, row = find_card(key), catalogue.load("mig.toml", "card")[key]
+        card, row = find_card(key), catalogue.load_table("mig.toml", "card")[key]
         for profile in card.profiles:
             assert profile.capacity <= find_accelerator(key).capacity
             if profile.reported:
@@ -77,7 +77,7 @@ def test_every_reading_of_an_instance_has_a_source_and_lies_below_its_card() -> 
 
 def test_an_8b_model_trains_fully_on_one_h200() -> None:
     """An H200 prints 143,771 MiB, its label says 141 GB (sglang issue 3196)."""
-    found = estimate("training-memory", {"model": "llama-3.1-8b", "gpu": "h200", "gpus": 1})
+    found = run_estimate("training-memory", {"model": "llama-3.1-8b", "gpu": "h200", "gpus": 1})
     assert found["fits"].value is True
     assert found["per_gpu"].value < 143771 * 2**20
 
@@ -111,14 +111,14 @@ def test_a_system_names_a_driver_only_where_one_was_read() -> None:
 
 def test_an_engine_takes_its_share_of_what_a_program_is_shown() -> None:
     """vLLM prints 79.10 GiB for an H100 (trl issue 2688): nine tenths are 71.19."""
-    found = estimate("inference-memory", {"engine": "vllm-0.9", "gpu": "h100", "model": "8B"})
+    found = run_estimate("inference-memory", {"engine": "vllm-0.9", "gpu": "h100", "model": "8B"})
     usable = next(step for step in found.steps if step.label == "Usable")
     assert usable.value == pytest.approx(71.19 * 2**30, rel=1e-4)
 
 
 def test_a_gb200_has_the_instances_that_its_driver_lists() -> None:
     """Seven of 1g.23gb, each of 22.00 GiB (mig-parted issue 227)."""
-    found = estimate("mig", {"gpu": "gb200", "instances": "7x 1g.23gb"})
+    found = run_estimate("mig", {"gpu": "gb200", "instances": "7x 1g.23gb"})
     assert found["fits"].value is True
     assert found["memory"].value == 7 * 22 * 2**30
 
@@ -129,27 +129,27 @@ def test_partitions_begin_with_profiles_that_large_cards_have(
     """4/8, 2/8 and 1/8 of the memory: Multi-Instance GPU User Guide, its tables."""
     for gpu in ["a100-sxm4-40", "h100", "h200", "b200", "gb200"]:
         with subtests.test(gpu=gpu):
-            found = estimate("mig", {"gpu": gpu})
+            found = run_estimate("mig", {"gpu": gpu})
             assert found["compute_slices"].value == 3 + 2 + 1
             assert found["memory_slices"].value == 4 + 2 + 1
             assert found.verdict.status == "fits"
 
 
 def test_one_instance_is_told_of_in_the_singular() -> None:
-    found = estimate("mig", {"instances": "1g"})
+    found = run_estimate("mig", {"instances": "1g"})
     assert found.verdict.text.startswith("1 instance uses 1 of 7")
 
 
 def test_instances_that_nobody_published_are_not_denied() -> None:
     with pytest.raises(InvalidInputsError, match="7 instances, whose profiles are not"):
-        estimate("mig", {"gpu": "b100"})
+        run_estimate("mig", {"gpu": "b100"})
 
 
 def test_every_estimate_of_memory_says_label_and_reading() -> None:
     for name in ("inference-memory", "training-memory", "training-time", "latency"):
-        notes = " ".join(estimate(name, {"gpu": "H100"}).notes)
+        notes = " ".join(run_estimate(name, {"gpu": "H100"}).notes)
         assert "80\u00a0GB on the label, 85.5\u00a0GB (81,559 MiB) by its driver" in notes
-        notes = " ".join(estimate(name, {"gpu": "L40"}).notes)
+        notes = " ".join(run_estimate(name, {"gpu": "L40"}).notes)
         assert "48\u00a0GB on the label; no reading of its driver is published" in notes
 
 
@@ -165,21 +165,21 @@ def test_every_estimate_of_memory_says_label_and_reading() -> None:
     ],
 )
 def test_instances_that_do_not_fit_are_told_the_slices_that_lack(instances: str, says: str) -> None:
-    assert estimate("mig", {"instances": instances}).verdict.text == says
+    assert run_estimate("mig", {"instances": instances}).verdict.text == says
 
 
 def test_the_bar_of_partitions_counts_slices() -> None:
     """In bytes it was longer than the label, and its parts than their names."""
-    (picture,) = estimate("mig", {"instances": "3g, 2g, 1g"}).pictures
+    (picture,) = run_estimate("mig", {"instances": "3g, 2g, 1g"}).pictures
     assert isinstance(picture, StackedBar)
     says = draw_bar(picture).says
     assert says.endswith("3g.40gb 4, 2g.20gb 2, 1g.10gb 1; 7 of 8 slices, 1 left.")
-    (over,) = estimate("mig", {"instances": "9x 1g"}).pictures
+    (over,) = run_estimate("mig", {"instances": "9x 1g"}).pictures
     assert isinstance(over, StackedBar)
     assert draw_bar(over).says.endswith("; 9 of 8 slices, 1 over.")
 
 
 def test_partitions_ask_for_one_gpu_that_has_them() -> None:
-    fields = declared(MigInputs)
+    fields = input_specs(MigInputs)
     assert "8x" not in fields["gpu"].help
     assert fields["gpu"].topic == fields["instances"].topic == "mig"

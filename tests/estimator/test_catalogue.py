@@ -32,7 +32,7 @@ def test_every_entry_says_where_it_comes_from_and_when(
 ) -> None:
     for file, table in TABLES:
         with subtests.test(file=file, table=table):
-            rows = catalogue.load(file, table)
+            rows = catalogue.load_table(file, table)
             assert rows
             for row in rows.values():
                 assert all(address.startswith("https://") for address in row["source"])
@@ -43,7 +43,7 @@ def test_every_entry_says_where_it_comes_from_and_when(
     "missing", [{"source": []}, {"source": [""]}, {"read_on": None}, {"read_on": "now"}]
 )
 def test_an_entry_without_source_or_date_does_not_load(missing: dict) -> None:
-    row = dict(catalogue.load("models.toml", "model")["llama-2-7b"]) | missing
+    row = dict(catalogue.load_table("models.toml", "model")["llama-2-7b"]) | missing
     with pytest.raises(IncompleteEntryError):
         catalogue.checked(row, "models.toml")
 
@@ -53,7 +53,7 @@ def test_ids_are_unique(subtests: pytest.Subtests) -> None:
         with subtests.test(file=file, table=table):
             text = (catalogue.DATA / file).read_text()
             block = text.count(f"[[{table}]]")
-            assert len(catalogue.load(file, table)) == block
+            assert len(catalogue.load_table(file, table)) == block
 
 
 def test_there_are_as_many_entries_as_promised() -> None:
@@ -85,7 +85,7 @@ def test_rates_of_a_card_are_dense_and_ordered(subtests: pytest.Subtests) -> Non
 def test_unverified_fields_are_fields(subtests: pytest.Subtests) -> None:
     for card in accelerators():
         with subtests.test(card.id):
-            known = set(catalogue.load("accelerators.toml", "accelerator")[card.id])
+            known = set(catalogue.load_table("accelerators.toml", "accelerator")[card.id])
             listed = set(card.unverified)
             assert listed <= known | {
                 "fp4_tflops_dense",

@@ -2,12 +2,12 @@
 
 import pytest
 
-from app.estimator.registry import estimate
+from app.estimator.registry import run_estimate
 
 
 def sources(name, **typed):
     """The source of each line by its figure."""
-    return {step.figure: step.source for step in estimate(name, typed).steps}
+    return {step.figure: step.source for step in run_estimate(name, typed).steps}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_states_cite_the_paper_on_the_way_of_tuning(method, weights, optimizer) 
     ],
 )
 def test_a_checkpoint_cites_the_paper_on_its_states(content, paper, parts) -> None:
-    answer = estimate("storage", {"content": content})
+    answer = run_estimate("storage", {"content": content})
     line = next(step for step in answer.steps if step.figure == "checkpoint")
     assert line.source == paper
     assert line.substituted.replace("\u00a0", " ").endswith(f"× {parts}")

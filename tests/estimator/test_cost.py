@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from app.estimator.estimates.cost import entry
 from app.estimator.estimates.cost.asked import CostInputs
 from app.estimator.hardware.rents import example, listed
-from app.estimator.inputs import InvalidInputsError, read, write
+from app.estimator.inputs import InvalidInputsError, parse_inputs, to_query
 from app.estimator.running import ownership
 from app.estimator.running.money import annuity
 
@@ -128,10 +128,12 @@ def test_more_use_makes_an_owned_hour_cheaper(offer, more):
 
 @given(offers)
 def test_the_changes_turn_the_verdict(offer):
-    asked = read(CostInputs, write(dataclasses.replace(CostInputs(), **offer)))
+    asked = parse_inputs(CostInputs, to_query(dataclasses.replace(CostInputs(), **offer)))
     answer = entry.estimate(asked)
     owned, rented = answer["owned_hour"].value, answer["rented_hour"].value
     assume(not math.isclose(owned, rented, rel_tol=0.01))
     for change in answer.changes:
-        turned = entry.estimate(read(CostInputs, {**write(asked), change.field: change.flips_at}))
+        turned = entry.estimate(
+            parse_inputs(CostInputs, {**to_query(asked), change.field: change.flips_at})
+        )
         assert turned["buying"].value is not answer["buying"].value, change

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.estimator.registry import estimate
+from app.estimator.registry import run_estimate
 
 _DEEPSEEK: dict[str, Any] = {
     "model": "deepseek-v3",
@@ -19,7 +19,7 @@ _DEEPSEEK: dict[str, Any] = {
 
 def _found(**changed: Any) -> dict[str, Any]:
     typed = {key: str(value) for key, value in (_DEEPSEEK | changed).items()}
-    return {f.name: f.value for f in estimate("inference-memory", typed).figures}
+    return {f.name: f.value for f in run_estimate("inference-memory", typed).figures}
 
 
 def test_a_latent_cache_is_kept_once_where_attention_is_data_parallel() -> None:
@@ -46,20 +46,20 @@ def test_the_fewest_gpus_for_a_latent_cache_are_known() -> None:
 def test_attention_for_own_sequences_is_advised_where_it_makes_a_job_fit() -> None:
     # DeepSeek-V3 (2024), section 3.4.2: decoding keeps attention data-parallel.
     typed = {key: str(value) for key, value in _DEEPSEEK.items()}
-    advised = [c.field for c in estimate("inference-memory", typed).changes]
+    advised = [c.field for c in run_estimate("inference-memory", typed).changes]
     assert "attention" in advised
     assert _found(attention="data-parallel")["fits"]
     for other in ({"attention": "data-parallel"}, {"concurrent": "1"}):
-        again = estimate("inference-memory", typed | other).changes
+        again = run_estimate("inference-memory", typed | other).changes
         assert "attention" not in [c.field for c in again]
 
 
 def test_tokens_of_the_cache_say_that_they_are_those_of_one_gpu() -> None:
     # vLLM logs them for each data-parallel rank (its issue 51454).
     typed = {key: str(value) for key, value in _DEEPSEEK.items()}
-    parallel = estimate("inference-memory", typed | {"attention": "data-parallel"})
+    parallel = run_estimate("inference-memory", typed | {"attention": "data-parallel"})
     assert parallel["cache_tokens"].note == "On each GPU."
-    assert not estimate("inference-memory", typed)["cache_tokens"].note
+    assert not run_estimate("inference-memory", typed)["cache_tokens"].note
 
 
 @pytest.mark.parametrize("concurrent", [1, 7, 64, 65])
@@ -78,5 +78,5 @@ def test_heads_need_not_divide_over_gpus_that_hold_all_of_them() -> None:
 
 def test_one_size_of_a_token_is_said_in_the_units_of_the_link() -> None:
     typed = {"model": "llama-3.1-70b", "cache": "fp16"}
-    said = estimate("kv-cache", typed).verdict.text.replace("\u00a0", " ")
+    said = run_estimate("kv-cache", typed).verdict.text.replace("\u00a0", " ")
     assert "327.7 kB (320 KiB) for each token" in said

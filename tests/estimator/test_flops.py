@@ -47,7 +47,7 @@ def test_the_530_billion_model_ran_at_56_percent() -> None:
 
 @given(st.integers(1, 10**6), st.one_of(st.none(), st.integers(1, 10**6)))
 def test_a_window_only_ever_hides_tokens(context: int, window: int | None) -> None:
-    assert 0 < flops.visible(context, window) <= context / 2
+    assert 0 < flops.mean_visible_tokens(context, window) <= context / 2
 
 
 @given(st.integers(128, 10**6))

@@ -6,30 +6,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.inputs import InvalidInputsError, ask, declared, read, write
+from app.estimator.inputs import (
+    InvalidInputsError,
+    input_field,
+    input_specs,
+    parse_inputs,
+    to_query,
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Order:
-    model: str = ask("70B", "Model", kind="model")
-    gpu: str = ask("h100-sxm5-80", "GPU", kind="gpu", count_field="gpus")
-    gpus: int = ask(8, "GPUs", kind="count", unit="GPU", minimum=1, maximum=1000)
-    memory: float = ask(80e9, "Memory", unit="B", typed_unit="GB", minimum=1e9, maximum=1e12)
-    context: int = ask(8192, "Context", kind="count", unit="token", minimum=1)
-    share: float = ask(0.9, "Share", typed_unit="%", minimum=0, maximum=1)
-    weights: str = ask("bf16", "Weights", kind="choice", choices=(("bf16", "BF16"), ("fp8", "FP8")))
-    exact: bool = ask(default=False, label="Exact", kind="flag")
-    wait: float | None = ask(None, "Wait", unit="s", typed_unit="s", minimum=0)
+    model: str = input_field("70B", "Model", kind="model")
+    gpu: str = input_field("h100-sxm5-80", "GPU", kind="gpu", count_field="gpus")
+    gpus: int = input_field(8, "GPUs", kind="count", unit="GPU", minimum=1, maximum=1000)
+    memory: float = input_field(
+        80e9, "Memory", unit="B", typed_unit="GB", minimum=1e9, maximum=1e12
+    )
+    context: int = input_field(8192, "Context", kind="count", unit="token", minimum=1)
+    share: float = input_field(0.9, "Share", typed_unit="%", minimum=0, maximum=1)
+    weights: str = input_field(
+        "bf16", "Weights", kind="choice", choices=(("bf16", "BF16"), ("fp8", "FP8"))
+    )
+    exact: bool = input_field(default=False, label="Exact", kind="flag")
+    wait: float | None = input_field(None, "Wait", unit="s", typed_unit="s", minimum=0)
 
 
 def problems(**typed: object) -> list[str]:
     with pytest.raises(InvalidInputsError) as caught:
-        read(Order, typed)
+        parse_inputs(Order, typed)
     return [p.message for p in caught.value.problems]
 
 
 def test_words_people_use_are_read() -> None:
-    order = read(
+    order = parse_inputs(
         Order,
         {
             "model": "Llama 3.1 8B",
@@ -48,16 +58,16 @@ def test_words_people_use_are_read() -> None:
 
 
 def test_missing_and_empty_fields_take_their_defaults() -> None:
-    assert read(Order, {}) == Order()
-    assert read(Order, {"gpus": "", "wait": "", "model": None}) == Order()
+    assert parse_inputs(Order, {}) == Order()
+    assert parse_inputs(Order, {"gpus": "", "wait": "", "model": None}) == Order()
 
 
 def test_numbers_that_are_numbers_are_base_units() -> None:
-    assert read(Order, {"memory": 40e9}).memory == 40e9
+    assert parse_inputs(Order, {"memory": 40e9}).memory == 40e9
 
 
 def test_a_count_before_the_card_gives_way_to_the_field_itself() -> None:
-    assert read(Order, {"gpu": "4x H100", "gpus": "6"}).gpus == 6
+    assert parse_inputs(Order, {"gpu": "4x H100", "gpus": "6"}).gpus == 6
 
 
 def test_all_problems_are_said_at_once() -> None:
@@ -92,8 +102,8 @@ def test_a_refusal_names_the_value_and_what_is_allowed(
 
 
 def test_fields_at_their_default_are_left_out_of_a_link() -> None:
-    assert write(Order()) == {}
-    assert write(Order(gpus=4)) == {"gpus": "4"}
+    assert to_query(Order()) == {}
+    assert to_query(Order(gpus=4)) == {"gpus": "4"}
 
 
 @given(
@@ -111,9 +121,9 @@ def test_fields_at_their_default_are_left_out_of_a_link() -> None:
     )
 )
 def test_what_is_written_is_read_back(order: Order) -> None:
-    assert read(Order, write(order)) == order
+    assert parse_inputs(Order, to_query(order)) == order
 
 
 def test_fields_are_declared_in_the_order_of_the_form() -> None:
-    assert next(iter(declared(Order))) == "model"
-    assert declared(Order)["wait"].optional
+    assert next(iter(input_specs(Order))) == "model"
+    assert input_specs(Order)["wait"].optional

@@ -13,15 +13,15 @@ from app.estimator.inputs import (
     MOST_INPUTS,
     InputProblem,
     InvalidInputsError,
-    declared,
+    input_specs,
 )
 from app.estimator.models.pasted import read_pasted
-from app.instruments.readings import read_estimate
+from app.instruments.readings import build_estimate_view
 
 
 def problems_of(name: str, typed: dict[str, Any]) -> tuple[InputProblem, ...]:
     with pytest.raises(InvalidInputsError) as refused:
-        registry.estimate(name, typed)
+        registry.run_estimate(name, typed)
     return refused.value.problems
 
 
@@ -35,9 +35,9 @@ def test_a_very_long_value_is_refused_by_every_field(subtests: pytest.Subtests) 
             ["x" * 300] * 50,
         ]:
             with subtests.test(name=name, value=value):
-                entry = registry.find(name)
+                entry = registry.find_estimate(name)
                 assert entry is not None
-                fields = declared(entry.inputs)
+                fields = input_specs(entry.inputs)
 
                 problems = problems_of(name, dict.fromkeys(fields, value))
 
@@ -96,7 +96,7 @@ def test_pasted_models_are_kept_in_small_number() -> None:
 
 
 def test_long_texts_do_not_stay_behind_in_addresses() -> None:
-    entry = registry.find("model")
+    entry = registry.find_estimate("model")
     assert entry is not None
     plain = '{"model_type": "llama", "hidden_size": 512, "num_hidden_layers": 2,'
     plain += '"num_attention_heads": 8, "intermediate_size": 1024, "vocab_size": 100,'
@@ -104,7 +104,7 @@ def test_long_texts_do_not_stay_behind_in_addresses() -> None:
     try:
         for number in range(100):
             asked = ModelInputs(config=f'{plain} "remark": "{number}{"x" * 100_000}"}}')
-            read_estimate(entry, asked, entry.compute(asked))
+            build_estimate_view(entry, asked, entry.compute(asked))
         held = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

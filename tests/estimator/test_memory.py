@@ -23,7 +23,7 @@ from app.estimator.models.adapters import adapter_parameters
 from app.estimator.models.formats import FORMATS, weight_table
 from app.estimator.models.gguf import file_bytes
 from app.estimator.models.lookup import find_model
-from app.estimator.registry import estimate
+from app.estimator.registry import run_estimate
 from app.estimator.units import NBSP
 
 MODELS = st.sampled_from(
@@ -276,7 +276,7 @@ def test_more_copies_never_need_more_memory_each(zero: str, gpus: int) -> None:
 def test_the_fewest_gpus_rest_on_what_is_modeled_and_say_so(name, typed) -> None:
     # Activations were measured at 0.9 to 1.25 of the formula, a step of vLLM at 0.6
     # to 1.6: the GPUs that fit with the most of it are no fewer.
-    figure = estimate(name, typed)["fewest_gpus"]
+    figure = run_estimate(name, typed)["fewest_gpus"]
     assert figure.output.modeled
     assert not figure.exact
     assert figure.low <= figure.value <= figure.high
@@ -310,7 +310,7 @@ def test_recomputing_more_keeps_less(kept: str, batch: int) -> None:
 
 
 def test_a_verdict_says_how_much_is_needed_and_there() -> None:
-    found = estimate("training-memory", {"model": "70B", "gpus": 8, "recompute": "none"})
+    found = run_estimate("training-memory", {"model": "70B", "gpus": 8, "recompute": "none"})
     need = plain(found.verdict.text)
     assert found.verdict.lead == "Does not fit."
     assert need.startswith("Each GPU would need ")
@@ -341,7 +341,7 @@ _CLOSE = {
 
 @pytest.mark.parametrize("name", _CLOSE)
 def test_a_limit_within_the_range_is_neither_yes_nor_no(name: str) -> None:
-    found = estimate(name, _CLOSE[name])
+    found = run_estimate(name, _CLOSE[name])
     fits = found["fits"]
     assert fits.value is False
     assert fits.note == "Not sure: the limit lies within the range of the estimate."
@@ -350,13 +350,13 @@ def test_a_limit_within_the_range_is_neither_yes_nor_no(name: str) -> None:
 
 
 def test_less_than_a_tenth_free_is_tight() -> None:
-    found = estimate("training-memory", {"model": "70B", "gpus": 20})
+    found = run_estimate("training-memory", {"model": "70B", "gpus": 20})
     assert found.verdict.status == "tight"
     assert 0 < found["free"].value < 8e9
 
 
 def test_a_7b_in_four_bits_fits_a_24_gb_card() -> None:
-    found = estimate(
+    found = run_estimate(
         "inference-memory",
         {"model": "7B", "weights": "int4", "gpu": "1x RTX 4090", "concurrent": 1},
     )
@@ -407,7 +407,7 @@ def test_what_cannot_be_is_refused_with_the_reason(subtests: pytest.Subtests) ->
     ]:
         with subtests.test(name=name, typed=typed, field=field):
             with pytest.raises(InvalidInputsError) as caught:
-                estimate(name, typed)
+                run_estimate(name, typed)
             (problem,) = caught.value.problems
             assert problem.field == field
             assert words in problem.message
@@ -419,16 +419,16 @@ def test_a_pipeline_leaves_places_for_embedding_and_head() -> None:
     layout = {"model": "llama-3.1-405b", "gpu": "h100", "gpus": 16384}
     layout |= {"tensor_parallel": 8, "pipeline_parallel": 16, "interleave": 8}
     layout |= {"sequence": 8192, "zero": "1", "recompute": "selective"}
-    held = estimate("training-memory", layout | {"framework": "megatron"})
-    timed = estimate("training-time", layout | {"global_batch": 2048})
+    held = run_estimate("training-memory", layout | {"framework": "megatron"})
+    timed = run_estimate("training-time", layout | {"global_batch": 2048})
     assert held["per_gpu"].value == pytest.approx(timed["memory"].value, rel=1e-3)
     by_stage = stages(find_model("llama-3.1-405b"), 16, 8)
     assert [stage.layers for stage in by_stage] == [7, 8, 7]
 
 
 def test_states_of_adam_are_sixteen_bytes_and_eighteen_with_fp32_gradients() -> None:
-    mixed = estimate("training-memory", {"model": "70B"})
-    wider = estimate("training-memory", {"model": "70B", "precision": "bf16-mixed-fp32-grads"})
+    mixed = run_estimate("training-memory", {"model": "70B"})
+    wider = run_estimate("training-memory", {"model": "70B", "precision": "bf16-mixed-fp32-grads"})
     assert mixed["states"].value == 70e9 * 16
     assert mixed["bytes_per_parameter"].value == 16
     assert wider["bytes_per_parameter"].value == 18
@@ -448,5 +448,5 @@ def test_qlora_of_a_7b_model_fits_a_24_gb_card() -> None:
         "sequence": 2048,
         "overhead": "1 GB",
     }
-    assert estimate("training-memory", typed)["fits"].value is True
-    assert estimate("training-memory", typed | {"method": "full"})["fits"].value is False
+    assert run_estimate("training-memory", typed)["fits"].value is True
+    assert run_estimate("training-memory", typed | {"method": "full"})["fits"].value is False

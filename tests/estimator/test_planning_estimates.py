@@ -7,7 +7,7 @@ import pytest
 
 from app.estimator import registry, units
 from app.estimator.estimate import Chart
-from app.estimator.inputs import InvalidInputsError, declared, read, word_of
+from app.estimator.inputs import InvalidInputsError, format_input, input_specs, parse_inputs
 from app.estimator.sources import SOURCES
 
 NAMES = ["fabric", "storage", "power-cooling", "cost", "accelerator-choice"]
@@ -49,23 +49,23 @@ def others(field, current):
     if field.kind == "count":
         inside = [round(v) for v in inside]
     inside.append(field.minimum)
-    return [word_of(field, v) for v in inside]
+    return [format_input(field, v) for v in inside]
 
 
 def told(entry, words):
     """Everything an answer says, or nothing for a refusal."""
     try:
-        return repr(entry.compute(read(entry.inputs, words)))
+        return repr(entry.compute(parse_inputs(entry.inputs, words)))
     except InvalidInputsError:
         return ""
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_input_moves_something(name):
-    entry = registry.find(name)
-    for key, field in declared(entry.inputs).items():
+    entry = registry.find_estimate(name)
+    for key, field in input_specs(entry.inputs).items():
         words = BESIDE.get((name, key), {})
-        before = read(entry.inputs, words)
+        before = parse_inputs(entry.inputs, words)
         first = told(entry, words)
         later = {
             told(entry, {**words, key: other}) for other in others(field, getattr(before, key))
@@ -76,7 +76,7 @@ def test_every_input_moves_something(name):
 def test_every_line_names_a_source_and_a_figure_that_exist(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
-            entry = registry.find(name)
+            entry = registry.find_estimate(name)
             answer = entry.compute(entry.inputs())
             figures = {f.name for f in answer.figures}
             for step in answer.steps:
@@ -89,7 +89,7 @@ def test_every_line_names_a_source_and_a_figure_that_exist(subtests: pytest.Subt
 def test_the_outputs_are_promised_with_their_units(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
-            entry = registry.find(name)
+            entry = registry.find_estimate(name)
             answer = entry.compute(entry.inputs())
             promised = {(o.name, o.unit) for o in entry.outputs}
             assert promised == {(f.name, f.unit) for f in answer.figures}
@@ -100,7 +100,7 @@ def test_the_outputs_are_promised_with_their_units(subtests: pytest.Subtests):
 def test_one_figure_leads_and_intervals_hold_their_value(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
-            entry = registry.find(name)
+            entry = registry.find_estimate(name)
             answer = entry.compute(entry.inputs())
             assert sum(f.primary for f in answer.figures) == 1
             for figure in answer.figures:
@@ -111,7 +111,7 @@ def test_one_figure_leads_and_intervals_hold_their_value(subtests: pytest.Subtes
 def test_pictures_have_points_to_draw(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
-            entry = registry.find(name)
+            entry = registry.find_estimate(name)
             answer = entry.compute(entry.inputs())
             assert answer.pictures
             for picture in answer.pictures:
@@ -124,7 +124,7 @@ def test_pictures_have_points_to_draw(subtests: pytest.Subtests):
 def test_every_input_is_explained_and_teaches(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
-            for key, field in declared(registry.find(name).inputs).items():
+            for key, field in input_specs(registry.find_estimate(name).inputs).items():
                 assert field.help.endswith("."), key
                 assert field.topic, key
                 assert field.group, key
@@ -133,12 +133,12 @@ def test_every_input_is_explained_and_teaches(subtests: pytest.Subtests):
 def test_defaults_survive_being_written_and_read(subtests: pytest.Subtests):
     for name in NAMES:
         with subtests.test(name=name):
-            entry = registry.find(name)
-            fields = declared(entry.inputs)
+            entry = registry.find_estimate(name)
+            fields = input_specs(entry.inputs)
             default = entry.inputs()
             words = {
-                f.name: word_of(fields[f.name], getattr(default, f.name))
+                f.name: format_input(fields[f.name], getattr(default, f.name))
                 for f in dataclasses.fields(default)
                 if getattr(default, f.name) not in (None, "")
             }
-            assert read(entry.inputs, words) == default
+            assert parse_inputs(entry.inputs, words) == default

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from app.estimator.estimates.power_cooling import entry
 from app.estimator.estimates.power_cooling.asked import PowerCoolingInputs
 from app.estimator.hardware import facility
-from app.estimator.inputs import InvalidInputsError, declared, read
+from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
 
 watts = st.floats(1.0, 1e9)
 
@@ -61,7 +61,7 @@ def test_energy_and_carbon_cite_a_paper_on_energy_and_carbon():
 
 def test_the_average_pue_is_the_one_that_the_page_says():
     # Uptime Institute, Global Data Center Survey 2025: 1.54.
-    assert "1.54 (2025)" in declared(PowerCoolingInputs)["pue"].help
+    assert "1.54 (2025)" in input_specs(PowerCoolingInputs)["pue"].help
     page = Path("content/topics/power-and-cooling/concept.md").read_text("utf-8")
     assert "survey of 2025, operators reported an average of 1.54" in page
 
@@ -166,7 +166,7 @@ def test_the_changes_turn_the_verdict(limit):
         if change.field not in {"nodes", "pue"}:
             continue
         words = {"site_limit": f"{limit / 1e3} kW", change.field: change.flips_at}
-        turned = entry.estimate(read(PowerCoolingInputs, words))
+        turned = entry.estimate(parse_inputs(PowerCoolingInputs, words))
         assert turned["fits"].value is not answer["fits"].value, change
 
 

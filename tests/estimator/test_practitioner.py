@@ -7,7 +7,7 @@ from app.estimator.estimate import Estimate
 
 
 def ask(name: str, **typed: object) -> Estimate:
-    return registry.estimate(name, {key: str(value) for key, value in typed.items()})
+    return registry.run_estimate(name, {key: str(value) for key, value in typed.items()})
 
 
 def number(answer: Estimate, figure: str) -> float:

@@ -261,7 +261,7 @@ def test_weights_of_type_float8_count_one_byte_without_a_table() -> None:
 def test_a_pasted_checkpoint_in_mxfp4_weighs_what_its_files_do() -> None:
     words = json.dumps(GPT_OSS)
     one = {"model": words, "tensor_parallel": 1}
-    answer = registry.estimate("inference-memory", one)
+    answer = registry.run_estimate("inference-memory", one)
     assert answer["weights"].value == GPT_OSS_120B
     assert "Weights as published: MXFP4 experts" in answer.verdict.text
 
@@ -276,7 +276,7 @@ def test_a_pasted_checkpoint_in_mxfp4_weighs_what_its_files_do() -> None:
     ],
 )
 def test_models_of_the_catalog_weigh_what_their_files_do(model: str, size: float) -> None:
-    answer = registry.estimate("weights", {"model": model})
+    answer = registry.run_estimate("weights", {"model": model})
     assert answer["total"].value == pytest.approx(size, rel=2e-3)
 
 
@@ -287,7 +287,7 @@ def test_every_quantization_of_the_catalog_is_understood() -> None:
 
 
 def test_a_format_that_is_chosen_wins_and_both_are_named() -> None:
-    answer = registry.estimate("weights", {"model": "gpt-oss-120b", "weights": "bf16"})
+    answer = registry.run_estimate("weights", {"model": "gpt-oss-120b", "weights": "bf16"})
     assert answer["total"].value == 2 * find_model("gpt-oss-120b").parameters
     assert answer.verdict.text.endswith(
         "Weights in BF16, as chosen; published in MXFP4 experts, the rest BF16."
@@ -295,7 +295,7 @@ def test_a_format_that_is_chosen_wins_and_both_are_named() -> None:
 
 
 def test_nothing_is_said_of_formats_where_a_model_is_not_quantized() -> None:
-    answer = registry.estimate("weights", {"model": "llama-3.1-8b"})
+    answer = registry.run_estimate("weights", {"model": "llama-3.1-8b"})
     assert "published" not in answer.verdict.text
     assert answer.verdict.text.startswith("Llama 3.1 8B in BF16")
 
@@ -323,7 +323,7 @@ def test_a_quantization_that_cannot_be_read_is_named_in_the_verdict(
     name: str, table: Any, problem: str
 ) -> None:
     words = json.dumps({**SMALL, "quantization_config": table})
-    answer = registry.estimate(name, {"model": words})
+    answer = registry.run_estimate(name, {"model": words})
     assert f"Its quantization, {problem}" in answer.verdict.text
     assert answer.verdict.text.endswith("cannot be read: counted in BF16.")
 
@@ -383,13 +383,13 @@ def test_a_long_list_of_modules_is_read_as_it_is() -> None:
 
 
 def test_capacity_takes_fp8_for_models_that_are_not_published_quantized() -> None:
-    plain = registry.estimate("serving-capacity", {"model": "llama-3.1-8b"})
+    plain = registry.run_estimate("serving-capacity", {"model": "llama-3.1-8b"})
     chosen = {"model": "llama-3.1-8b", "weights": "fp8"}
-    assert plain.figures == registry.estimate("serving-capacity", chosen).figures
+    assert plain.figures == registry.run_estimate("serving-capacity", chosen).figures
     expert = {"model": "gpt-oss-120b", "gpu": "b200-sxm", "tensor_parallel": 1}
     chosen = {**expert, "weights": "mxfp4-experts"}
-    published = registry.estimate("serving-capacity", expert)
-    assert published.figures == registry.estimate("serving-capacity", chosen).figures
+    published = registry.run_estimate("serving-capacity", expert)
+    assert published.figures == registry.run_estimate("serving-capacity", chosen).figures
     assert "Weights as published: MXFP4 experts" in published.verdict.text
 
 
@@ -399,12 +399,12 @@ def test_a_card_without_the_published_format_is_refused_with_a_way_on(
 ) -> None:
     typed = {"model": "deepseek-v3", "gpu": "a100-sxm4-80", "tensor_parallel": 8}
     with pytest.raises(InvalidInputsError) as refused:
-        registry.estimate(name, typed)
+        registry.run_estimate(name, typed)
     problem = refused.value.problems[0]
     assert problem.field == "weights"
     assert "DeepSeek-V3 671B-A37B is published" in problem.message
     assert "choose another format" in problem.message
-    assert registry.estimate(name, {**typed, "weights": "bf16"})
+    assert registry.run_estimate(name, {**typed, "weights": "bf16"})
 
 
 ONE_H100 = {"model": "gpt-oss-120b", "gpu": "h100-sxm5-80", "tensor_parallel": 1}
@@ -415,17 +415,17 @@ def test_a_log_that_finds_no_room_for_the_cache_is_met() -> None:
     # vLLM on one H100: loading took 65.97 GiB; at 90% no room was left, and at 95%
     # with 1,024 tokens per step 1.71 GiB.
     engine = {**ONE_H100, "engine": "vllm-0.9", "step_tokens": 1024}
-    usual = registry.estimate("inference-memory", {**engine, "memory_utilization": 0.9})
+    usual = registry.run_estimate("inference-memory", {**engine, "memory_utilization": 0.9})
     assert usual["fits"].value is False
     assert usual["cache_room"].value == 0
     loaded = (usual["weights"].value or 0) + (usual["padding"].value or 0)
     assert loaded == pytest.approx(65.97 * GIB, rel=2e-3)
-    more = registry.estimate("inference-memory", {**engine, "memory_utilization": 0.95})
+    more = registry.run_estimate("inference-memory", {**engine, "memory_utilization": 0.95})
     assert more["cache_room"].value == pytest.approx(1.71 * GIB, rel=0.25)
 
 
 def test_a_load_that_only_the_general_formula_fits_is_not_said_to_fit() -> None:
-    answer = registry.estimate("inference-memory", {**ONE_H100, **SHORT})
+    answer = registry.run_estimate("inference-memory", {**ONE_H100, **SHORT})
     assert answer.verdict.lead == "May not fit."
     assert "may be as high as" in answer.verdict.text
     assert answer["fewest_gpus"].high == 2
@@ -433,7 +433,7 @@ def test_a_load_that_only_the_general_formula_fits_is_not_said_to_fit() -> None:
 
 def test_experts_are_padded_where_kernels_repack_them_alone() -> None:
     def padding(**typed: Any) -> Any:
-        figure = registry.estimate("inference-memory", {**ONE_H100, **typed})["padding"]
+        figure = registry.run_estimate("inference-memory", {**ONE_H100, **typed})["padding"]
         return figure.value if figure.applies else 0
 
     assert padding() == pytest.approx(5.5e9, rel=0.01)
@@ -446,27 +446,27 @@ def test_experts_are_padded_where_kernels_repack_them_alone() -> None:
 def test_tokens_of_a_step_are_heard_when_an_engine_is_chosen() -> None:
     typed = {"model": "llama-3.1-8b", "engine": "vllm-0.9"}
     sizes = [
-        registry.estimate("inference-memory", {**typed, "step_tokens": n})["activations"].value
+        registry.run_estimate("inference-memory", {**typed, "step_tokens": n})["activations"].value
         for n in (8192, 200_000)
     ]
-    usual = registry.estimate("inference-memory", typed)["activations"].value
+    usual = registry.run_estimate("inference-memory", typed)["activations"].value
     assert usual == sizes[0] < sizes[1]
 
 
 def test_a_choice_of_accelerators_counts_padding_for_those_that_repack() -> None:
     typed = {"model": "gpt-oss-120b", "only": "h100-sxm5-80", **SHORT}
-    hopper = registry.estimate("accelerator-choice", typed)["need"].value
+    hopper = registry.run_estimate("accelerator-choice", typed)["need"].value
     typed = {**typed, "only": "b200-sxm"}
-    blackwell = registry.estimate("accelerator-choice", typed)["need"].value
+    blackwell = registry.run_estimate("accelerator-choice", typed)["need"].value
     assert hopper == pytest.approx(blackwell + 5.5e9, rel=0.01)
 
 
 def test_the_page_of_a_model_says_what_its_published_weights_take() -> None:
-    text = registry.estimate("model", {"model": "gpt-oss-120b"}).verdict.text
+    text = registry.run_estimate("model", {"model": "gpt-oss-120b"}).verdict.text
     said = "Weights as published: MXFP4 experts, the rest BF16, 65.2 GB."
     assert text.replace("\u00a0", " ").endswith(said)
     pasted = json.dumps({**SMALL, "quantization_config": {"quant_method": "aqlm"}})
-    text = registry.estimate("model", {"config": pasted}).verdict.text
+    text = registry.run_estimate("model", {"config": pasted}).verdict.text
     assert "“aqlm”, cannot be read: counted in BF16" in text
 
 

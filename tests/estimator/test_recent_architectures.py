@@ -12,7 +12,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.caveats import caveats
 from app.estimator.models.lookup import find_model, models
 from app.estimator.models.reading import from_config
-from app.estimator.registry import estimate
+from app.estimator.registry import run_estimate
 from app.estimator.timing.flops import flops_per_token, predicting_flops
 
 _SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
@@ -369,7 +369,7 @@ _GIVEN = {"num_hidden_layers", "num_attention_heads"}
 
 
 def _asked(name: str, **typed: Any) -> Estimate:
-    return estimate(name, {key: str(value) for key, value in typed.items()})
+    return run_estimate(name, {key: str(value) for key, value in typed.items()})
 
 
 @pytest.mark.parametrize("name", ["kv-cache", "weights", "inference-memory", "latency"])

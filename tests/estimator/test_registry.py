@@ -19,17 +19,17 @@ from app.estimator.inputs import (
     InputProblem,
     InputSpec,
     InvalidInputsError,
-    declared,
-    read,
-    write,
+    input_specs,
+    parse_inputs,
+    to_query,
 )
-from app.estimator.registry import NAMES, EstimateSpec, entries, estimate, find
+from app.estimator.registry import NAMES, EstimateSpec, entries, find_estimate, run_estimate
 from app.estimator.sources import SOURCES
 
 ENTRIES = entries()
 SYLLABUS = Path(__file__).parents[2] / "content" / "syllabus.toml"
 each_entry = pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-FIELDS = [(entry, name) for entry in ENTRIES for name in declared(entry.inputs)]
+FIELDS = [(entry, name) for entry in ENTRIES for name in input_specs(entry.inputs)]
 
 # Further questions in which inputs count that do not count by default.
 CONTEXTS: dict[str, list[dict[str, Any]]] = {
@@ -93,7 +93,7 @@ def terms() -> set[str]:
 def ask(entry: EstimateSpec, typed: dict[str, Any]) -> Estimate | str | None:
     """The answer, the refusal of a combination, or None for unreadable words."""
     try:
-        inputs = read(entry.inputs, typed)
+        inputs = parse_inputs(entry.inputs, typed)
     except InvalidInputsError:
         return None
     try:
@@ -111,10 +111,10 @@ def test_every_name_has_its_estimate() -> None:
 
 
 def test_an_estimate_is_found_by_hyphens_and_underscores() -> None:
-    assert find("kv_cache") is find("kv-cache")
-    assert find("horoscope") is None
+    assert find_estimate("kv_cache") is find_estimate("kv-cache")
+    assert find_estimate("horoscope") is None
     with pytest.raises(KeyError):
-        estimate("horoscope", {})
+        run_estimate("horoscope", {})
 
 
 @each_entry
@@ -193,7 +193,7 @@ def test_tables_are_as_wide_as_their_head(entry: EstimateSpec) -> None:
 def test_an_input_carries_what_every_face_needs(subtests: pytest.Subtests) -> None:
     for entry, field in FIELDS:
         with subtests.test(f"{entry.name}.{field}"):
-            meaning = declared(entry.inputs)[field]
+            meaning = input_specs(entry.inputs)[field]
             assert meaning.label
             assert meaning.help.endswith(".")
             assert meaning.topic == "" or meaning.topic in topics()
@@ -247,12 +247,12 @@ def numbers(meaning: InputSpec, now: float | None) -> list[float]:
 
 
 def moves(entry: EstimateSpec, field: str) -> bool:
-    meaning = declared(entry.inputs)[field]
+    meaning = input_specs(entry.inputs)[field]
     for context in [{}, *CONTEXTS.get(entry.name, [])]:
         if field in context and context[field] != "":
             context = {k: v for k, v in context.items() if k != field}  # noqa: PLW2901 - asked without it
         before = ask(entry, context)
-        now = getattr(read(entry.inputs, context), field)
+        now = getattr(parse_inputs(entry.inputs, context), field)
         for value in others(meaning, now):
             after = ask(entry, {**context, field: value})
             if after is not None and before is not None and after != before:
@@ -269,18 +269,18 @@ def test_every_input_moves_something(subtests: pytest.Subtests) -> None:
 @each_entry
 def test_a_link_gives_the_inputs_back(entry: EstimateSpec) -> None:
     defaults = entry.inputs()
-    assert write(defaults) == {}
-    for name, meaning in declared(entry.inputs).items():
+    assert to_query(defaults) == {}
+    for name, meaning in input_specs(entry.inputs).items():
         for value in others(meaning, getattr(defaults, name))[:2]:
             changed = dataclasses.replace(defaults, **{name: value})
-            assert read(entry.inputs, write(changed)) == changed
+            assert parse_inputs(entry.inputs, to_query(changed)) == changed
 
 
 def typed(entry: EstimateSpec) -> st.SearchStrategy[dict[str, Any]]:
     """Inputs as somebody might type them, sensible and not."""
     junk = st.sampled_from(["", "0", "-1", "nan", "1e400", "x", "9" * 40, "½", "70B"])
     fields = {}
-    for name, meaning in declared(entry.inputs).items():
+    for name, meaning in input_specs(entry.inputs).items():
         good = st.sampled_from(others(meaning, None) or [""])
         fields[name] = good | junk
     return st.dictionaries(st.sampled_from(sorted(fields)), st.none(), max_size=6).flatmap(
@@ -292,7 +292,7 @@ def asked(
     entry: EstimateSpec, words: dict[str, Any]
 ) -> tuple[Estimate | None, tuple[InputProblem, ...]]:
     try:
-        return entry.compute(read(entry.inputs, words)), ()
+        return entry.compute(parse_inputs(entry.inputs, words)), ()
     except InvalidInputsError as refusal:
         return None, refusal.problems
 
@@ -304,7 +304,7 @@ def test_any_input_has_an_answer_or_a_named_problem(
 ) -> None:
     words = data.draw(typed(entry))
     found, problems = asked(entry, words)
-    known = set(declared(entry.inputs)) | set(words)
+    known = set(input_specs(entry.inputs)) | set(words)
     assert {problem.field for problem in problems} <= known
     assert all(p.message.endswith((".", "?")) for p in problems)
     if found is None:

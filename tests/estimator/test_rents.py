@@ -14,7 +14,7 @@ _COSTS = {
 
 
 def test_every_price_is_of_an_accelerator_and_says_who_asks_it() -> None:
-    for name, row in catalogue.load("rents.toml", "rent").items():
+    for name, row in catalogue.load_table("rents.toml", "rent").items():
         assert find_accelerator(name).id == name
         rent = listed(name)
         assert rent is not None
@@ -31,8 +31,8 @@ def test_where_nobody_writes_a_price_the_list_price_counts_and_is_named(
     assert rent is not None
     field = "cost_per_gpu_hour" if name == "serving-capacity" else "usd_per_gpu_hour"
     asked = {"model": "8B", "gpu": "h100"}
-    usual = registry.estimate(name, asked)
-    typed = registry.estimate(name, {**asked, field: str(rent.usd_per_hour)})
+    usual = registry.run_estimate(name, asked)
+    typed = registry.run_estimate(name, {**asked, field: str(rent.usd_per_hour)})
     assert usual[_COSTS[name]].value == typed[_COSTS[name]].value
     assert any(rent.words in note for note in usual.notes)
     assert not any(rent.words in note for note in typed.notes)
@@ -41,6 +41,6 @@ def test_where_nobody_writes_a_price_the_list_price_counts_and_is_named(
 @pytest.mark.parametrize("name", _COSTS)
 def test_a_price_that_nobody_lists_leaves_the_cost_unknown(name: str) -> None:
     assert listed("mi300x") is None
-    found = registry.estimate(name, {"model": "8B", "gpu": "mi300x"})
+    found = registry.run_estimate(name, {"model": "8B", "gpu": "mi300x"})
     assert found[_COSTS[name]].value is None
     assert "write what you pay" in found[_COSTS[name]].note

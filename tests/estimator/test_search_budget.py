@@ -46,11 +46,11 @@ def test_no_inputs_make_a_search_go_beyond_its_steps(typed: dict[str, object]) -
 def test_a_search_that_ended_early_says_how_far_it_came() -> None:
     typed = {**AWKWARD[0], "global_batch": 368640, "usable_memory": 0.9}
 
-    answer = registry.estimate("parallelism-plan", typed)
+    answer = registry.run_estimate("parallelism-plan", typed)
 
     assert "The search looked at" in answer.verdict.text
     assert "layouts; a better one may exist." in answer.verdict.text
-    assert answer == registry.estimate("parallelism-plan", typed)
+    assert answer == registry.run_estimate("parallelism-plan", typed)
 
 
 def test_a_search_that_saw_everything_says_nothing_of_it() -> None:
@@ -60,7 +60,7 @@ def test_a_search_that_saw_everything_says_nothing_of_it() -> None:
         {"model": "deepseek-v3", "gpu": "h800-sxm-80", "gpus": 2048},
         {"model": "kimi-k2", "gpus": 1024, "objective": "cost", "sequence": 4096},
     ):
-        answer = registry.estimate("parallelism-plan", typed)
+        answer = registry.run_estimate("parallelism-plan", typed)
         assert "looked at" not in answer.verdict.text
 
 
@@ -146,7 +146,7 @@ def test_a_simulation_is_as_much_work_for_long_answers_as_for_short_ones() -> No
 
 
 def simulated(typed: dict[str, object]) -> None:
-    answer = registry.estimate("serving-capacity", typed)
+    answer = registry.run_estimate("serving-capacity", typed)
     assert any("simulated replica served" in note for note in answer.notes)
 
 

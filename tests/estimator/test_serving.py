@@ -21,16 +21,16 @@ from app.estimator.serving.profile import (
     Traffic,
     first_token,
     mixture,
-    pace,
     profile_of,
     saturated_rate,
+    time_per_token,
 )
-from app.estimator.serving.step import PlacedModel, decode_time, place, prefill_time
+from app.estimator.serving.step import PlacedModel, decode_time, place_model, prefill_time
 
 
 def placed(model: str, gpu: str, **serving: object) -> PlacedModel:
     card = find_accelerator(gpu)
-    return place(
+    return place_model(
         find_model(model),
         card,
         fabric_of(card),
@@ -121,7 +121,7 @@ def test_twice_the_prompt_takes_at_least_as_long(prompt: int) -> None:
 def test_touched_experts_lie_between_those_of_one_token_and_all(
     tokens: float, experts: tuple[int, int]
 ) -> None:
-    hit = engine.touched(*experts, tokens)
+    hit = engine.experts_hit(*experts, tokens)
     assert experts[1] - 1e-9 <= hit <= experts[0]
 
 
@@ -182,9 +182,14 @@ def test_a_prompt_of_more_layers_takes_longer_to_launch() -> None:
 
 
 def test_divided_experts_wait_for_the_gpu_with_most_of_them() -> None:
-    assert engine.busiest(5.0, 8.0, 1) == 5.0
-    assert 5.0 < engine.busiest(5.0, 8.0, 4) < engine.busiest(5.0, 8.0, 16) <= 8.0
-    assert engine.busiest(8.0, 8.0, 16) == 8.0  # all of them are chosen everywhere
+    assert engine.max_experts_per_gpu(5.0, 8.0, 1) == 5.0
+    assert (
+        5.0
+        < engine.max_experts_per_gpu(5.0, 8.0, 4)
+        < engine.max_experts_per_gpu(5.0, 8.0, 16)
+        <= 8.0
+    )
+    assert engine.max_experts_per_gpu(8.0, 8.0, 16) == 8.0  # all of them are chosen everywhere
 
 
 def test_a_run_ends_with_a_round_that_is_not_full() -> None:
@@ -218,9 +223,9 @@ def test_a_step_with_prompts_takes_at_least_its_launches() -> None:
     slow = BatchTiming(step=0.01, cost=0.02, batch=11, recorded=0.01, launching=0.05)
     share, mixed = mixture(slow, 100)
     assert (share, mixed) == (pytest.approx(1 - math.exp(-0.1)), 0.05)
-    assert pace(slow, 100) == pytest.approx(0.01 + share * 0.04)
+    assert time_per_token(slow, 100) == pytest.approx(0.01 + share * 0.04)
     quick = slow._replace(launching=0.0)
-    assert pace(quick, 100) == pytest.approx(0.01 + 0.1 * 0.02)
+    assert time_per_token(quick, 100) == pytest.approx(0.01 + 0.1 * 0.02)
 
 
 def test_an_arm_host_takes_longer_to_launch() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.estimator import thresholds
 from app.estimator.estimates.storage import entry
 from app.estimator.estimates.storage.asked import StorageInputs
-from app.estimator.inputs import InvalidInputsError, read
+from app.estimator.inputs import InvalidInputsError, parse_inputs
 from app.estimator.running.reliability import goodput, young_interval
 
 HOUR = 3600.0
@@ -129,7 +129,7 @@ def test_the_changes_turn_the_verdict(gpus, saving):
     answer = estimate(gpus=gpus, saving=saving)
     for change in answer.changes:
         words = {"gpus": str(gpus), "saving": saving, **change.words}
-        turned = entry.estimate(read(StorageInputs, words))
+        turned = entry.estimate(parse_inputs(StorageInputs, words))
         assert turned["fits"].value is not answer["fits"].value, change
 
 
@@ -155,7 +155,7 @@ def test_where_saving_and_restarting_are_both_too_much_both_are_said():
     assert (pair.field, pair.becomes, gpus.field) == ("saving", "Fits.", "gpus")
     assert pair.at == "Training goes on, restart 6.42 min"
     words = {"model": "llama-3.1-405b", "gpus": "16384", **pair.words}
-    assert entry.estimate(read(StorageInputs, words))["fits"].value is True
+    assert entry.estimate(parse_inputs(StorageInputs, words))["fits"].value is True
 
 
 def test_saves_that_decide_are_moved_beside_the_training_first():

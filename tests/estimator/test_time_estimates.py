@@ -9,7 +9,7 @@ from app.estimator import registry
 from app.estimator.estimates.parallelism_plan import search
 from app.estimator.estimates.parallelism_plan.layouts import TrainingJob, splits
 from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.inputs import InvalidInputsError, declared
+from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.models.lookup import find_model
 
 NAMES = [
@@ -89,18 +89,18 @@ def said(estimate: object) -> object:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_input_is_without_effect(name: str) -> None:
-    entry = registry.find(name)
+    entry = registry.find_estimate(name)
     assert entry is not None
-    silent = set(declared(entry.inputs))
+    silent = set(input_specs(entry.inputs))
     for setting in ({}, *_SETTINGS[name]):
         try:
-            first = registry.estimate(name, setting)
+            first = registry.run_estimate(name, setting)
         except InvalidInputsError:
             continue
         for field in sorted(silent):
             other = changed(entry.inputs(**setting), field)
             try:
-                second = registry.estimate(name, {**setting, field: other})
+                second = registry.run_estimate(name, {**setting, field: other})
             except InvalidInputsError:
                 continue
             if said(second) != said(first):
@@ -128,7 +128,7 @@ def test_granite_8b_in_its_own_layout_took_its_hours() -> None:
         "num_key_value_heads": 8,
         "tie_word_embeddings": True,
     }
-    run = registry.estimate(
+    run = registry.run_estimate(
         "training-time",
         {
             "model": json.dumps(granite),
@@ -149,7 +149,7 @@ def test_granite_8b_in_its_own_layout_took_its_hours() -> None:
 
 def test_llama_3_405b_took_thirty_million_hours() -> None:
     # Llama 3.1 model card: 30.84 million H100 hours; paper: 38 to 43 % MFU.
-    run = registry.estimate(
+    run = registry.run_estimate(
         "training-time",
         {
             "model": "llama-3.1-405b",
@@ -168,14 +168,14 @@ def test_llama_3_405b_took_thirty_million_hours() -> None:
 
 
 def test_a_chat_service_for_500_people_fits_on_a_few_servers() -> None:
-    service = registry.estimate("serving-capacity", {"concurrent": 500})
+    service = registry.run_estimate("serving-capacity", {"concurrent": 500})
     assert service["fits"].value is True
     assert 8 <= int(service["gpus"].value or 0) <= 64
 
 
 def test_simulation_and_formula_agree_at_half_load() -> None:
     asked = {"requests_per_second": 3, "simulate": True, "replicas": 1}
-    service = registry.estimate("serving-capacity", asked)
+    service = registry.run_estimate("serving-capacity", asked)
     table = next(t for t in service.tables if t.label == "Formula and simulation")
     median = table.rows[0]
     assert isinstance(median[3], tuple)
@@ -197,11 +197,11 @@ def test_the_value_that_is_said_to_flip_the_verdict_does(
         ("training-time", {"model": "70B", "gpus": 64}),
     ]:
         with subtests.test(name=name, setting=setting):
-            before = registry.estimate(name, setting)
+            before = registry.run_estimate(name, setting)
             assert before.verdict.status == "no"
             field = "replicas" if "replicas" in setting else before.changes[0].field
             change = next(c for c in before.changes if c.field == field)
-            after = registry.estimate(name, {**setting, change.field: change.flips_at})
+            after = registry.run_estimate(name, {**setting, change.field: change.flips_at})
             assert after.verdict.status != "no"
 
 
@@ -217,11 +217,11 @@ def test_the_value_that_is_said_to_flip_the_verdict_does(
 def test_decoding_leaves_memory_at_the_very_batch_that_is_said(
     setting: dict[str, object],
 ) -> None:
-    before = registry.estimate("latency", setting)
+    before = registry.run_estimate("latency", setting)
     assert before["bound"].value == "memory"
     said_at = int(before.changes[0].flips_at.replace(",", ""))
-    below = registry.estimate("latency", {**setting, "batch": said_at - 1})
-    after = registry.estimate("latency", {**setting, "batch": said_at})
+    below = registry.run_estimate("latency", {**setting, "batch": said_at - 1})
+    after = registry.run_estimate("latency", {**setting, "batch": said_at})
     assert below["bound"].value == "memory"
     assert after["bound"].value != "memory"
 
@@ -277,15 +277,15 @@ def test_impossible_combinations_say_what_is_impossible(
     ]:
         with subtests.test(name=name, setting=setting, field=field):
             with pytest.raises(InvalidInputsError) as refused:
-                registry.estimate(name, setting)
+                registry.run_estimate(name, setting)
             assert [p.field for p in refused.value.problems] == [field]
 
 
 def test_a_service_says_its_spare_where_it_says_its_replicas() -> None:
-    found = registry.estimate("serving-capacity", {})
+    found = registry.run_estimate("serving-capacity", {})
     assert "1 replica of 4 H100 SXM5 80GB and 1 spare, 8\u00a0GPUs in all" in (found.verdict.text)
     assert found["gpus"].value == 8
-    alone = registry.estimate("serving-capacity", {"spare": "0"})
+    alone = registry.run_estimate("serving-capacity", {"spare": "0"})
     assert "1 replica of 4 H100 SXM5 80GB: first token" in alone.verdict.text
     assert alone["gpus"].value == 4
 
@@ -310,14 +310,14 @@ NVLINK = "Of the 450\u00a0GB/s of NVLink 4 with NVSwitch."
 )
 def test_the_share_of_a_link_says_of_which(setting: dict[str, object], link: str) -> None:
     share = next(
-        f for f in registry.estimate("collectives", setting).figures if f.name == "link_share"
+        f for f in registry.run_estimate("collectives", setting).figures if f.name == "link_share"
     )
     assert share.note == link
 
 
 def test_what_crosses_the_network_explains_a_bus_bandwidth_above_its_rate() -> None:
-    crossing = " ".join(registry.estimate("collectives", {"gpus": 64}).notes)
-    inside = " ".join(registry.estimate("collectives", {"gpus": 8}).notes)
+    crossing = " ".join(registry.run_estimate("collectives", {"gpus": 64}).notes)
+    inside = " ".join(registry.run_estimate("collectives", {"gpus": 8}).notes)
     assert "cross the network" in crossing
     assert "cross the network" not in inside
     assert "Bus bandwidth, as NCCL's tests print it" in inside

@@ -15,7 +15,7 @@ from app.estimator.models.lookup import find_model
 from app.estimator.models.reading import from_config
 from app.estimator.models.towers.kinds import KINDS
 from app.estimator.models.towers.reading import BESIDE
-from app.estimator.registry import estimate
+from app.estimator.registry import run_estimate
 from evidence.accuracy.report import own_cases
 
 (_CASES,) = (json.loads(path.read_text()) for path in own_cases() if "towers" in path.name)
@@ -39,7 +39,7 @@ BLIND = {
 
 
 def _asked(name: str, **typed: Any) -> Estimate:
-    return estimate(name, {key: str(value) for key, value in typed.items()})
+    return run_estimate(name, {key: str(value) for key, value in typed.items()})
 
 
 def _figure(found: Estimate, name: str) -> Any:

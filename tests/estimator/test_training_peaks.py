@@ -5,7 +5,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.registry import estimate
+from app.estimator.registry import run_estimate
 from app.estimator.timing.training_plan import SOFTWARE
 
 GIB = 2.0**30
@@ -53,10 +53,10 @@ def test_memory_and_time_agree_to_the_byte(
         "micro_batches": batches,
     }
     try:
-        memory = estimate("training-memory", {**layout, **habits})
+        memory = run_estimate("training-memory", {**layout, **habits})
         gradients = "fp32" if wide else "bf16"
         run = {**layout, **whole, "software": software, "gradients": gradients}
-        time = estimate("training-time", run)
+        time = run_estimate("training-time", run)
     except InvalidInputsError:
         assume(condition=False)
     assert time["memory"].value == memory["per_gpu"].value
@@ -73,8 +73,8 @@ def test_deepseek_is_one_size_in_both_calculators() -> None:
         "recompute": "selective",
         "zero": "1",
     }
-    memory = estimate("training-memory", {**layout, "framework": "megatron"})
-    time = estimate("training-time", layout)
+    memory = run_estimate("training-memory", {**layout, "framework": "megatron"})
+    time = run_estimate("training-time", layout)
     assert memory["per_gpu"].value == time["memory"].value
 
 
@@ -91,7 +91,7 @@ def test_deepseek_is_one_size_in_both_calculators() -> None:
 def test_adapters_on_one_card_take_what_torchtune_measured(
     method: str, recompute: str, gpu: str, peak: float
 ) -> None:
-    found = estimate(
+    found = run_estimate(
         "training-memory",
         {
             "model": "llama-3.1-8b",
@@ -111,7 +111,7 @@ def test_adapters_on_one_card_take_what_torchtune_measured(
 
 def test_adapters_of_8b_fit_a_24_gb_card_as_they_are_asked_first() -> None:
     """Measured: 16.2 GiB in torchtune's table, 18.5 GB in its tutorial."""
-    found = estimate(
+    found = run_estimate(
         "training-memory",
         {
             "model": "llama-3.1-8b",
@@ -139,34 +139,36 @@ META = {
 
 def test_the_layout_of_llama_3_405b_fits_its_cards() -> None:
     """Table 4 of the Llama 3 paper: 16,384 H100s, tensor 8, pipeline 16."""
-    found = estimate("training-time", {**META, "global_batch": 2048})
+    found = run_estimate("training-time", {**META, "global_batch": 2048})
     assert found["fits"].value is True
-    usual = estimate("training-time", META)
+    usual = run_estimate("training-time", META)
     assert usual["memory"].value == found["memory"].value
     assert usual["mfu"].value == found["mfu"].value
 
 
 def test_a_batch_that_fills_the_pipeline_is_named_before_interleaving() -> None:
-    found = estimate("training-time", {**META, "global_batch": 512})
+    found = run_estimate("training-time", {**META, "global_batch": 512})
     first = found.changes[0]
     assert first.field == "global_batch"
-    better = estimate("training-time", {**META, "global_batch": first.flips_at.replace(",", "")})
+    better = run_estimate(
+        "training-time", {**META, "global_batch": first.flips_at.replace(",", "")}
+    )
     assert better["mfu"].value > 2 * found["mfu"].value
     assert first.becomes == f"{better['mfu'].value:.0%} of the peak."
 
 
 def test_what_helps_a_pipeline_is_ordered_by_its_gain() -> None:
     run = {"model": "70B", "gpus": 512, "tensor_parallel": 4, "pipeline_parallel": 8}
-    found = estimate("training-time", {**run, "gpu": "b200", "global_batch": 128})
+    found = run_estimate("training-time", {**run, "gpu": "b200", "global_batch": 128})
     gains = [c.becomes for c in found.changes if c.becomes.endswith("of the peak.")]
     assert len(gains) == 2
     assert gains == sorted(gains, reverse=True)
 
 
 def test_the_fewest_gpus_of_a_job_that_fits_are_said_to_be_the_fewest() -> None:
-    change = estimate("training-memory", {"gpus": "32"}).changes[0]
+    change = run_estimate("training-memory", {"gpus": "32"}).changes[0]
     there, fewer = (
-        estimate("training-memory", {"gpus": gpus})["fits"].value
+        run_estimate("training-memory", {"gpus": gpus})["fits"].value
         for gpus in (change.flips_at, str(int(change.flips_at) - 1))
     )
 

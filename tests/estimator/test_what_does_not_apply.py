@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from app.estimator.estimate import Estimate
-from app.estimator.registry import estimate
+from app.estimator.registry import run_estimate
 
 
 def ask(name: str, **given: Any) -> Estimate:
-    return estimate(name, {key: str(value) for key, value in given.items()})
+    return run_estimate(name, {key: str(value) for key, value in given.items()})
 
 
 def test_what_a_job_without_a_solution_has_not_does_not_apply(

@@ -12,9 +12,9 @@ import pytest
 
 from app.estimator.estimate import FormulaStep
 from app.estimator.hardware.accelerators import accelerators, systems
-from app.estimator.inputs import InputSpec, InvalidInputsError, declared
+from app.estimator.inputs import InputSpec, InvalidInputsError, input_specs
 from app.estimator.models.lookup import models
-from app.estimator.registry import EstimateSpec, entries, estimate, find
+from app.estimator.registry import EstimateSpec, entries, find_estimate, run_estimate
 from app.estimator.units import format_value
 from tests.amounts import FACTOR
 from tests.estimator.arithmetic import as_typed, compute
@@ -51,7 +51,7 @@ def asked(entry: EstimateSpec, most: int) -> Iterator[dict[str, Any]]:
     turns = {
         kind: itertools.cycle(luck.sample(values, len(values))) for kind, values in names.items()
     }
-    fields = declared(entry.inputs)
+    fields = input_specs(entry.inputs)
     defaults = entry.inputs()
     yield {}
     for _ in range(6 * most):
@@ -69,13 +69,13 @@ def asked(entry: EstimateSpec, most: int) -> Iterator[dict[str, Any]]:
 @functools.cache
 def answered(name: str) -> tuple[tuple[dict[str, Any], tuple[FormulaStep, ...]], ...]:
     """The working of as many random questions as are asked of an estimate."""
-    entry = find(name)
+    entry = find_estimate(name)
     assert entry
     most = MOST.get(name, USUAL) * FACTOR
     found = []
     for words in asked(entry, most):
         with contextlib.suppress(InvalidInputsError):
-            found.append((words, estimate(name, words).steps))
+            found.append((words, run_estimate(name, words).steps))
         if len(found) == most:
             break
     return tuple(found)
@@ -123,7 +123,7 @@ def test_every_model_and_every_card_is_asked_for() -> None:
     given: dict[str, set[str]] = {"model": set(), "gpu": set()}
     count = 0
     for entry in entries():
-        fields = declared(entry.inputs)
+        fields = input_specs(entry.inputs)
         for words, _ in answered(entry.name):
             count += 1
             for name, kind in ((n, fields[n].kind) for n in words):
@@ -167,9 +167,9 @@ def test_a_printed_sum_comes_to_what_is_printed(subtests: pytest.Subtests) -> No
 @pytest.mark.parametrize("name", ["inference-memory", "training-memory"])
 def test_what_is_free_is_what_the_sentence_leaves(name: str) -> None:
     sentence = re.compile(r"needs (.+?) and (?:may use|has) (.+?)(?: of .+| \(.+)?: (.+) free")
-    for words in asked(find(name), USUAL):
+    for words in asked(find_estimate(name), USUAL):
         with contextlib.suppress(InvalidInputsError):
-            found = sentence.search(estimate(name, words).verdict.text)
+            found = sentence.search(run_estimate(name, words).verdict.text)
             if found:
                 need, limit, free = found.groups()
                 typed = as_typed(f"{limit} − {need}", "B")
@@ -232,11 +232,11 @@ def test_what_is_no_expression_is_refused(line: str) -> None:
     ],
 )
 def test_lines_that_once_did_not_compute(name: str, given: dict[str, Any]) -> None:
-    assert not [why for step in estimate(name, given).steps if (why := fault(step))]
+    assert not [why for step in run_estimate(name, given).steps if (why := fault(step))]
 
 
 def test_the_line_of_a_whole_cache_starts_from_one_token() -> None:
-    steps = estimate("kv-cache", {"model": "llama-3.1-8b", "context": 2048}).steps
+    steps = run_estimate("kv-cache", {"model": "llama-3.1-8b", "context": 2048}).steps
     line = next(step for step in steps if step.figure == "total")
     assert line.formula == "bytes per token × tokens kept × sequences"
     assert line.substituted.replace("\u00a0", " ").startswith("131.07 kB × 2,048 × ")

@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from app.estimator.catalogue import load
+from app.estimator.catalogue import load_table
 from evidence.accuracy.cases import read_cases
 from evidence.accuracy.held_out import recorded
 from evidence.fit_serving import (
@@ -37,8 +37,8 @@ def _rows() -> tuple[Measured, ...]:
 def _written() -> dict[str, float]:
     """The constants that the file has."""
     rows = {
-        "all": load("engines.toml", "steps")["all"],
-        **load("engines.toml", "engine"),
+        "all": load_table("engines.toml", "steps")["all"],
+        **load_table("engines.toml", "engine"),
     }
     return {name: rows[name.split(".")[0]][name.split(".")[1]] for name in START}
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from app.estimator.confidence import around
+from app.estimator.confidence import error_range
 from evidence.accuracy.held_out import HeldOutErrors, held_out
 from evidence.accuracy.report import as_json, as_text, own_report
 
@@ -68,7 +68,7 @@ def test_the_range_of_an_answer_covers_what_was_left_out(
 ) -> None:
     for kind, (name, rate) in _KINDS.items():
         with subtests.test(kind=kind):
-            low, high = around(name, 1.0)
+            low, high = error_range(name, 1.0)
             if rate:
                 low, high = 1 / high, 1 / low
             for left in _left():
@@ -82,7 +82,7 @@ def test_the_range_of_an_answer_covers_what_was_left_out(
     [("training-time", "run"), ("accelerator-choice", "gpu-hours")],
 )
 def test_nine_in_ten_published_runs_are_in_the_range(estimate: str, name: str) -> None:
-    low, high = around(name, 1.0)
+    low, high = error_range(name, 1.0)
     hours = [
         case
         for case in own_report().results

@@ -10,7 +10,7 @@ from app.db.tables import Sitting
 from app.estimator.units import UNITS
 from app.questions.choosing import ChoiceAnswer
 from app.questions.kinds.numeric.model import NumericAnswer
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def right(library: Library, session: Session):
         paper = json.loads(session.exec(newest).all()[-1])
         found = {}
         for number, item, _revision, seed, _domain in paper:
-            answer = draw(library.questions[item], seed).answer
+            answer = draw_variant(library.questions[item], seed).answer
             if isinstance(answer, ChoiceAnswer):
                 keys = [o.key for o in answer.options if o.right]
                 found[number] = {"answer": keys}

@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 
 from app.content.model import Domain, ExamBlueprint, Objective, SourceLocation
 from app.db.tables import Sitting
-from app.exams.shorter_exams import QuestionPool, asks_missed, cuts_of, named, whole_of
+from app.exams.shorter_exams import QuestionPool, asks_missed, derived_exams, named, whole_of
 from app.exams.sitting import askable
 from app.exams.trend import PastSitting, trend_of
 from tests.exams.test_paper import question
@@ -150,11 +150,11 @@ def test_the_questions_are_tried_once_for_each_state_of_the_course(
 def test_a_short_exam_is_not_cut() -> None:
     small = dataclasses.replace(WHOLE, questions=20, domains={"1": 12, "2": 8})
 
-    assert list(cuts_of(small, DOMAINS, QuestionPool({"1": 9, "2": 9}, {"1": 3}))) == []
+    assert list(derived_exams(small, DOMAINS, QuestionPool({"1": 9, "2": 9}, {"1": 3}))) == []
 
 
 def test_more_missed_questions_than_an_exam_holds_are_cut_by_domain() -> None:
-    *_, missed = cuts_of(WHOLE, DOMAINS, QuestionPool({}, {"1": 60, "2": 40, "9": 5}))
+    *_, missed = derived_exams(WHOLE, DOMAINS, QuestionPool({}, {"1": 60, "2": 40, "9": 5}))
 
     assert asks_missed(missed.slug)
     assert missed.domains == {"1": 30, "2": 20}

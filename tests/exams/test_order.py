@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 from app.content.live.library import Library
 from app.db.tables import Attempt, Sitting
 from app.questions.kinds.order import OrderAnswer
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save, shown
 
@@ -24,7 +24,7 @@ def ordered(rosa: TestClient, library: Library, session: Session):
             session.rollback()
             newest = select(Sitting.paper).order_by(Sitting.id.desc())  # type: ignore[union-attr]
             for number, item, _, seed, _ in json.loads(session.exec(newest).first()):
-                if isinstance(draw(library.questions[item], seed).answer, OrderAnswer):
+                if isinstance(draw_variant(library.questions[item], seed).answer, OrderAnswer):
                     return sitting, number
             finish(rosa, sitting)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
-from app.exams.paper import ExamPaper, as_in_exam, draw
+from app.exams.paper import ExamPaper, as_in_exam, assemble_paper
 from app.exams.timing import minutes_for
 from app.questions.choosing import ChoiceAnswer
 from app.questions.model import Question
@@ -52,7 +52,7 @@ def items(paper: ExamPaper) -> list[str]:
 
 @given(st.integers(0, 2**32))
 def test_each_domain_gets_its_share_and_no_item_comes_twice(seed: int) -> None:
-    paper = draw(blueprint(), DOMAINS, BANK, {}, seed)
+    paper = assemble_paper(blueprint(), DOMAINS, BANK, {}, seed)
 
     assert Counter(s.domain for s in paper.slots) == {"1": 6, "2": 4}
     assert len(set(items(paper))) == 10
@@ -60,22 +60,22 @@ def test_each_domain_gets_its_share_and_no_item_comes_twice(seed: int) -> None:
 
 
 def test_the_same_seed_draws_the_same_paper() -> None:
-    first = draw(blueprint(), DOMAINS, BANK, {}, 7)
+    first = assemble_paper(blueprint(), DOMAINS, BANK, {}, 7)
 
-    assert draw(blueprint(), DOMAINS, reversed(BANK), {}, 7) == first
-    assert draw(blueprint(), DOMAINS, BANK, {}, 8) != first
+    assert assemble_paper(blueprint(), DOMAINS, reversed(BANK), {}, 7) == first
+    assert assemble_paper(blueprint(), DOMAINS, BANK, {}, 8) != first
 
 
 def test_what_was_not_seen_comes_first() -> None:
     seen = {q.id: 1 for q in BANK if not q.id.endswith(("-0", "-1", "-2"))}
 
-    paper = draw(blueprint(), DOMAINS, BANK, seen, 3)
+    paper = assemble_paper(blueprint(), DOMAINS, BANK, seen, 3)
 
     assert not set(items(paper)) & set(seen)
 
 
 def test_objectives_of_a_domain_take_turns() -> None:
-    paper = draw(blueprint(), DOMAINS, BANK, {}, 3)
+    paper = assemble_paper(blueprint(), DOMAINS, BANK, {}, 3)
 
     assert Counter(item.split("-")[0] for item in items(paper)) == {
         "q1.1": 3,
@@ -88,17 +88,17 @@ def test_objectives_of_a_domain_take_turns() -> None:
 def test_what_lies_beyond_the_exam_is_never_drawn() -> None:
     bank = [dataclasses.replace(q, level="deeper") for q in BANK[:6]] + BANK[6:]
 
-    paper = draw(blueprint(30, 30), DOMAINS, bank, {}, 3)
+    paper = assemble_paper(blueprint(30, 30), DOMAINS, bank, {}, 3)
 
     assert set(items(paper)) == {q.id for q in BANK[6:]}
 
 
 def test_two_papers_in_a_row_share_nothing_while_the_bank_allows() -> None:
-    first = items(draw(blueprint(), DOMAINS, BANK, {}, 3))
+    first = items(assemble_paper(blueprint(), DOMAINS, BANK, {}, 3))
     often = dict.fromkeys((q.id for q in BANK if q.id not in first), 5)
 
-    second = items(draw(blueprint(), DOMAINS, BANK, often, 4, before=first))
-    whole = items(draw(blueprint(20, 20), DOMAINS, BANK, often, 4, before=first))
+    second = items(assemble_paper(blueprint(), DOMAINS, BANK, often, 4, before=first))
+    whole = items(assemble_paper(blueprint(20, 20), DOMAINS, BANK, often, 4, before=first))
 
     assert not set(first) & set(second)
     assert len(whole) == 40
@@ -108,8 +108,8 @@ def test_what_is_kept_for_exams_comes_before_what_is_as_new() -> None:
     kept = {f"q{o}-{i}" for o in DOMAINS for i in (7, 8, 9)}
     bank = [dataclasses.replace(q, use="exam") if q.id in kept else q for q in BANK]
 
-    fresh = items(draw(blueprint(6, 6), DOMAINS, bank, {}, 3))
-    met = items(draw(blueprint(6, 6), DOMAINS, bank, dict.fromkeys(kept, 1), 3))
+    fresh = items(assemble_paper(blueprint(6, 6), DOMAINS, bank, {}, 3))
+    met = items(assemble_paper(blueprint(6, 6), DOMAINS, bank, dict.fromkeys(kept, 1), 3))
 
     assert set(fresh) == kept
     assert not set(met) & kept
@@ -131,8 +131,8 @@ def test_papers_hold_the_kinds_of_the_real_exam_where_those_suffice() -> None:
 
 
 def test_a_bank_too_small_gives_what_it_has_and_says_what_lacks() -> None:
-    paper = draw(blueprint(), DOMAINS, BANK[:25], {}, 3)
-    short = draw(blueprint(second=30), DOMAINS, BANK, {}, 3)
+    paper = assemble_paper(blueprint(), DOMAINS, BANK[:25], {}, 3)
+    short = assemble_paper(blueprint(second=30), DOMAINS, BANK, {}, 3)
 
     assert paper.missing == {}
     assert short.missing == {"2": 10}
@@ -140,7 +140,7 @@ def test_a_bank_too_small_gives_what_it_has_and_says_what_lacks() -> None:
 
 
 def test_a_short_paper_keeps_the_pace_and_a_factor_stretches_it() -> None:
-    whole = draw(blueprint(), DOMAINS, BANK, {}, 3)
+    whole = assemble_paper(blueprint(), DOMAINS, BANK, {}, 3)
     half = ExamPaper(whole.slots[:5], {})
 
     assert minutes_for(blueprint(), whole, 1.0) == 10

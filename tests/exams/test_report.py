@@ -13,7 +13,7 @@ from app.content.live.library import Library
 from app.db.tables import Sitting
 from app.exams.report import GradedItem, ScoreShare, interval, most_lost, summarize
 from app.questions.choosing import ChoiceAnswer
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, kept, save
 
@@ -118,7 +118,7 @@ def _single(library: Library, session: Session) -> tuple[str, str]:
     rest = [other for other in others if other[1] != question.id]
     sitting.paper = json.dumps([slot, *rest])
     session.commit()
-    answer = draw(question, 7).answer
+    answer = draw_variant(question, 7).answer
     assert isinstance(answer, ChoiceAnswer)
     good = next(o.key for o in answer.options if o.right)
     return good, next(o.key for o in answer.options if not o.right)

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.content.live.library import Library, LiveLibrary
-from app.mastery.bank import held_back
+from app.mastery.bank import reserved_for_exams
 from tests.exams.sitting import begin, finish
 
 
@@ -55,7 +55,7 @@ def test_a_question_that_an_exam_has_asked_is_no_longer_kept(
     sitting = begin(client)
     finish(client, sitting)
 
-    assert held_back(library, {kept}) == frozenset()
+    assert reserved_for_exams(library, {kept}) == frozenset()
     for _ in range(8):
         if client.get(f"/quiz/{topic}/{kept}").status_code == 200:
             return

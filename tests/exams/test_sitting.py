@@ -8,7 +8,7 @@ from sqlmodel import Session, select
 
 from app.db.tables import Attempt, Sitting, SittingAnswer
 from app.questions.kinds.numeric.model import NumericAnswer
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from tests.conftest import Clock, visit
 from tests.exams.sitting import START, begin, finish, save
 
@@ -203,7 +203,7 @@ def test_a_number_left_open_is_not_called_an_answer(rosa, library, session) -> N
         numbers = [
             number
             for number, item, *_ in paper
-            if isinstance(draw(library.questions[item], 1).answer, NumericAnswer)
+            if isinstance(draw_variant(library.questions[item], 1).answer, NumericAnswer)
         ]
 
     for number in numbers:

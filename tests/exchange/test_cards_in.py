@@ -298,8 +298,8 @@ def gradings(session: Session, learner: int, library: Library, seed: int) -> Non
             grade = ReviewEvent(chance.randint(1, 4), at, at.date(), wanted)
             number += 1
             sent = store.GradeSubmission(f"{seed}.{number}", chance.randint(1, 9000))
-            done = store.record(session, learner, card, grade, sent)
-    store.undo(session, learner, done.number, (at, at.date()))
+            done = store.record_review(session, learner, card, grade, sent)
+    store.undo_review(session, learner, done.number, (at, at.date()))
     session.commit()
 
 

@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 from app.config import Settings
 from app.db.tables import CardStateRow, Learner, OwnCard, Review
 from app.exchange.formats.apkg import opening
-from app.exchange.formats.apkg.opening import opened
+from app.exchange.formats.apkg.opening import open_package
 from app.exchange.formats.apkg.writing import guid
 from tests.exchange.package import Made, database, package, types, zipped
 from tests.exchange.test_cards_in import HISTORY, bring, words
@@ -257,7 +257,7 @@ def test_a_refused_file_leaves_nothing_behind(rosa, session) -> None:
 
 
 def test_the_collection_is_opened_for_reading_alone(tmp_path) -> None:
-    with opened(io.BytesIO(package(NOTE)), tmp_path) as db:
+    with open_package(io.BytesIO(package(NOTE)), tmp_path) as db:
         for statement in (
             "DELETE FROM notes",
             "ATTACH 'x' AS y",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.content.markdown.syntax import plain, tokens
+from app.content.markdown.syntax import plain_text, tokens
 from app.exchange.markup.hypertext import from_plain, to_markdown
 from app.exchange.markup.rendering import markdown_of, to_html
 from tests.exchange.bank import SIGNS, STEMS
@@ -45,7 +45,7 @@ def test_plain_words_stay_the_words_they_are(words: str) -> None:
     assume(not TEX.search(words))
     meant = " ".join(words.split())
 
-    assert plain(tokens(from_plain(meant))) == meant
+    assert plain_text(tokens(from_plain(meant))) == meant
 
 
 def test_mathematics_in_plain_words_becomes_ours() -> None:

@@ -18,8 +18,8 @@ from app.content.live.library import LiveLibrary
 from app.db.engine import make_engine
 from app.db.quotas import CARD_LOG, OWN_CARDS
 from app.db.tables import CardImport, CardStateRow, OwnCard, Review
-from app.db.writer import WRITING, turns
-from app.exchange.arrivals import sort_out
+from app.db.writer import WRITING, create_write_session
+from app.exchange.arrivals import match_package
 from app.exchange.formats.apkg import read_package
 from app.exchange.importing import AT_ONCE, ImportRunner
 from app.exchange.store import (
@@ -27,8 +27,8 @@ from app.exchange.store import (
     ImportedCard,
     ImportedReview,
     begin_import,
+    import_cards,
     slices_of,
-    take_in,
 )
 from app.learners.current import LearnerProfile
 from app.learners.store import change_settings
@@ -74,7 +74,7 @@ class Desk:
     def __init__(self, app: FastAPI, session: Session, library, clock: Clock) -> None:
         self.app, self.clock = app, clock
         self.learner = LearnerProfile("", id=learners(session)[0])
-        self.arrivals = sort_out(read_package(io.BytesIO(deck())), library).arrivals
+        self.arrivals = match_package(read_package(io.BytesIO(deck())), library).arrivals
 
     def begin(self) -> int:
         with Session(self.app.state.engine) as db:
@@ -94,7 +94,7 @@ class Desk:
             return self.clock()
 
         async def run() -> None:
-            imports = ImportRunner(turns(self.app.state.engine), clock)
+            imports = ImportRunner(create_write_session(self.app.state.engine), clock)
             async with imports.living(), imports.room() as room:
                 work = (self.learner, begun), self.arrivals, room.pop_all()
                 await (await imports.begin(*work))
@@ -203,7 +203,7 @@ def test_others_write_between_two_slices(app, settings, desk, session, processes
 
 def test_every_slice_leaves_memory_and_days_as_the_log_has_them(desk, session) -> None:
     for part in slices_of(desk.arrivals):
-        take_in(session, desk.learner, part, desk.clock())
+        import_cards(session, desk.learner, part, desk.clock())
         session.commit()
         before = everything(session, desk.learner.id)
         rebuild_days(session, desk.learner.id)
@@ -217,7 +217,7 @@ def test_every_slice_leaves_memory_and_days_as_the_log_has_them(desk, session) -
 
 def test_what_was_broken_off_is_completed_by_the_same_file(rosa, desk, session) -> None:
     for part in list(slices_of(desk.arrivals))[:2]:
-        take_in(session, desk.learner, part, desk.clock())
+        import_cards(session, desk.learner, part, desk.clock())
     session.commit()
     own, grades = counted(session)
     assert 0 < own < CARDS
@@ -272,7 +272,7 @@ def test_the_end_of_the_server_waits_for_a_slice_and_not_for_the_file(rosa, desk
             at_work.set()
             return desk.clock()
 
-        imports = ImportRunner(turns(desk.app.state.engine), clock)
+        imports = ImportRunner(create_write_session(desk.app.state.engine), clock)
         async with imports.living(), imports.room() as room:
             job = imports.begin((desk.learner, begun), desk.arrivals, room.pop_all())
             writing = asyncio.create_task(job)
@@ -323,7 +323,9 @@ def test_a_second_file_waits_for_the_first(rosa, desk) -> None:
 
 def test_more_files_than_can_be_read_at_once_are_sent_away(app) -> None:
     async def run() -> None:
-        imports = ImportRunner(turns(app.state.engine), app.state.clock, patience=0.05)
+        imports = ImportRunner(
+            create_write_session(app.state.engine), app.state.clock, patience=0.05
+        )
         rooms = [imports.room() for _ in range(AT_ONCE)]
         for room in rooms:
             await room.__aenter__()

@@ -8,7 +8,7 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.db.tables import CardStateRow, Learner, Review
-from app.scheduling import ManualEdit, ReviewEvent, last_day, refusal, replay_all
+from app.scheduling import ManualEdit, ReviewEvent, due_date_error, last_day, replay_log
 from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields
@@ -176,8 +176,8 @@ class TestDueDate:
         exam = TODAY + dt.timedelta(days=10)
 
         assert last_day(TODAY, exam) == exam - dt.timedelta(days=1)
-        assert "Your exam is on June 19, 2026" in refusal(exam, TODAY, exam)
-        assert refusal(exam - dt.timedelta(days=1), TODAY, exam) == ""
+        assert "Your exam is on June 19, 2026" in due_date_error(exam, TODAY, exam)
+        assert due_date_error(exam - dt.timedelta(days=1), TODAY, exam) == ""
 
 
 class TestTowardAnExam:
@@ -268,10 +268,10 @@ def test_forgetting_takes_all_that_came_before() -> None:
     noon = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
     first, later = ReviewEvent(3, noon, TODAY), ReviewEvent(1, noon, TODAY + dt.timedelta(days=9))
 
-    forgotten = replay_all([first, first, ManualEdit("forget"), later])
+    forgotten = replay_log([first, first, ManualEdit("forget"), later])
 
-    assert forgotten == replay_all([later])
-    assert replay_all([first, ManualEdit("forget"), ManualEdit("due", TODAY)]).until == TODAY
+    assert forgotten == replay_log([later])
+    assert replay_log([first, ManualEdit("forget"), ManualEdit("due", TODAY)]).until == TODAY
 
 
 class TestSearch:

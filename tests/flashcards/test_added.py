@@ -12,7 +12,7 @@ from sqlalchemy import Engine, event
 from sqlmodel import Session, select
 
 from app.cards.added_cards import card_of_question, card_of_term
-from app.cards.store import CardToAdd, add_cards, add_missed, decline
+from app.cards.store import CardToAdd, add_cards, decline, readd_missed_questions
 from app.content.model import GlossaryTerm, RichText, SourceLocation
 from app.db.engine import make_engine
 from app.db.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, Suspension
@@ -67,7 +67,7 @@ def learner(client: TestClient, session: Session) -> int:
 def missed(learner: int, session: Session, clock: Clock) -> str:
     """A question missed today."""
     card = CardToAdd("q:missed", "cache", 7)
-    add_missed(session, learner, [card], clock.now.date(), clock.now)
+    readd_missed_questions(session, learner, [card], clock.now.date(), clock.now)
     session.commit()
     return "q:missed"
 
@@ -380,21 +380,21 @@ def act(db: Session, cards, actions) -> int:
             ).first(),
         )
         if what == "miss":
-            add = add_missed if name == "q:missed" else add_cards
+            add = readd_missed_questions if name == "q:missed" else add_cards
             add(db, learner, [CardToAdd(name, "cache", number)], day, now)
         elif known is None:
             continue
         elif what == "grade":
             sent = store.GradeSubmission(f"token {number}")
-            store.record(db, learner, cards[name], ReviewEvent(rating, now, day), sent)
+            store.record_review(db, learner, cards[name], ReviewEvent(rating, now, day), sent)
         elif what == "undo":
-            last = store.newest(db, learner)
+            last = store.last_undoable(db, learner)
             if last:
-                store.undo(db, learner, last[0], (now, day))
+                store.undo_review(db, learner, last[0], (now, day))
         elif what in {"out", "in"}:
             decline(db, learner, name, declined=what == "out")
         else:
-            store.suspend(db, learner, cards[name], now, aside=what == "aside")
+            store.set_suspended(db, learner, cards[name], now, aside=what == "aside")
     return learner
 
 

@@ -153,9 +153,9 @@ def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, aske
     limits = QueueQuery(DAY, 1_781_000_000_000)
     asked.clear()
 
-    queue = store.look(session, learner, limits)
+    queue = store.load_queue(session, learner, limits)
     left = store.unseen_by_topic(session, learner, library, limits)
-    last = store.newest(session, learner)
+    last = store.last_undoable(session, learner)
 
     assert (queue.review, left) == (MANY // 10, {"weights": 50})
     assert last is not None

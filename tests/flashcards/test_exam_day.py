@@ -326,8 +326,12 @@ def test_the_plan_is_kept_and_narrow(
     student.knows(1, stability=9, seen=12, due=-3)
     learner = student.row.id or 0
     aim = ExamGoal(TODAY + dt.timedelta(days=20), 900.0)
-    plans = [store.planned_of(session, learner, course.current(), TODAY, aim) for _ in range(2)]
-    later = store.planned_of(session, learner, course.current(), TODAY + dt.timedelta(days=1), aim)
+    plans = [
+        store.cached_day_plan(session, learner, course.current(), TODAY, aim) for _ in range(2)
+    ]
+    later = store.cached_day_plan(
+        session, learner, course.current(), TODAY + dt.timedelta(days=1), aim
+    )
 
     assert plans[0] is plans[1]
     assert later is not plans[0]

@@ -140,13 +140,15 @@ def act(db: Session, cards, actions) -> int:
         now += dt.timedelta(days=days, minutes=3)
         if what == "grade":
             grade = ReviewEvent(rating, now, now.date(), 0.9 - days / 600)
-            store.record(db, learner.id, cards[card], grade, store.GradeSubmission(str(number)))
+            store.record_review(
+                db, learner.id, cards[card], grade, store.GradeSubmission(str(number))
+            )
         elif what == "undo":
-            last = store.newest(db, learner.id)
+            last = store.last_undoable(db, learner.id)
             if last:
-                store.undo(db, learner.id, last[0], (now, now.date()))
+                store.undo_review(db, learner.id, last[0], (now, now.date()))
         else:
-            store.suspend(db, learner.id, cards[card], now, aside=what == "aside")
+            store.set_suspended(db, learner.id, cards[card], now, aside=what == "aside")
     db.flush()
     return learner.id
 

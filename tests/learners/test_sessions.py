@@ -13,7 +13,7 @@ from app.config import Settings
 from app.db.tables import Learner, LearnerSession
 from app.main import create_app
 from app.web.cookies import COOKIE
-from app.web.visitor import digest_of
+from app.web.visitor import hash_session_key
 from tests.conftest import visit
 from tests.learners.test_devices import ask_for_code, enter, name
 
@@ -105,7 +105,7 @@ def test_the_database_holds_nothing_that_lets_anybody_in(
     keys = {c.cookies[COOKIE].split(".")[0] for c in (rosa, phone)}
 
     kept = {row.digest for row in rows(session)}
-    assert kept == {digest_of(key) for key in keys}
+    assert kept == {hash_session_key(key) for key in keys}
     assert not keys & set(session.exec(select(Learner.key)).all())
 
 
@@ -240,7 +240,7 @@ def test_a_browser_that_continues_elsewhere_leaves_its_former_session(
 
     enter(milo, ask_for_code(rosa), leave="yes")
 
-    (former,) = [r for r in rows(session) if r.digest == digest_of(key.split(".")[0])]
+    (former,) = [r for r in rows(session) if r.digest == hash_session_key(key.split(".")[0])]
     assert former.revoked_at is not None
     assert "Rosa Meyer" in milo.get("/settings").text
 
@@ -280,7 +280,7 @@ def test_a_cookie_from_before_there_were_sessions_goes_on(
     session.add(
         LearnerSession(
             learner_id=learner.id,
-            digest=digest_of("of-long-ago"),
+            digest=hash_session_key("of-long-ago"),
             created_at=1,
             last_seen=1,
         )

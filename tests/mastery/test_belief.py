@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from app.mastery.belief import PRIOR, Belief, believe
-from app.mastery.evidence import WINDOW, AnswerHistory, Evidence, gather, lots
-from app.mastery.fading import TAUGHT, ObjectiveCards, keeping, recall
-from app.scheduling import ReviewEvent, after
-from app.scheduling import recall as reference
+from app.mastery.belief import PRIOR, Belief, update_belief
+from app.mastery.evidence import WINDOW, AnswerHistory, Evidence, answers_by_day, weigh_evidence
+from app.mastery.fading import TAUGHT, ObjectiveCards, recall, retention_curve
+from app.scheduling import ReviewEvent, apply_review
+from app.scheduling import retrievability as reference
 
 TODAY = dt.date(2026, 6, 9)
 GUESS = 0.25
@@ -45,8 +45,8 @@ def belief(
     on: dt.date = TODAY,
     cards: ObjectiveCards = NO_CARDS,
 ) -> Belief:
-    own = gather(lots(answers, GUESS), GUESS, cards, on)
-    return believe(own, GUESS, others or Evidence(), GUESS)
+    own = weigh_evidence(answers_by_day(answers, GUESS), GUESS, cards, on)
+    return update_belief(own, GUESS, others or Evidence(), GUESS)
 
 
 def right(count: int, ago: int = 0) -> Answers:
@@ -198,7 +198,7 @@ def test_the_belief_does_not_depend_on_the_kinds_that_were_answered(rates):
         scores = [1.0] * right + [0.0] * (80 - right)
         answers += [(AnswerHistory(score, TODAY), rate) for score in scores]
 
-    made = gather(lots(answers, GUESS), GUESS, NO_CARDS, TODAY)
+    made = weigh_evidence(answers_by_day(answers, GUESS), GUESS, NO_CARDS, TODAY)
 
     assert made.fresh / made.weight == pytest.approx(GUESS + (1 - GUESS) / 2)
 
@@ -211,7 +211,7 @@ def test_a_right_answer_after_a_hint_counts_half():
 
 def test_the_newest_fifteen_answers_count():
     before, learned = wrong(15, ago=2), right(15)
-    half = gather(lots(before + right(7), GUESS), GUESS, NO_CARDS, TODAY)
+    half = weigh_evidence(answers_by_day(before + right(7), GUESS), GUESS, NO_CARDS, TODAY)
 
     assert belief(before + learned) == belief(learned)
     assert (half.answers, half.weight, half.fresh) == (22, WINDOW, 7)
@@ -226,7 +226,7 @@ def test_recall_is_that_of_the_scheduler(subtests: pytest.Subtests):
     for days in [0, 1, 9, 60, 400]:
         with subtests.test(days=days):
             at = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
-            standing = after(None, ReviewEvent(4, at, at.date()))
+            standing = apply_review(None, ReviewEvent(4, at, at.date()))
             then = at.date() + dt.timedelta(days=days)
 
             assert recall(days, standing.stability) == pytest.approx(reference(standing, then))
@@ -236,30 +236,38 @@ def test_a_reviewed_objective_keeps_its_evidence():
     reviewed = ObjectiveCards(begun=10, all=10, days=2, stability=40)
     left_alone = ObjectiveCards(begun=10, all=10, days=60, stability=40)
 
-    assert keeping(reviewed)(60) > keeping(left_alone)(60) > keeping(NO_CARDS)(60)
+    assert (
+        retention_curve(reviewed)(60)
+        > retention_curve(left_alone)(60)
+        > retention_curve(NO_CARDS)(60)
+    )
 
 
 def test_cards_that_were_not_begun_keep_nothing():
     few = ObjectiveCards(begun=1, all=10, days=0, stability=40)
 
-    assert keeping(NO_CARDS)(30) < keeping(few)(30) < keeping(ObjectiveCards(10, 10, 0, 40))(30)
+    assert (
+        retention_curve(NO_CARDS)(30)
+        < retention_curve(few)(30)
+        < retention_curve(ObjectiveCards(10, 10, 0, 40))(30)
+    )
 
 
 def test_a_deck_that_is_reviewed_on_time_loses_nothing():
     on_time = ObjectiveCards(begun=10, all=10, days=15, stability=40)
 
-    assert keeping(on_time)(200) == 1
+    assert retention_curve(on_time)(200) == 1
 
 
 def test_without_cards_an_answer_fades_by_itself():
-    assert keeping(NO_CARDS)(28) == pytest.approx(recall(28, TAUGHT))
-    assert keeping(NO_CARDS)(0) == 1
+    assert retention_curve(NO_CARDS)(28) == pytest.approx(recall(28, TAUGHT))
+    assert retention_curve(NO_CARDS)(0) == 1
 
 
 @pytest.mark.parametrize("days", [0, 5, 50])
 def test_older_evidence_is_never_fresher(days: int):
     cards = ObjectiveCards(begun=5, all=10, days=days, stability=20)
-    shares = [keeping(cards)(age) for age in range(120)]
+    shares = [retention_curve(cards)(age) for age in range(120)]
 
     assert shares == sorted(shares, reverse=True)
     assert shares[0] == 1
@@ -295,7 +303,7 @@ def test_what_is_kept_is_the_recall_of_now_by_that_of_then(subtests: pytest.Subt
                 then = min(on_schedule, recall(cards.days - age, cards.stability))
                 now = min(1.0, recall(cards.days, cards.stability) / then)
                 expected = covered * now + (1 - covered) * alone
-                assert keeping(cards)(age) == pytest.approx(expected, rel=1e-9)
+                assert retention_curve(cards)(age) == pytest.approx(expected, rel=1e-9)
 
 
 def test_all_answers_are_counted_and_only_the_newest_weighed(subtests: pytest.Subtests):
@@ -304,7 +312,7 @@ def test_all_answers_are_counted_and_only_the_newest_weighed(subtests: pytest.Su
             answers = some(seed, 60)
             until = day(20)
 
-            made = gather(lots(answers, GUESS), GUESS, NO_CARDS, until)
+            made = weigh_evidence(answers_by_day(answers, GUESS), GUESS, NO_CARDS, until)
 
             before = [first for first, _ in answers if first.day <= until]
             assert made.answers == len(before)

@@ -51,15 +51,15 @@ class Student:
             if act == "grade":
                 sent = flashcards.GradeSubmission(f"{now.timestamp()}")
                 given = ReviewEvent(3, now, now.date())
-                flashcards.record(db, self.id, known, given, sent)
+                flashcards.record_review(db, self.id, known, given, sent)
             elif act == "undo":
-                last = flashcards.newest(db, self.id)
+                last = flashcards.last_undoable(db, self.id)
                 if last is not None:
-                    flashcards.undo(db, self.id, last[0], (now, now.date()))
+                    flashcards.undo_review(db, self.id, last[0], (now, now.date()))
             elif act == "take out":
                 self.take_out(db, card)
             else:
-                flashcards.suspend(db, self.id, known, now, aside=act == "aside")
+                flashcards.set_suspended(db, self.id, known, now, aside=act == "aside")
             db.commit()
 
     def take_out(self, db: Session, card: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from app.content.live.library import Library
 from app.mastery import readiness
 from app.mastery.belief import Belief
-from app.mastery.learner_effect import NODES, SPREAD, moved
+from app.mastery.learner_effect import NODES, SPREAD, spread_belief
 from tests.mastery.test_readiness import ahead
 
 
@@ -20,7 +20,7 @@ def test_the_nodes_stand_for_a_normal_distribution() -> None:
 def test_what_is_believed_on_average_stays(subtests: pytest.Subtests) -> None:
     for mean in [0.26, 0.4, 0.7, 0.97, 0.999]:
         with subtests.test(mean=mean):
-            under = moved(Belief(mean, 8.0), 0.25)
+            under = spread_belief(Belief(mean, 8.0), 0.25)
 
             assert math.fsum(
                 b.mean * w for b, (_, w) in zip(under, NODES, strict=True)
@@ -31,15 +31,15 @@ def test_what_is_believed_on_average_stays(subtests: pytest.Subtests) -> None:
 
 def test_guesses_and_certainty_are_not_moved() -> None:
     for mean in (0.1, 0.25, 1.0):
-        assert moved(Belief(mean, 3.0), 0.25) == (Belief(mean, 3.0),) * len(NODES)
-    assert moved(Belief(0.5), 1.0) == (Belief(0.5),) * len(NODES)
+        assert spread_belief(Belief(mean, 3.0), 0.25) == (Belief(mean, 3.0),) * len(NODES)
+    assert spread_belief(Belief(0.5), 1.0) == (Belief(0.5),) * len(NODES)
 
 
 def test_the_range_grows_and_the_expected_score_stays(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wide = ahead(library, 100, 0.6, 0.7)
-    monkeypatch.setattr(readiness, "moved", lambda b, g: moved(b, g, 0.0))
+    monkeypatch.setattr(readiness, "moved", lambda b, g: spread_belief(b, g, 0.0))
     narrow = ahead(library, 100, 0.6, 0.7)
 
     assert SPREAD > 0

@@ -9,8 +9,8 @@ from sqlmodel import Session
 from app.content.live.library import Library
 from app.db.tables import Learner
 from app.db.writer import WRITING
-from app.mastery.belief import believe
-from app.mastery.evidence import AnswerHistory, Evidence, gather, lots
+from app.mastery.belief import update_belief
+from app.mastery.evidence import AnswerHistory, Evidence, answers_by_day, weigh_evidence
 from app.mastery.fading import ObjectiveCards
 from app.mastery.standing import NOTHING, AnswerHistories, standings
 from app.mastery.store import first_answers
@@ -27,8 +27,8 @@ def on(day: int) -> dt.date:
 
 def mean(firsts: list[AnswerHistory], day: int, *, varied: bool = False) -> float:
     told = ((first.counting(varied=varied), GUESS) for first in firsts)
-    evidence = gather(lots(told, GUESS), GUESS, ObjectiveCards(), on(day))
-    return believe(evidence, GUESS, Evidence(), GUESS).mean
+    evidence = weigh_evidence(answers_by_day(told, GUESS), GUESS, ObjectiveCards(), on(day))
+    return update_belief(evidence, GUESS, Evidence(), GUESS).mean
 
 
 def test_five_questions_missed_and_then_known_are_believed_again() -> None:
@@ -80,7 +80,7 @@ def test_a_question_weighs_one_answer_however_often_it_is_asked(times: int) -> N
 
     assert sum(shares) == pytest.approx(1.0)
     assert shares[0] == 0.5
-    made = lots([(first, GUESS)], GUESS)
+    made = answers_by_day([(first, GUESS)], GUESS)
     assert sum(lot.weight for lot in made) == pytest.approx(1.0)
     assert made[0].answers == 1
 
@@ -117,7 +117,7 @@ def test_the_log_says_what_a_fresh_process_reads_from_it(
             context="quiz",
         )
         now = dt.datetime.combine(on(day), dt.time(12), dt.UTC)
-        quiz.record(session, learner, given, on(day), now)
+        quiz.record_attempt(session, learner, given, on(day), now)
         session.flush()
         known = first_answers(session, learner)[item.id]
 

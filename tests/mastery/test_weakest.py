@@ -14,7 +14,7 @@ from app.mastery.course import anchors
 from app.mastery.evidence import AnswerHistory
 from app.mastery.standing import NOTHING, LearnerEvidence, standings
 from app.mastery.weakest import WeakObjective, weakest_first
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 from tests.conftest import Clock
 
 TODAY = dt.date(2026, 6, 9)
@@ -112,7 +112,7 @@ def test_practice_begins_where_today_points(
             row.topic, row.seed, row.context = slug, 1, "quiz"
             row.raw = row.parsed = "{}"
             row.score, row.first, row.study_day = score, True, LONG_AGO.isoformat()
-            row.at = milliseconds(clock())
+            row.at = to_milliseconds(clock())
             session.add(row)
     learner.changes += 1
     session.commit()

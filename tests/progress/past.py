@@ -25,9 +25,9 @@ from app.learners.store import find_learner
 from app.questions.model import Question
 from app.questions.verdict import GradeResult
 from app.quiz import store as quiz
-from app.scheduling import CardState, ReviewEvent, after, recall
-from app.web.clock import milliseconds
-from app.web.visitor import digest_of
+from app.scheduling import CardState, ReviewEvent, apply_review, retrievability
+from app.web.clock import to_milliseconds
+from app.web.visitor import hash_session_key
 from tests.cards.rebuilding import rebuild_days
 
 Row = dict[str, Any]
@@ -56,8 +56,12 @@ def live(engine: Engine, library: Library, key: str, past: Past, now: dt.datetim
         db.add(learner)
         db.flush()
         number = learner.id or 0
-        at = milliseconds(now)
-        db.add(LearnerSession(learner_id=number, digest=digest_of(key), created_at=1, last_seen=at))
+        at = to_milliseconds(now)
+        db.add(
+            LearnerSession(
+                learner_id=number, digest=hash_session_key(key), created_at=1, last_seen=at
+            )
+        )
         for table, rows in written(library, past, now).items():
             db.execute(insert(table), [{"learner_id": number, **r} for r in rows])
         rebuild_days(db, number)
@@ -97,7 +101,7 @@ def remember(
             at = now - dt.timedelta(days=past.days - day, seconds=-60 * number)
             grade = ReviewEvent(rng.choice((1, 2, 3, 3, 3, 3, 4)), at, at.date())
             log.append(reviewed(card, grade, standing, number))
-            standing = after(standing, grade, card.id)
+            standing = apply_review(standing, grade, card.id)
         if standing is not None:
             memories.append(memory_of(card, standing, each))
     return memories, sorted(log, key=lambda row: row["at"])
@@ -109,10 +113,10 @@ def reviewed(card: Flashcard, grade: ReviewEvent, before: CardState | None, numb
         "token": f"{card.id}.{number}.{grade.at.timestamp()}",
         "card": card.id,
         "rating": grade.rating,
-        "recall": recall(before, grade.day) if before and steady else None,
+        "recall": retrievability(before, grade.day) if before and steady else None,
         "milliseconds": 8000,
         "study_day": grade.day.isoformat(),
-        "at": milliseconds(grade.at),
+        "at": to_milliseconds(grade.at),
     }
 
 
@@ -121,7 +125,7 @@ def memory_of(card: Flashcard, standing: CardState, turns: int) -> Row:
     moments = ("due_at", "last_at")
     row: Row = {f.name: getattr(standing, f.name) for f in dataclasses.fields(standing)}
     row |= {name: row[name].isoformat() for name in days}
-    row |= {name: milliseconds(row[name]) for name in moments}
+    row |= {name: to_milliseconds(row[name]) for name in moments}
     note = min(card.id, card.sibling) if card.sibling else card.id
     return {**row, "card": card.id, "note": note, "topic": card.topic, "turns": turns}
 
@@ -150,9 +154,9 @@ def answer(app: FastAPI, key: str, question: Question, now: dt.datetime) -> None
     )
     with Session(app.state.engine) as db:
         db.connection(execution_options={"writes": True})
-        learner = find_learner(db, digest_of(key))
+        learner = find_learner(db, hash_session_key(key))
         if learner is not None:
-            quiz.record(db, learner.id, given, now.date(), now)
+            quiz.record_attempt(db, learner.id, given, now.date(), now)
         db.commit()
 
 
@@ -160,10 +164,10 @@ def grade(app: FastAPI, key: str, card: Flashcard, token: str, now: dt.datetime)
     """Grade one card once more, well."""
     with Session(app.state.engine) as db:
         db.connection(execution_options={"writes": True})
-        learner = find_learner(db, digest_of(key))
+        learner = find_learner(db, hash_session_key(key))
         if learner is not None:
             given, sent = ReviewEvent(3, now, now.date()), flashcards.GradeSubmission(token, 8000)
-            flashcards.record(db, learner.id, card, given, sent)
+            flashcards.record_review(db, learner.id, card, given, sent)
         db.commit()
 
 
@@ -188,7 +192,7 @@ def answers(library: Library, past: Past, now: dt.datetime, rng: random.Random) 
             "certainty": rng.choice((None, 1, 2, 3)),
             "milliseconds": 60_000,
             "study_day": at.date().isoformat(),
-            "at": milliseconds(at),
+            "at": to_milliseconds(at),
         }
 
 
@@ -201,5 +205,5 @@ def readings(library: Library, past: Past, now: dt.datetime) -> Iterator[Row]:
                 yield {
                     "topic": topic.slug,
                     "section": section.anchor,
-                    "at": milliseconds(now),
+                    "at": to_milliseconds(now),
                 }

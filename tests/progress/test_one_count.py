@@ -312,7 +312,7 @@ def test_the_questions_of_the_domains_add_up(pages: Pages, library: Library) -> 
     undrawn = Counter(
         q.home(there)
         for q in library.questions.values()
-        if not (q.drawable and kinds.of(q).of_exam)
+        if not (q.drawable and kinds.type_of(q).of_exam)
     )
     for domain, held, asked in zip(library.syllabus.domains, domains, drawn, strict=True):
         assert int(held) - asked == undrawn[domain.number]

@@ -10,7 +10,7 @@ import pytest
 from app.content.live.library import Library
 from app.mastery.course import anchors
 from app.mastery.evidence import AnswerHistory
-from app.mastery.grounds import weak_ground
+from app.mastery.grounds import weakest_prerequisite
 from app.mastery.standing import NOTHING, LearnerEvidence, standings
 from app.mastery.weakest import weakest_first
 from app.progress.reading import reading_order
@@ -21,7 +21,7 @@ from app.progress.situation import (
     TodayInputs,
     TodayPlan,
 )
-from app.progress.steps import plan, practice_step
+from app.progress.steps import plan_today, practice_step
 from app.scheduling import CardsLeft
 
 NO_CARDS = CardsLeft()
@@ -30,7 +30,7 @@ TODAY = dt.date(2026, 6, 9)
 
 def planned(library: Library, record: LearnerEvidence = NOTHING, **more: Any) -> TodayPlan:
     domains = standings(library, record, TODAY)
-    return plan(TodayInputs(library, record, domains, **{"left": NO_CARDS, **more}))
+    return plan_today(TodayInputs(library, record, domains, **{"left": NO_CARDS, **more}))
 
 
 def steps(library: Library, record: LearnerEvidence = NOTHING, left=NO_CARDS, last: str = ""):
@@ -117,10 +117,10 @@ def test_a_wrong_answer_is_no_ground_to_build_on(library: Library):
     question = library.topics["weights"].questions[0]
     firsts = {question: AnswerHistory(0.0, TODAY)}
     record = dataclasses.replace(NOTHING, firsts=firsts)
-    assert weak_ground(library, record, library.topics["kv-cache"])
+    assert weakest_prerequisite(library, record, library.topics["kv-cache"])
 
     right = dataclasses.replace(NOTHING, firsts={question: AnswerHistory(1.0, TODAY)})
-    assert weak_ground(library, right, library.topics["kv-cache"]) is None
+    assert weakest_prerequisite(library, right, library.topics["kv-cache"]) is None
 
 
 def test_the_page_on_the_weakest_objective_leads_if_nothing_on_it_was_read(

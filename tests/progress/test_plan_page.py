@@ -11,12 +11,12 @@ from sqlmodel import Session, select
 
 from app.content.live.library import Library
 from app.db.tables import CardStateRow, Learner
-from app.progress.ahead import DeckCounts, ahead_of, asked_of, in_short
+from app.progress.ahead import DeckCounts, asked_of, compare_scenarios, plan_summary
 from app.progress.figures.plan import course_of, plan_figure
 from app.scheduling import CardsLeft
 from app.scheduling.card_pace import USUAL
 from app.scheduling.exam import StartedCard
-from app.scheduling.exam_plan import CardPlanInputs, outline
+from app.scheduling.exam_plan import CardPlanInputs, outline_plan
 from tests.cards.known import known_card
 from tests.databases import ABOUT_SQLITE
 from tests.exams.sitting import begin, finish
@@ -318,7 +318,7 @@ def test_what_was_done_today_takes_its_time() -> None:
 
 def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
     asked = CardPlanInputs(DAY, DAY + 20, 600)
-    ahead = ahead_of(DeckCounts(deck(60), unseen=60), asked, LEFT)
+    ahead = compare_scenarios(DeckCounts(deck(60), unseen=60), asked, LEFT)
 
     assert ahead is not None
     assert ahead.without is not None
@@ -331,7 +331,7 @@ def test_the_plan_costs_no_more_than_it_says_and_skipping_is_told() -> None:
 
 def test_the_figure_stacks_new_cards_on_those_due() -> None:
     asked = CardPlanInputs(DAY, DAY + 20, 600)
-    ahead = ahead_of(DeckCounts(deck(60), unseen=60), asked, LEFT)
+    ahead = compare_scenarios(DeckCounts(deck(60), unseen=60), asked, LEFT)
     assert ahead is not None
 
     figure = plan_figure(ahead.outlook, 600, "about 4 new cards a day")
@@ -348,14 +348,16 @@ def test_the_figure_stacks_new_cards_on_those_due() -> None:
 
 def test_nothing_left_to_ask_is_said() -> None:
     fresh = (StartedCard("c", 90.0, 5.0, DAY, DAY + 80),)
-    ahead = ahead_of(DeckCounts(fresh, unseen=0), CardPlanInputs(DAY, DAY + 1, 300), CardsLeft())
+    ahead = compare_scenarios(
+        DeckCounts(fresh, unseen=0), CardPlanInputs(DAY, DAY + 1, 300), CardsLeft()
+    )
     assert ahead is not None
 
     assert plan_figure(ahead.outlook, 300, "").sentence == "No card is left to ask."
 
 
 def test_cards_that_will_not_be_begun_are_named() -> None:
-    ahead = ahead_of(DeckCounts((), unseen=300), CardPlanInputs(DAY, DAY + 10, 300), LEFT)
+    ahead = compare_scenarios(DeckCounts((), unseen=300), CardPlanInputs(DAY, DAY + 10, 300), LEFT)
     assert ahead is not None
 
     said = course_of(ahead.outlook, "").replace("\xa0", " ")
@@ -375,6 +377,6 @@ def test_the_plan_in_short(subtests: pytest.Subtests) -> None:
         with subtests.test(unseen=unseen, days=days, left=left):
             asked = CardPlanInputs(DAY, DAY + days, 900)
 
-            said = in_short(outline(100, unseen, asked), asked, CardsLeft(due=left))
+            said = plan_summary(outline_plan(100, unseen, asked), asked, CardsLeft(due=left))
 
             assert words in said.replace("\xa0", " ")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlmodel import Session
 
 from app.content.live.library import Library
-from app.progress.advice import with_advice
+from app.progress.advice import add_time_advice
 from app.progress.calendar_file import calendar_of, escaped, folded
 from app.progress.pace import USUAL, StudyPace, page_spent
 from app.progress.routes import calendar
@@ -27,7 +27,7 @@ from app.progress.study_plan import (
     plan_days,
     time_for_pages,
 )
-from app.scheduling.card_pace import TimeSpent, shrunk
+from app.scheduling.card_pace import TimeSpent, shrink_mean
 from tests.conftest import Clock
 from tests.exams.sitting import begin
 from tests.progress.test_today import Desk
@@ -50,7 +50,7 @@ def planned(
 ) -> StudyPlan:
     student = TimeBudget(minutes, spent)
     made = plan_days(TODAY, exam_in(days), work, student, seed)
-    return with_advice(made, TODAY, work, student)
+    return add_time_advice(made, TODAY, work, student)
 
 
 WHOLE = RemainingWork(
@@ -154,7 +154,7 @@ def test_with_the_minutes_that_are_advised_it_fits_beside_the_cards(
         work = RemainingWork(pages=pages(20), mocks=[SHORT], cards=cards)
         student = TimeBudget(day, pace=pace)
         made = plan_days(TODAY, exam_in(days), work, student, "s")
-        return with_advice(made, TODAY, work, student)
+        return add_time_advice(made, TODAY, work, student)
 
     short = plan(minutes)
 
@@ -253,8 +253,8 @@ def test_a_seed_turns_the_weakest_objectives_around():
 
 
 def test_little_evidence_moves_the_pace_little():
-    one = StudyPace(first=shrunk(TimeSpent(300, 1), 60))
-    many = StudyPace(first=shrunk(TimeSpent(30_000, 1000), 60))
+    one = StudyPace(first=shrink_mean(TimeSpent(300, 1), 60))
+    many = StudyPace(first=shrink_mean(TimeSpent(30_000, 1000), 60))
 
     assert USUAL.first < one.first < 75
     assert many.first == pytest.approx(30, abs=1)

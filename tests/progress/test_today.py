@@ -11,8 +11,8 @@ from sqlmodel import Session, select
 from app.content.live.library import Library
 from app.db.tables import Attempt, Learner
 from app.progress.planning import TodaySoFar
-from app.web.clock import milliseconds
-from app.web.words import time_of
+from app.web.clock import to_milliseconds
+from app.web.words import format_duration
 from tests.cards.known import known_card
 from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
@@ -44,7 +44,7 @@ class Desk:
                     score=score,
                     first=True,
                     study_day="2026-06-09",
-                    at=milliseconds(self.clock.now),
+                    at=to_milliseconds(self.clock.now),
                 )
             )
         self.session.flush()
@@ -55,7 +55,7 @@ class Desk:
         at = self.clock.now + dt.timedelta(**wait)
         last, day = dt.date(2026, 5, 20), dt.date.fromisoformat(due)
         kept = {"note": card.removesuffix("~r"), "state": state}
-        self.session.add(known_card(self.id, card, last, day, due_at=milliseconds(at), **kept))
+        self.session.add(known_card(self.id, card, last, day, due_at=to_milliseconds(at), **kept))
         self._save()
 
     def _save(self) -> None:
@@ -379,7 +379,7 @@ def test_a_question_takes_as_long_on_today_as_in_the_plan(
     [(3.4, 3.4, 6), (3.6, 2.6, 7), (0.9, 0.9, 0), (0.0, 5.2, 5)],
 )
 def test_what_was_spent_is_the_sum_of_what_is_shown(answered: float, read: float, shown: int):
-    said = [time_of(n) for n in (answered, read) if n]
+    said = [format_duration(n) for n in (answered, read) if n]
     minutes = [int(n) for words in said for n in re.findall(r"(\d+).min", words)]
 
     assert TodaySoFar(answered=answered, read=read).shown == shown == sum(minutes)

@@ -11,7 +11,7 @@ from app.content.live.library import Library
 from app.db.tables import Attempt, Learner, Prediction, Sitting
 from app.mastery.readiness import RULE
 from app.mastery.turnout import ExamResult, ScorePrediction, inside_words, turnouts
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 
@@ -177,9 +177,9 @@ def sit(session: Session, desk: Desk, clock: Clock, right: int) -> None:
         exam="short",
         seed=1,
         paper=json.dumps([[n, f"q{n}", "r", 1, "1"] for n in range(5)]),
-        started_at=milliseconds(clock.now),
-        deadline_at=milliseconds(clock.now),
-        closed_at=milliseconds(clock.now),
+        started_at=to_milliseconds(clock.now),
+        deadline_at=to_milliseconds(clock.now),
+        closed_at=to_milliseconds(clock.now),
         closed_by="learner",
     )
     session.add(sitting)
@@ -199,7 +199,7 @@ def sit(session: Session, desk: Desk, clock: Clock, right: int) -> None:
             score=float(n < right),
             first=True,
             study_day="2026-06-09",
-            at=milliseconds(clock.now),
+            at=to_milliseconds(clock.now),
         )
         for n in range(5)
     )

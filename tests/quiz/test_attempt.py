@@ -9,7 +9,7 @@ from sqlmodel import Session, select
 
 from app.db.tables import Attempt, ItemRevision, Learner
 from app.questions.grading import grade
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.questions.verdict import GradeResult
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
@@ -242,7 +242,7 @@ def test_regrading_is_a_replay(client, form, session, course: HandLibrary) -> No
         answer(client, form, f"/quiz/kv-cache/{item}", **fields)
 
     for kept in attempts(session):
-        variant = draw(course.current().questions[kept.item], kept.seed)
+        variant = draw_variant(course.current().questions[kept.item], kept.seed)
         verdict = grade(variant, json.loads(kept.raw))
         assert isinstance(verdict, GradeResult)
         assert (verdict.score, dict(verdict.parsed)) == (

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from app.content.live.library import Library
-from app.content.numbers.estimates import FigureError, known
+from app.content.numbers.estimates import FigureError, require_estimate
 from app.content.numbers.expressions import ExpressionError
 from app.content.numbers.quantities import Quantity
-from app.estimator.inputs import InputSpec, declared
+from app.estimator.inputs import InputSpec, input_specs
 from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.kinds.design.conditions import judge, read_condition
@@ -22,7 +22,7 @@ from app.questions.kinds.design.solver import (
     start_of,
 )
 from app.questions.model import Question
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.questions.verdict import GradeResult
 from tests.amounts import FACTOR
 
@@ -71,7 +71,7 @@ def course(shipped: Library) -> Library:
 
 def judged(question: Question, plan: Mapping[str, str]) -> GradeResult:
     raw = {f"choose.{name}": [value] for name, value in plan.items()}
-    verdict = grade(draw(question, 1), raw)
+    verdict = grade(draw_variant(question, 1), raw)
     assert isinstance(verdict, GradeResult)
     return verdict
 
@@ -134,7 +134,7 @@ def test_no_plan_is_cheaper_than_what_the_planner_found_and_the_cheapest_passes(
 
 def feasible(problem: DesignTask, output: str) -> Iterator[tuple[float, dict[str, str]]]:
     """The price and the choices of each plan that meets the other conditions."""
-    fields = declared(known(problem.estimate).inputs)
+    fields = input_specs(require_estimate(problem.estimate).inputs)
     others = [c for c in map(read_condition, problem.accept) if not c.bests]
     values = [list(options_of(fields[name])) for name in problem.choose]
     for chosen in itertools.product(*values):
@@ -162,12 +162,12 @@ def test_pressing_the_button_at_once_solves_nothing(course: Library, item: str) 
     question = course.questions[item]
     assert isinstance(question.answer, DesignAnswer)
 
-    shown = kinds.of(question).shown(question.answer, {})
+    shown = kinds.type_of(question).shown(question.answer, {})
 
     begun = start_of(problem_of(question.answer))
     assert set(begun) == set(question.answer.choose)
     raw = {f"choose.{name}": [shown.values[name]] for name in question.answer.choose}
-    verdict = grade(draw(question, 1), raw)
+    verdict = grade(draw_variant(question, 1), raw)
     assert isinstance(verdict, GradeResult)
     assert verdict.score < 1
 
@@ -176,7 +176,7 @@ def test_what_is_given_is_shown(course: Library) -> None:
     answer = course.questions[TRAINING].answer
     assert isinstance(answer, DesignAnswer)
 
-    plan = kinds.of(course.questions[TRAINING]).shown(answer, {})
+    plan = kinds.type_of(course.questions[TRAINING]).shown(answer, {})
 
     assert set(plan.given) == {
         "model",

@@ -10,7 +10,7 @@ from app.content.live.library import Library
 from app.questions.grading import grade
 from app.questions.kinds.numeric.model import NumericAnswer, NumericOption
 from app.questions.model import Question, Variant
-from app.questions.variants import combinations, draw
+from app.questions.variants import combinations, draw_variant
 from app.questions.verdict import GradeResult
 
 
@@ -22,7 +22,7 @@ def computed(shipped: Library) -> list[Question]:
 @pytest.fixture(scope="module")
 def every_variant(computed: list[Question]) -> list[Variant]:
     return [
-        draw(question, index)
+        draw_variant(question, index)
         for question in computed
         if question.computed
         for index in range(combinations(question.computed))

@@ -16,7 +16,7 @@ from app.questions.kinds.design.model import DesignAnswer
 from app.questions.kinds.match import MatchAnswer
 from app.questions.kinds.order import OrderAnswer, order_credit
 from app.questions.model import Variant
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.questions.verdict import GradeResult, UnreadableResponse
 from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule
 
@@ -107,7 +107,7 @@ def test_no_response_to_a_question_of_the_course_raises(
     shipped: Library, data: st.DataObject
 ) -> None:
     question = data.draw(st.sampled_from([*shipped.questions.values()]))
-    variant = draw(question, data.draw(st.integers(0, 2**31 - 1)))
+    variant = draw_variant(question, data.draw(st.integers(0, 2**31 - 1)))
     value = VALUES | st.sampled_from(words(variant))
     names = st.sampled_from(fields(variant)) | st.text(max_size=5)
 

@@ -35,8 +35,8 @@ def test_it_has_a_module_and_a_template(subtests: pytest.Subtests) -> None:
 def test_the_registry_finds_it_by_a_question(subtests: pytest.Subtests) -> None:
     for name in kinds.KINDS:
         with subtests.test(name=name):
-            assert kinds.of(ASKED[name]) is kinds.KINDS[name]
-            assert kinds.of(ASKED[name]).name == name
+            assert kinds.type_of(ASKED[name]) is kinds.KINDS[name]
+            assert kinds.type_of(ASKED[name]).name == name
 
 
 def test_what_its_form_sends_is_taken_for_an_answer(subtests: pytest.Subtests) -> None:
@@ -51,7 +51,7 @@ def test_its_states_are_answers_of_its_form(subtests: pytest.Subtests) -> None:
     for name in kinds.KINDS:
         with subtests.test(name=name):
             question = ASKED[name]
-            kind = kinds.of(question)
+            kind = kinds.type_of(question)
             states = list(kind.states(question.answer))
 
             assert states

@@ -19,7 +19,7 @@ from app.questions.cards import question_faces
 from app.questions.grading import grade
 from app.questions.kinds.place import HotspotAnswer, HotspotRegion
 from app.questions.model import Question
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.quiz.bank import drawn, question, text
@@ -235,7 +235,7 @@ def test_no_part_and_two_parts_cost_no_attempt(sent: list[str]) -> None:
 
 
 def test_it_is_what_statistics_and_guessing_take_it_for() -> None:
-    kind = kinds.of(PLACE)
+    kind = kinds.type_of(PLACE)
 
     assert kind.guess_rate(PLACE.answer, "") == 0.5
     assert kind.guess_score(PLACE.answer) == 50
@@ -297,7 +297,7 @@ def test_a_letter_covers_neither_what_stands_above_nor_what_begins_inside() -> N
 
 
 def test_as_a_card_it_has_its_drawing_with_letters() -> None:
-    front, back = question_faces(draw(PLACE, 0), lambda hint: hint)
+    front, back = question_faces(draw_variant(PLACE, 0), lambda hint: hint)
 
     assert 'aria-label="A queue before a server."' in front
     assert ">A</text>" in front

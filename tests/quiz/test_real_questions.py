@@ -16,7 +16,7 @@ from app.questions.kinds.order import OrderAnswer
 from app.questions.kinds.place import HotspotAnswer
 from app.questions.kinds.short import ShortAnswer
 from app.questions.model import Question, Variant
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
@@ -55,7 +55,7 @@ def right_row(answer: Answer) -> dict[str, list[str]]:
 
 def variants(course: Library) -> list[Variant]:
     return [
-        draw(question, seed)
+        draw_variant(question, seed)
         for question in course.questions.values()
         if not isinstance(question.answer, DesignAnswer)
         for seed in (SEEDS if question.computed else SEEDS[:2])
@@ -92,5 +92,7 @@ def test_a_wording_comes_back_from_the_database_as_it_was(course: Library) -> No
         assert type(again.answer) is type(question.answer)
         for seed in SEEDS[:2]:
             if not isinstance(question.answer, DesignAnswer):
-                raw = right_answer(draw(question, seed))
-                assert grade(draw(again, seed), raw) == grade(draw(question, seed), raw)
+                raw = right_answer(draw_variant(question, seed))
+                assert grade(draw_variant(again, seed), raw) == grade(
+                    draw_variant(question, seed), raw
+                )

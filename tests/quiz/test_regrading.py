@@ -15,7 +15,7 @@ from app.questions.grading import grade
 from app.questions.model import Question
 from app.questions.options import Choice
 from app.questions.regrading import RegradeRefusal, VariantPair, is_key_alone, pair_of
-from app.questions.variants import draw, numbers_of
+from app.questions.variants import draw_variant, numbers_of
 from app.questions.verdict import Raw, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
@@ -38,7 +38,7 @@ from tests.quiz.bank import (
 from tests.quiz.course import COMPUTED
 
 RESPONSES = {
-    kind: [dict(raw) for _, raw in kinds.of(asked).states(draw(asked, 3).answer)]
+    kind: [dict(raw) for _, raw in kinds.type_of(asked).states(draw_variant(asked, 3).answer)]
     for kind, asked in EVERY_TYPE.items()
 }
 SEEDS = st.integers(0, 2**31 - 1)
@@ -62,7 +62,7 @@ def of(asked: Question, **changes: object) -> Question:
 def test_by_the_same_key_every_answer_earns_what_it_earned(kind: str, seed: int):
     asked = EVERY_TYPE[kind]
     for raw in RESPONSES[kind]:
-        verdict = grade(draw(asked, seed), raw)
+        verdict = grade(draw_variant(asked, seed), raw)
         again = regrade(asked, asked, seed, raw)
         if isinstance(verdict, UnreadableResponse):
             assert again is RegradeRefusal.UNREADABLE
@@ -157,7 +157,7 @@ def with_parameters(**params: tuple[float, ...]) -> Question:
 
 
 def test_other_numbers_are_another_question():
-    seen = draw(COMPUTED, 2).values["n"]
+    seen = draw_variant(COMPUTED, 2).values["n"]
     raw = {"answer": [f"{float(seen) * 10:g} GB"]}
 
     assert regrade(COMPUTED, COMPUTED, 2, raw) == 1
@@ -249,9 +249,9 @@ def test_every_question_of_the_course_is_itself_after_it_was_kept(shipped: Libra
     """Wordings are kept as JSON; by the same key every answer earns the same."""
     for asked in shipped.as_authored().questions.values():
         kept = QUESTION.validate_json(QUESTION.dump_json(asked))
-        variant = draw(asked, 7)
-        assert is_key_alone(kept, asked) or kinds.of(asked).name == "design", asked.id
-        for _, raw in kinds.of(asked).states(variant.answer):
+        variant = draw_variant(asked, 7)
+        assert is_key_alone(kept, asked) or kinds.type_of(asked).name == "design", asked.id
+        for _, raw in kinds.type_of(asked).states(variant.answer):
             verdict, again = grade(variant, raw), regrade(kept, asked, 7, raw)
             if isinstance(verdict, UnreadableResponse):
                 assert again is RegradeRefusal.UNREADABLE, asked.id

@@ -10,11 +10,11 @@ from app.content.numbers.expressions import ExpressionError
 from app.db.tables import Attempt, Learner
 from app.exams.forms import StartExamForm
 from app.exams.merging import AnswerState
-from app.exams.sitting import SittingRequest, begin, close, draw_sitting
-from app.exams.store import AnswerChange, find, keep
+from app.exams.sitting import SittingRequest, close, draw_sitting, start_sitting
+from app.exams.store import AnswerChange, find, save_answer
 from app.questions import variants
 from app.questions.model import Question
-from app.questions.variants import draw
+from app.questions.variants import draw_variant
 from tests.conftest import Clock
 from tests.quiz.course import COMPUTED, HandLibrary
 
@@ -37,10 +37,10 @@ def live_library() -> HandLibrary:
 
 
 def test_a_combination_without_an_answer_gives_way_to_the_next() -> None:
-    drawn = [draw(HOLES, seed).values["n"] for seed in range(8)]
+    drawn = [draw_variant(HOLES, seed).values["n"] for seed in range(8)]
 
     assert drawn == [1, 1, 3, 3, 1, 1, 3, 3]
-    assert draw(HOLES, 4) == draw(HOLES, 4)
+    assert draw_variant(HOLES, 4) == draw_variant(HOLES, 4)
 
 
 def test_a_question_with_holes_is_asked_and_answered(client, form, session) -> None:
@@ -68,7 +68,7 @@ def test_a_question_without_any_answer_says_so_and_costs_nothing(client, form, s
 
 def test_too_many_combinations_to_look_at_end_in_a_refusal() -> None:
     with pytest.raises(ExpressionError, match="has no value"):
-        draw(with_answer("1 GB / (n - n)", 10**5), 0)
+        draw_variant(with_answer("1 GB / (n - n)", 10**5), 0)
     assert variants.combinations(HOLES.computed) == 4
 
 
@@ -84,7 +84,7 @@ def test_a_paper_passes_over_a_question_that_has_no_answer(
     library = live_library.current()
     wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
     drawn = draw_sitting(session, library, learner.id, wanted)
-    number = begin(session, library, learner.id, drawn, clock.now)
+    number = start_sitting(session, library, learner.id, drawn, clock.now)
 
     sat = find(session, learner.id, number)
     assert [slot.item for slot in sat.slots] == ["computed"]
@@ -102,10 +102,10 @@ def test_a_paper_ends_although_the_numbers_of_a_question_have_no_answer_any_more
     library = live_library.current()
     wanted = SittingRequest(blueprint, tuple(library.questions.values()), wish)
     drawn = draw_sitting(session, library, learner.id, wanted)
-    number = begin(session, library, learner.id, drawn, clock.now)
+    number = start_sitting(session, library, learner.id, drawn, clock.now)
     sat = find(session, learner.id, number)
     answered = AnswerState({"answer": ["1 GB"]})
-    keep(session, sat, AnswerChange(1, answered), clock.now)
+    save_answer(session, sat, AnswerChange(1, answered), clock.now)
     live_library.edit("computed", computed=NONE.computed)
 
     close(session, live_library.current(), sat, "learner", clock.now)

@@ -4,7 +4,7 @@ import pytest
 
 from app.scheduling import card_seconds
 from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS
-from app.scheduling.curve import FsrsFormulas, Trace, curve_of
+from app.scheduling.curve import FsrsFormulas, Trace, fsrs_formulas
 from app.scheduling.exam import FIRST_GRADES
 from app.scheduling.exam_plan import day_plan, plain_day
 from benchmarks.bound import Card, Learner, bound
@@ -34,7 +34,7 @@ def test_a_begun_card_gains_what_trying_out_all_days_says(
     for trace in [(2.0, 3.0), (9.0, 8.5)]:
         for price in [0.0, 0.0005, 0.004]:
             with subtests.test(trace=trace, price=price):
-                curve = curve_of()
+                curve = fsrs_formulas()
 
                 value, _ = Learner(curve, [Card(1.0, trace, 5)], DAYS).value([price] * DAYS)
 
@@ -43,7 +43,7 @@ def test_a_begun_card_gains_what_trying_out_all_days_says(
 
 @pytest.mark.parametrize("price", [0.0, 0.003, 0.009])
 def test_a_new_card_gains_what_trying_out_all_days_says(price: float) -> None:
-    curve = curve_of()
+    curve = fsrs_formulas()
     begun = [curve.begun(rating) for rating in range(1, 5)]
     wanted = max(
         sum(
@@ -62,10 +62,10 @@ def test_a_new_card_gains_what_trying_out_all_days_says(price: float) -> None:
 def test_too_high_a_price_buys_nothing() -> None:
     cards = [Card(), Card(1.0, (5.0, 5.0), 3)]
 
-    value, used = Learner(curve_of(), cards, DAYS).value([1.0] * DAYS)
+    value, used = Learner(fsrs_formulas(), cards, DAYS).value([1.0] * DAYS)
 
     assert used == [0.0] * DAYS
-    assert value == pytest.approx(curve_of().recall(3 + DAYS, 5.0))
+    assert value == pytest.approx(fsrs_formulas().recall(3 + DAYS, 5.0))
 
 
 def test_no_schedule_comes_above_the_bound_and_more_time_raises_it() -> None:

@@ -11,29 +11,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.scheduling import CardState, ReviewEvent, SchedulerPolicy, after, recall, replay_all
+from app.scheduling import (
+    CardState,
+    ReviewEvent,
+    SchedulerPolicy,
+    apply_review,
+    replay_log,
+    retrievability,
+)
 from app.scheduling.card_pace import NEW_SECONDS, CardPace
-from app.scheduling.curve import curve_of
+from app.scheduling.curve import fsrs_formulas
 from app.scheduling.exam import (
     FIRST_GRADES,
     StartedCard,
     before_exam,
-    begin_worth,
     never_graded,
-    worth,
+    new_card_gain,
+    review_gain,
 )
 from app.scheduling.exam_plan import (
     FINAL_SECONDS,
     CardDayPlan,
     CardPlanInputs,
     day_plan,
-    outline,
-    pace,
+    new_cards_per_day,
+    outline_plan,
     plain_day,
 )
-from app.scheduling.outlook import HORIZON, DaySimulation, workload
+from app.scheduling.outlook import HORIZON, DaySimulation, simulate_until_exam
 
-CURVE = curve_of()
+CURVE = fsrs_formulas()
 START = dt.date(2026, 6, 9)
 TODAY = START.toordinal()
 CLOSE = 1e-9
@@ -46,7 +53,7 @@ def grade(rating: int, days: int = 0) -> ReviewEvent:
 
 def standing(*answers: tuple[int, int]) -> CardState:
     """The standing after (rating, days since the start) pairs."""
-    found = replay_all(grade(*answer) for answer in answers).standing
+    found = replay_log(grade(*answer) for answer in answers).standing
     assert found is not None
     return found
 
@@ -117,11 +124,11 @@ def test_a_first_day_agrees_with_the_cards_own_rules(subtests: pytest.Subtests) 
             with subtests.test(steps=steps, rating=rating):
                 waits = tuple(dt.timedelta(minutes=10) for _ in range(steps))
                 policy = SchedulerPolicy(learning_steps=waits)
-                stands = after(None, grade(rating), policy=policy)
+                stands = apply_review(None, grade(rating), policy=policy)
                 while stands.state != "review":
-                    stands = after(stands, grade(3), policy=policy)
+                    stands = apply_review(stands, grade(3), policy=policy)
 
-                assert curve_of(policy).begun(rating) == pytest.approx(
+                assert fsrs_formulas(policy).begun(rating) == pytest.approx(
                     (stands.stability, stands.difficulty), rel=CLOSE
                 )
 
@@ -129,7 +136,7 @@ def test_a_first_day_agrees_with_the_cards_own_rules(subtests: pytest.Subtests) 
 @pytest.mark.parametrize("rating", [1, 2, 3, 4])
 def test_a_second_answer_on_a_day_agrees_with_the_reference(rating: int) -> None:
     stands = standing((3, 0), (3, 0), (3, 2))
-    moved = after(stands, grade(rating, 2))
+    moved = apply_review(stands, grade(rating, 2))
 
     assert CURVE.same_day((stands.stability, stands.difficulty), rating) == (
         pytest.approx((moved.stability, moved.difficulty), rel=CLOSE)
@@ -138,8 +145,8 @@ def test_a_second_answer_on_a_day_agrees_with_the_reference(rating: int) -> None
 
 def test_the_shares_of_first_grades_are_a_whole() -> None:
     assert sum(FIRST_GRADES) == pytest.approx(1)
-    assert begin_worth(0, CURVE) == pytest.approx(1)
-    assert begin_worth(30, CURVE) < begin_worth(1, CURVE) < 1
+    assert new_card_gain(0, CURVE) == pytest.approx(1)
+    assert new_card_gain(30, CURVE) < new_card_gain(1, CURVE) < 1
 
 
 # --- gain ---------------------------------------------------------------------------
@@ -148,12 +155,12 @@ def test_the_shares_of_first_grades_are_a_whole() -> None:
 def test_the_gain_is_what_the_cards_own_rules_say() -> None:
     stands = standing((3, 0), (3, 0), (3, 2))
     day, exam = START + dt.timedelta(days=12), START + dt.timedelta(days=30)
-    chance = recall(stands, day)
-    right = after(stands, ReviewEvent(3, dt.datetime.now(dt.UTC), day))
-    wrong = after(stands, ReviewEvent(1, dt.datetime.now(dt.UTC), day))
-    wrong = after(wrong, ReviewEvent(3, dt.datetime.now(dt.UTC), day))
+    chance = retrievability(stands, day)
+    right = apply_review(stands, ReviewEvent(3, dt.datetime.now(dt.UTC), day))
+    wrong = apply_review(stands, ReviewEvent(1, dt.datetime.now(dt.UTC), day))
+    wrong = apply_review(wrong, ReviewEvent(3, dt.datetime.now(dt.UTC), day))
 
-    expected = chance * recall(right, exam) + (1 - chance) * recall(wrong, exam)
+    expected = chance * retrievability(right, exam) + (1 - chance) * retrievability(wrong, exam)
 
     begun = StartedCard(
         card="",
@@ -162,8 +169,8 @@ def test_the_gain_is_what_the_cards_own_rules_say() -> None:
         last=stands.last_day.toordinal(),
         due=stands.due_day.toordinal(),
     )
-    found = worth(begun, day.toordinal(), exam.toordinal(), CURVE)
-    assert found.gain == pytest.approx(expected - recall(stands, exam), rel=CLOSE)
+    found = review_gain(begun, day.toordinal(), exam.toordinal(), CURVE)
+    assert found.gain == pytest.approx(expected - retrievability(stands, exam), rel=CLOSE)
 
 
 @given(
@@ -177,7 +184,7 @@ def test_a_look_never_costs_recall(
 ) -> None:
     card = StartedCard("c", stability, difficulty, TODAY - since, TODAY)
 
-    found = worth(card, TODAY, TODAY + left, CURVE)
+    found = review_gain(card, TODAY, TODAY + left, CURVE)
 
     assert found.gain >= -CLOSE
     assert 0 <= found.recall <= 1
@@ -189,7 +196,7 @@ def test_a_look_never_costs_recall(
 def test_the_most_is_gained_by_what_is_neither_known_nor_fresh() -> None:
     fresh, fading = (StartedCard("c", stability, 5, TODAY - 20, TODAY) for stability in (400, 8))
 
-    gains = [worth(card, TODAY, TODAY + 5, CURVE).gain for card in (fresh, fading)]
+    gains = [review_gain(card, TODAY, TODAY + 5, CURVE).gain for card in (fresh, fading)]
 
     assert gains[0] < 0.05 < gains[1]
 
@@ -211,7 +218,7 @@ def test_a_plan_stays_within_the_minutes(
 
     plan = day_plan(cards, unseen, asked(days, minutes), CURVE)
 
-    spent = sum(worth(c, TODAY, TODAY + days, CURVE).seconds for c in plan.looks)
+    spent = sum(review_gain(c, TODAY, TODAY + days, CURVE).seconds for c in plan.looks)
     assert spent + plan.fresh * NEW_SECONDS == pytest.approx(plan.seconds)
     assert plan.seconds <= minutes * 60 + CLOSE
     assert len({c.card for c in plan.looks}) == len(plan.looks)
@@ -233,9 +240,9 @@ def test_the_same_cards_give_the_same_plan_in_any_order(
 def test_before_the_last_days_what_gains_most_per_second_comes_first() -> None:
     plan = day_plan(deck(200), 0, asked(40), CURVE)
 
-    rates = [worth(c, TODAY, TODAY + 40, CURVE).rate for c in plan.looks]
+    rates = [review_gain(c, TODAY, TODAY + 40, CURVE).rate for c in plan.looks]
     left = [
-        worth(c, TODAY, TODAY + 40, CURVE).rate
+        review_gain(c, TODAY, TODAY + 40, CURVE).rate
         for c in deck(200)
         if c.due <= TODAY and c not in plan.looks
     ]
@@ -312,17 +319,17 @@ def test_a_pile_that_cannot_be_worked_off_goes_by_gain() -> None:
     plan = day_plan(cards, 0, asked(5, 5), CURVE)
 
     assert plan.short
-    worst = min(worth(c, TODAY, TODAY + 5, CURVE).rate for c in plan.looks)
+    worst = min(review_gain(c, TODAY, TODAY + 5, CURVE).rate for c in plan.looks)
     notes = {c.note for c in plan.looks}
     rest = (c for c in cards if c.note not in notes)
-    assert all(worth(c, TODAY, TODAY + 5, CURVE).rate <= worst for c in rest)
+    assert all(review_gain(c, TODAY, TODAY + 5, CURVE).rate <= worst for c in rest)
 
 
 def test_new_cards_are_begun_at_an_even_pace() -> None:
-    assert pace(0, 300, asked(64, 15)) == 5
-    assert pace(0, 300, asked(64, 4)) == 4, "no more than the minutes hold"
-    assert pace(300, 0, asked(64, 15)) == 0
-    assert pace(0, 300, asked(400, 15)) == 5, "a far exam is no reason to wait"
+    assert new_cards_per_day(0, 300, asked(64, 15)) == 5
+    assert new_cards_per_day(0, 300, asked(64, 4)) == 4, "no more than the minutes hold"
+    assert new_cards_per_day(300, 0, asked(64, 15)) == 0
+    assert new_cards_per_day(0, 300, asked(400, 15)) == 5, "a far exam is no reason to wait"
 
 
 def test_new_cards_stop_when_the_minutes_are_for_those_begun() -> None:
@@ -379,35 +386,35 @@ def test_steps_of_minutes_are_left_alone() -> None:
 
 def test_the_days_ahead_are_the_plan_run_forward() -> None:
     cards = deck(60)
-    ahead = workload(cards, 60, asked(20), CURVE)
+    ahead = simulate_until_exam(cards, 60, asked(20), CURVE)
 
     today = day_plan(cards, 60, asked(20), CURVE)
     assert [d.day for d in ahead.days] == list(range(TODAY, TODAY + 20))
     assert ahead.days[0].due == len(today.looks)
     assert ahead.days[0].fresh == today.fresh
-    assert ahead == workload(cards[::-1], 60, asked(20), CURVE)
+    assert ahead == simulate_until_exam(cards[::-1], 60, asked(20), CURVE)
     assert ahead.begun == ahead.cards == 120
     assert ahead.days[-1].final > 0
 
 
 def test_the_plan_brings_more_than_plain_intervals_in_the_same_minutes() -> None:
     for begun, unseen, days in ((0, 200, 30), (150, 0, 14), (80, 80, 45)):
-        plan = workload(deck(begun), unseen, asked(days), CURVE)
-        plain = workload(deck(begun), unseen, asked(days), CURVE, plain_day)
+        plan = simulate_until_exam(deck(begun), unseen, asked(days), CURVE)
+        plain = simulate_until_exam(deck(begun), unseen, asked(days), CURVE, plain_day)
 
         assert plan.recall > plain.recall
 
 
 def test_days_that_are_skipped_cost_recall_or_minutes() -> None:
-    whole = workload(deck(50), 150, asked(20), CURVE)
-    less = workload(deck(50), 150, asked(20), CURVE, skipping=3)
+    whole = simulate_until_exam(deck(50), 150, asked(20), CURVE)
+    less = simulate_until_exam(deck(50), 150, asked(20), CURVE, skipping=3)
 
     assert next(d.day for d in less.days) == TODAY + 3
     assert less.recall < whole.recall
 
 
 def test_a_big_deck_is_run_as_a_sample() -> None:
-    ahead = workload(deck(900), 600, asked(30, 20), CURVE)
+    ahead = simulate_until_exam(deck(900), 600, asked(30, 20), CURVE)
 
     assert ahead.cards == 1500
     assert 0 < ahead.recall < 1
@@ -419,9 +426,9 @@ def test_a_big_deck_is_run_as_a_sample() -> None:
 @pytest.mark.parametrize("today", [None, 0, 1, 8])
 def test_the_days_of_a_sample_add_up_to_all_cards(unseen: int, today: int | None) -> None:
     few, many = (dataclasses.replace(asked(*when), begins=today) for when in ((10, 5), (60, 60)))
-    ample = workload(deck(500), unseen, many, CURVE)
+    ample = simulate_until_exam(deck(500), unseen, many, CURVE)
 
-    for ahead in (workload(deck(500), unseen, few, CURVE), ample):
+    for ahead in (simulate_until_exam(deck(500), unseen, few, CURVE), ample):
         assert ahead.begun == 500 + sum(day.fresh for day in ahead.days)
         assert all(day.fresh >= 0 for day in ahead.days)
         if today is not None and today <= unseen:
@@ -441,7 +448,7 @@ def test_the_cards_passed_over_are_those_that_no_day_asks(unseen: int, first: fl
         seen.update(card.card for card in plan.looks)
         return plan
 
-    ahead = workload(cards, unseen, inputs, CURVE, told)
+    ahead = simulate_until_exam(cards, unseen, inputs, CURVE, told)
 
     never = {card.card for card in cards} - seen
     assert ahead.passed == len(never)
@@ -450,7 +457,7 @@ def test_the_cards_passed_over_are_those_that_no_day_asks(unseen: int, first: fl
 
     today = frozenset(sorted(never)[:7])
     known = dataclasses.replace(inputs, looks=today)
-    again = workload(cards, unseen, known, CURVE)
+    again = simulate_until_exam(cards, unseen, known, CURVE)
     waits = never - today
     assert again.passed == len(waits)
     assert again.passed_due == sum(c.due <= TODAY for c in cards if c.card in waits)
@@ -464,7 +471,7 @@ def test_an_added_card_that_was_never_graded_is_begun_like_a_new_one(
     added = [never_graded(f"q:{n}", "", TODAY - 1, TODAY, CURVE) for n in range(6)]
     inputs = dataclasses.replace(asked(60, 60), begins=3, adds=adds)
 
-    ahead = workload([*deck(100), *added], unseen, inputs, CURVE)
+    ahead = simulate_until_exam([*deck(100), *added], unseen, inputs, CURVE)
 
     assert ahead.before == 100
     assert ahead.days[0].fresh == 9
@@ -474,11 +481,11 @@ def test_an_added_card_that_was_never_graded_is_begun_like_a_new_one(
 
 def test_too_far_ahead_is_not_run() -> None:
     with pytest.raises(ValueError, match="181 days ahead"):
-        workload([], 5, asked(HORIZON + 1), CURVE)
+        simulate_until_exam([], 5, asked(HORIZON + 1), CURVE)
 
 
 def test_nothing_to_learn_is_nothing_ahead() -> None:
-    ahead = workload([], 0, asked(5), CURVE)
+    ahead = simulate_until_exam([], 0, asked(5), CURVE)
 
     assert ahead.recall == 0
     assert {d.cards for d in ahead.days} == {0}
@@ -497,8 +504,8 @@ def test_what_is_spent_of_a_day_is_not_planned_again() -> None:
 
 def test_the_outline_says_what_the_days_ahead_will_hold() -> None:
     cards = deck(60)
-    short = outline(60, 90, asked(30, 15))
-    ahead = workload(cards, 90, asked(30, 15), CURVE)
+    short = outline_plan(60, 90, asked(30, 15))
+    ahead = simulate_until_exam(cards, 90, asked(30, 15), CURVE)
 
     assert ahead.days[0].fresh == short.fresh
     last_fresh = max(d.day for d in ahead.days if d.fresh)
@@ -508,14 +515,14 @@ def test_the_outline_says_what_the_days_ahead_will_hold() -> None:
 
 
 def test_in_the_last_days_the_outline_begins_no_card() -> None:
-    assert outline(100, 50, asked(1, 10)).fresh == 0
+    assert outline_plan(100, 50, asked(1, 10)).fresh == 0
 
 
 def test_the_last_days_begin_when_they_began_however_few_are_left() -> None:
     for days in range(1, 5):
         left = dataclasses.replace(asked(4, 5), day=TODAY + 4 - days)
 
-        assert outline(100, 0, left).final == TODAY + 4 - final_days(100, 300)
+        assert outline_plan(100, 0, left).final == TODAY + 4 - final_days(100, 300)
 
 
 class Luck:
@@ -538,7 +545,7 @@ class Luck:
 def test_what_is_expected_is_the_mean_of_what_luck_brings(
     begun: int, unseen: int, days: int, minutes: float
 ) -> None:
-    ahead = workload(deck(begun), unseen, asked(days, minutes), CURVE)
+    ahead = simulate_until_exam(deck(begun), unseen, asked(days, minutes), CURVE)
     ends, seconds = [], []
     for seed in range(30):
         run = DaySimulation(deck(begun), unseen, CURVE, Luck(seed))
@@ -555,7 +562,7 @@ def test_what_is_expected_is_the_mean_of_what_luck_brings(
 
 
 def test_who_is_quick_begins_more_cards_and_who_is_slow_fewer() -> None:
-    curve = curve_of()
+    curve = fsrs_formulas()
     usual, quick, slow = (
         day_plan((), 500, CardPlanInputs(TODAY, TODAY + 30, 900, pace=taken), curve)
         for taken in (CardPace(), CardPace(first=30), CardPace(first=120))
@@ -566,7 +573,7 @@ def test_who_is_quick_begins_more_cards_and_who_is_slow_fewer() -> None:
 
 
 def test_twice_the_time_for_twice_the_pace_is_the_same_plan() -> None:
-    curve = curve_of()
+    curve = fsrs_formulas()
     begun = [StartedCard(f"c{n}", 5.0 + n, 5.0, TODAY - 9, TODAY - 1) for n in range(40)]
     twice = CardPace(first=2 * NEW_SECONDS, look=20)
     for days in (2, 9, 40):

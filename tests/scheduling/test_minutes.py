@@ -7,18 +7,18 @@ import math
 import pytest
 
 from app.scheduling.card_pace import NEW_SECONDS
-from app.scheduling.exam import begin_worth, worth
+from app.scheduling.exam import new_card_gain, review_gain
 from app.scheduling.exam_plan import (
     FINAL_SECONDS,
     CardDayPlan,
     CardPlanInputs,
-    agreeing,
     day_plan,
-    outline,
-    supply,
+    outline_plan,
+    reconcile_outline,
+    time_coverage,
 )
 from app.scheduling.habits import StudyHabits
-from app.scheduling.outlook import workload
+from app.scheduling.outlook import simulate_until_exam
 from tests.scheduling.test_exam import CURVE, TODAY, asked, deck
 
 
@@ -30,17 +30,17 @@ def test_where_the_minutes_do_not_hold_all_cards_new_ones_come_first() -> None:
     assert early.fresh == 5
 
     eve = day_plan(deck(80), 300, asked(1, 5), CURVE)
-    worst = min(worth(c, TODAY, TODAY + 1, CURVE).rate for c in eve.looks)
+    worst = min(review_gain(c, TODAY, TODAY + 1, CURVE).rate for c in eve.looks)
     assert eve.final
     assert eve.short
-    assert worst > begin_worth(1, CURVE) / NEW_SECONDS
+    assert worst > new_card_gain(1, CURVE) / NEW_SECONDS
 
 
 def test_the_supply_of_time_counts_both_looks_of_a_new_card() -> None:
     need = 10 * (NEW_SECONDS + FINAL_SECONDS) + 20 * FINAL_SECONDS
 
-    assert supply(20, 10, CardPlanInputs(TODAY, TODAY + 1, need)) == pytest.approx(1)
-    assert supply(0, 0, asked(5)) == math.inf
+    assert time_coverage(20, 10, CardPlanInputs(TODAY, TODAY + 1, need)) == pytest.approx(1)
+    assert time_coverage(0, 0, asked(5)) == math.inf
 
 
 def test_who_wants_all_minutes_used_has_none_left_while_something_gains() -> None:
@@ -52,7 +52,7 @@ def test_who_wants_all_minutes_used_has_none_left_while_something_gains() -> Non
     assert plan.seconds < more.seconds
     assert more.fresh >= plan.fresh
     assert more.seconds > 30 * 60 - NEW_SECONDS
-    both = (workload(cards, 60, one, CURVE).recall for one in (usual, filled))
+    both = (simulate_until_exam(cards, 60, one, CURVE).recall for one in (usual, filled))
     assert next(both) < next(both)
 
 
@@ -72,7 +72,7 @@ def test_on_a_day_off_nothing_is_planned_and_the_others_take_it() -> None:
     assert day_plan(deck(40), 40, off, CURVE) == CardDayPlan((), 0)
     assert off.time == 24 * 600
     assert off.study_days(off.exam) == 24
-    days = workload(deck(40), 40, off, CURVE).days
+    days = simulate_until_exam(deck(40), 40, off, CURVE).days
     assert [d.cards for d in days[::7]] == [0, 0, 0, 0]
     assert sum(d.fresh for d in days) == 40
 
@@ -82,7 +82,7 @@ def test_the_outline_says_of_today_what_the_plan_does() -> None:
         for fill in (False, True):
             now = dataclasses.replace(asked(left, 10), habits=StudyHabits(fill))
             plan = day_plan(deck(begun), unseen, now, CURVE)
-            said = agreeing(outline(begun, unseen, now), plan, unseen, now)
+            said = reconcile_outline(outline_plan(begun, unseen, now), plan, unseen, now)
 
             assert (said.final <= TODAY) == plan.final
             assert plan.final or said.fresh == plan.fresh

@@ -18,15 +18,15 @@ from app.scheduling import (
     DayCounts,
     ReviewEvent,
     SchedulerPolicy,
-    after,
-    interval_words,
+    apply_review,
+    interval_label,
     is_leech,
-    new_left,
-    previews,
-    recall,
-    replay_all,
+    new_cards_allowed,
+    preview_ratings,
+    replay_log,
+    retrievability,
 )
-from app.scheduling.fuzz import fuzz_range, spread
+from app.scheduling.fuzz import fuzz_interval, fuzz_range
 
 NOON = dt.time(12, tzinfo=dt.UTC)
 START = dt.date(2026, 6, 9)
@@ -43,7 +43,7 @@ def reviewed(ratings: list[tuple[int, int]]) -> CardState:
     for rating, days in ratings:
         day += dt.timedelta(days=days)
         grades.append(grade(rating, day))
-    standing = replay_all(grades).standing
+    standing = replay_log(grades).standing
     assert standing is not None
     return standing
 
@@ -115,13 +115,13 @@ def test_stored_reference_values_still_hold(subtests: pytest.Subtests) -> None:
 def test_recall_falls_to_the_wanted_share_after_one_stability() -> None:
     standing = reviewed([(4, 0)])
 
-    assert recall(standing, START) == 1
-    assert recall(standing, START + dt.timedelta(days=8)) == pytest.approx(0.9, abs=0.01)
+    assert retrievability(standing, START) == 1
+    assert retrievability(standing, START + dt.timedelta(days=8)) == pytest.approx(0.9, abs=0.01)
 
 
 def test_wanting_to_know_more_brings_cards_back_sooner() -> None:
     relaxed, strict = (
-        after(None, dataclasses.replace(grade(4), retention=share)) for share in (0.8, 0.97)
+        apply_review(None, dataclasses.replace(grade(4), retention=share)) for share in (0.8, 0.97)
     )
 
     assert strict.due_day < relaxed.due_day
@@ -142,7 +142,7 @@ def answered_at(zone: str, *moments: str) -> CardState:
     for words in moments:
         at = dt.datetime.fromisoformat(words).replace(tzinfo=place).astimezone(dt.UTC)
         grades.append(ReviewEvent(3, at, learner.study_day(at)))
-    standing = replay_all(grades).standing
+    standing = replay_log(grades).standing
     assert standing is not None
     return standing
 
@@ -192,7 +192,7 @@ def test_the_clocks_going_forward_or_back_change_nothing(
 
 
 def test_flying_west_into_the_day_before_is_the_same_day_not_an_error() -> None:
-    standing = after(reviewed([(3, 0), (3, 0)]), grade(3, START - dt.timedelta(days=1)))
+    standing = apply_review(reviewed([(3, 0), (3, 0)]), grade(3, START - dt.timedelta(days=1)))
 
     assert standing.stability == reviewed([(3, 0), (3, 0), (3, 0)]).stability
 
@@ -202,8 +202,8 @@ def test_flying_west_into_the_day_before_is_the_same_day_not_an_error() -> None:
 
 def words(before: CardState | None, asked: ReviewEvent) -> list[str]:
     return [
-        interval_words(standing, asked).replace("\u00a0", " ")
-        for standing in previews(before, asked)
+        interval_label(standing, asked).replace("\u00a0", " ")
+        for standing in preview_ratings(before, asked)
     ]
 
 
@@ -242,7 +242,7 @@ def test_fuzz_stays_in_its_range(days: int, previous: int, seed: str) -> None:
     low, high = fuzz_range(days, previous)
 
     assert low <= days <= high
-    assert low <= spread(days, previous, (seed, 1), START) <= high
+    assert low <= fuzz_interval(days, previous, (seed, 1), START) <= high
     if days > previous and days > 2:
         assert low > previous or low == days
 
@@ -250,25 +250,25 @@ def test_fuzz_stays_in_its_range(days: int, previous: int, seed: str) -> None:
 def test_fuzz_spreads_cards_and_repeats_itself() -> None:
     history = [grade(3), grade(3), grade(4, START + dt.timedelta(days=2))]
 
-    dues = {str(n): replay_all(history, str(n)).standing for n in range(40)}
+    dues = {str(n): replay_log(history, str(n)).standing for n in range(40)}
 
     assert len({s.due_day for s in dues.values() if s}) > 2
-    assert dues["7"] == replay_all(history, "7").standing
+    assert dues["7"] == replay_log(history, "7").standing
     assert len({s.stability for s in dues.values() if s}) == 1
 
 
 def test_without_fuzz_the_card_does_not_matter() -> None:
     plain = SchedulerPolicy(fuzz=False)
 
-    assert after(None, grade(4), "a", plain) == after(None, grade(4), "b", plain)
+    assert apply_review(None, grade(4), "a", plain) == apply_review(None, grade(4), "b", plain)
 
 
 def test_the_app_spreads_intervals_and_the_button_says_the_one_that_comes() -> None:
-    dues = {after(None, grade(4), f"card-{n}").due_day for n in range(40)}
-    shown = previews(None, grade(3), "card-7")[3]
+    dues = {apply_review(None, grade(4), f"card-{n}").due_day for n in range(40)}
+    shown = preview_ratings(None, grade(3), "card-7")[3]
 
     assert len(dues) > 2
-    assert shown == after(None, grade(4), "card-7")
+    assert shown == apply_review(None, grade(4), "card-7")
 
 
 @given(st.integers(3, 2000), st.integers(0, 400), st.text(max_size=8), st.dates())
@@ -276,7 +276,7 @@ def test_a_card_and_its_reverse_never_come_back_on_the_same_day(
     days: int, previous: int, card: str, on: dt.date
 ) -> None:
     card = card.removesuffix("~r")
-    ways = [spread(days, previous, (name, 3), on) for name in (card, f"{card}~r")]
+    ways = [fuzz_interval(days, previous, (name, 3), on) for name in (card, f"{card}~r")]
 
     low, high = fuzz_range(days, previous)
     assert all(low <= way <= high for way in ways)
@@ -296,20 +296,20 @@ def test_a_better_grade_never_comes_back_sooner(
     day, standing = START, None
     for rating, later in history:
         day += dt.timedelta(days=later)
-        standing = after(standing, grade(rating, day), card or "c")
+        standing = apply_review(standing, grade(rating, day), card or "c")
     asked = dataclasses.replace(grade(3, day), retention=retention)
 
-    shown = previews(standing, asked, card or "c")
+    shown = preview_ratings(standing, asked, card or "c")
 
     waits = [s.due_day - day for s in shown[1:] if s.state == "review"]
     assert all(one < other for one, other in itertools.pairwise(waits))
     for rating, one in enumerate(shown, 1):
-        assert one == after(standing, dataclasses.replace(asked, rating=rating), card or "c")
+        assert one == apply_review(standing, dataclasses.replace(asked, rating=rating), card or "c")
 
 
 def test_spread_days_are_level() -> None:
     """Of 4,000 cards learned on one day none of the days to come gets a pile."""
-    counts = collections.Counter(spread(20, 8, (f"card-{n}", 2), START) for n in range(4000))
+    counts = collections.Counter(fuzz_interval(20, 8, (f"card-{n}", 2), START) for n in range(4000))
 
     low, high = fuzz_range(20, 8)
     share = 4000 / (high - low + 1)
@@ -321,23 +321,23 @@ def test_spread_days_are_level() -> None:
 
 
 def test_new_cards_fit_into_the_minutes() -> None:
-    assert new_left(30, DayCounts(due=0, answered=0, begun=0)) == 15
-    assert new_left(30, DayCounts(due=0, answered=15, begun=15)) == 0
-    assert new_left(30, DayCounts(due=200, answered=0, begun=0)) == 0
-    assert new_left(5, DayCounts(due=0, answered=0, begun=0)) == 2
+    assert new_cards_allowed(30, DayCounts(due=0, answered=0, begun=0)) == 15
+    assert new_cards_allowed(30, DayCounts(due=0, answered=15, begun=15)) == 0
+    assert new_cards_allowed(30, DayCounts(due=200, answered=0, begun=0)) == 0
+    assert new_cards_allowed(5, DayCounts(due=0, answered=0, begun=0)) == 2
 
 
 def test_finishing_the_reviews_does_not_make_room_for_new_cards() -> None:
-    before = new_left(30, DayCounts(due=80, answered=0, begun=0))
+    before = new_cards_allowed(30, DayCounts(due=80, answered=0, begun=0))
 
-    assert new_left(30, DayCounts(due=0, answered=80, begun=0)) == before
+    assert new_cards_allowed(30, DayCounts(due=0, answered=80, begun=0)) == before
 
 
 def test_more_can_be_asked_for() -> None:
     full = DayCounts(due=200, answered=0, begun=0)
 
-    assert new_left(30, full, more=4) == 4
-    assert new_left(30, dataclasses.replace(full, answered=3, begun=3), more=4) == 1
+    assert new_cards_allowed(30, full, more=4) == 4
+    assert new_cards_allowed(30, dataclasses.replace(full, answered=3, begun=3), more=4) == 1
 
 
 def test_a_card_is_a_leech_at_the_eighth_lapse_and_every_fourth_after() -> None:

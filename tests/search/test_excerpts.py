@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.excerpts import CLOSE, OPEN, excerpt, pieces
+from app.search.excerpts import CLOSE, OPEN, excerpt, split_highlights
 
 
 def marked(text: str) -> str:
@@ -60,4 +60,4 @@ def test_an_excerpt_is_short_and_shows_a_hit_where_there_is_one(
     made = excerpt(text)
 
     assert len(made.split()) <= 26
-    assert any(p.hit for p in pieces(made)) == (OPEN in text)
+    assert any(p.hit for p in split_highlights(made)) == (OPEN in text)

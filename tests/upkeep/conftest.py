@@ -11,7 +11,7 @@ from sqlmodel import Session, select
 from app.db.engine import make_engine
 from app.db.tables import Learner
 from app.upkeep.installation import Installation
-from app.upkeep.secret import key_of
+from app.upkeep.secret import load_secret_key
 from tests.databases import Databases
 
 NOW = dt.datetime(2026, 6, 9, 12, 0, tzinfo=dt.UTC)
@@ -24,7 +24,7 @@ def installation(tmp_path: Path, databases: Databases) -> Iterator[Installation]
     data.mkdir()
     with databases.empty(data) as address:
         made = Installation(data, address, "", data / "backups")
-        key_of("", made.secret_file)
+        load_secret_key("", made.secret_file)
         yield made
 
 

@@ -14,7 +14,7 @@ from sqlmodel import Session
 from app.db.engine import make_engine
 from app.db.tables import Learner
 from app.db.writer import WRITING
-from app.upkeep.backup import back_up
+from app.upkeep.backup import create_backup
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.restore import restore
 from tests.amounts import FACTOR
@@ -32,7 +32,7 @@ def target(tmp_path: Path) -> Path:
 def test_a_backup_holds_database_key_and_manifest(installation, enroll, target) -> None:
     enroll(installation, "ada", "grace")
 
-    back_up(installation, target, NOW)
+    create_backup(installation, target, NOW)
 
     with zipfile.ZipFile(target) as zipped:
         manifest = json.loads(zipped.read("manifest.json"))
@@ -52,14 +52,14 @@ def test_a_backup_holds_database_key_and_manifest(installation, enroll, target) 
 
 
 def test_only_its_owner_reads_it_and_nothing_lies_beside(installation, target) -> None:
-    back_up(installation, target, NOW)
+    create_backup(installation, target, NOW)
 
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert {p.name for p in target.parent.iterdir()} == {"copy.zip", "data"}
 
 
 def test_a_key_of_the_environment_is_inside_too(installation, with_key, target) -> None:
-    manifest = back_up(with_key(installation, KEY), target, NOW)
+    manifest = create_backup(with_key(installation, KEY), target, NOW)
 
     assert manifest.secret == "HEADROOM_SECRET"  # noqa: S105 - whence
     with zipfile.ZipFile(target) as zipped:
@@ -68,7 +68,7 @@ def test_a_key_of_the_environment_is_inside_too(installation, with_key, target) 
 
 def test_without_a_database_there_is_nothing_to_back_up(fresh, target) -> None:
     with pytest.raises(InstallationError, match="there is no database yet"):
-        back_up(fresh, target, NOW)
+        create_backup(fresh, target, NOW)
 
     assert not target.exists()
 
@@ -83,7 +83,7 @@ def test_a_backup_that_is_broken_off_leaves_no_trace(installation, target) -> No
         raise Stop
 
     with pytest.raises(Stop):
-        back_up(installation, target, NOW, stop)
+        create_backup(installation, target, NOW, stop)
 
     assert target.read_text() == "the copy of yesterday"
     assert {p.name for p in target.parent.iterdir()} == {"copy.zip", "data"}
@@ -94,7 +94,7 @@ def test_a_damaged_database_is_not_copied(installation, target) -> None:
     Path(f"{installation.data}/headroom.db").write_bytes(b"")
 
     with pytest.raises(InstallationError, match="0 bytes"):
-        back_up(installation, target, NOW)
+        create_backup(installation, target, NOW)
 
 
 class Writer(threading.Thread):
@@ -138,7 +138,7 @@ def test_what_was_confirmed_before_it_began_is_inside(
     assert writer.some.wait(60)
 
     before = set(writer.confirmed)
-    manifest = back_up(installation, target, NOW)
+    manifest = create_backup(installation, target, NOW)
     writer.stop()
 
     restore(fresh, target, NOW)
@@ -155,7 +155,7 @@ def test_a_writer_does_not_wait_for_a_copy(installation, enroll, people, target)
             written.append("ada")
             enroll(installation, "ada")
 
-    manifest = back_up(installation, target, NOW, write)
+    manifest = create_backup(installation, target, NOW, write)
 
     assert people(installation) == {"ada"}
     assert manifest.rows["learner"] == 0
@@ -168,6 +168,6 @@ def test_without_its_programs_postgresql_is_not_copied(
     monkeypatch.setenv("PATH", str(tmp_path))
 
     with pytest.raises(InstallationError, match="pg_dump was not found"):
-        back_up(installation, target, NOW)
+        create_backup(installation, target, NOW)
 
     assert not target.exists()

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from app.db.engine import make_engine
-from app.db.locks import lock
+from app.db.locks import file_lock
 from app.db.migrate import downgrade
-from app.db.schema_state import examine, newest
+from app.db.schema_state import latest_revision, schema_revision
 from app.upkeep import archive
 from app.upkeep.daily import copy_if_due, daily_copies
-from app.upkeep.files import workshop
+from app.upkeep.files import private_temp_folder
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.preparing import prepare
 from tests.databases import ABOUT_SQLITE, SERVER
@@ -43,7 +43,7 @@ def older(installation: Installation) -> str:
 def revision(installation: Installation) -> str:
     engine = make_engine(installation.database)
     try:
-        return examine(engine)
+        return schema_revision(engine)
     finally:
         engine.dispose()
 
@@ -62,7 +62,7 @@ def test_a_copy_is_a_backup_like_any_other(installation, enroll: Enroll) -> None
     path = copy_if_due(installation, NOW)
 
     assert path is not None
-    with archive.opened(path) as opened:
+    with archive.open_backup(path) as opened:
         opened.check()
         assert opened.manifest.rows["learner"] == 1
 
@@ -115,7 +115,7 @@ def test_one_of_several_processes_makes_it(installation) -> None:
 
 def test_whoever_finds_another_at_it_leaves(installation) -> None:
     installation.backups.mkdir()
-    with lock(installation.backups / ".copying.lock"):
+    with file_lock(installation.backups / ".copying.lock"):
         assert copy_if_due(installation, NOW) is None
 
     assert names(installation.backups) == set()
@@ -123,7 +123,7 @@ def test_whoever_finds_another_at_it_leaves(installation) -> None:
 
 def test_what_a_killed_process_left_is_removed(installation) -> None:
     installation.backups.mkdir()
-    with workshop(installation.backups / "headroom-2026-06-08.zip") as folder:
+    with private_temp_folder(installation.backups / "headroom-2026-06-08.zip") as folder:
         folder.rename(folder.with_name(".headroom-2026-06-08.zip.1"))
         left = folder.with_name(".headroom-2026-06-08.zip.1")
     (left / "database.sqlite3").write_text("half of it")
@@ -192,11 +192,11 @@ def test_a_copy_is_made_before_a_migration(installation) -> None:
     prepare(installation, NOW)
 
     (name,) = names(installation.backups)
-    assert name == f"headroom-2026-06-09-before-0002-to-{newest()}.zip"
-    with archive.opened(installation.backups / name) as opened:
+    assert name == f"headroom-2026-06-09-before-0002-to-{latest_revision()}.zip"
+    with archive.open_backup(installation.backups / name) as opened:
         opened.check()
         assert opened.manifest.schema_revision == old
-    assert revision(installation) == newest()
+    assert revision(installation) == latest_revision()
 
 
 def test_no_copy_is_made_where_nothing_is_migrated(installation, fresh) -> None:
@@ -223,7 +223,7 @@ def test_without_copies_it_is_migrated_all_the_same(installation) -> None:
 
     prepare(dataclasses.replace(installation, backups=None), NOW)
 
-    assert revision(installation) == newest()
+    assert revision(installation) == latest_revision()
 
 
 @pytest.mark.skipif(not SERVER, reason="is about PostgreSQL")
@@ -237,7 +237,7 @@ def test_without_pg_dump_it_is_migrated_with_a_warning(
         prepare(installation, NOW)
 
     assert "pg_dump was not found" in caplog.text
-    assert revision(installation) == newest()
+    assert revision(installation) == latest_revision()
 
 
 @ABOUT_SQLITE

@@ -11,7 +11,7 @@ import pytest
 from app.db.engine import make_engine
 from app.db.migrate import downgrade
 from app.upkeep.daily import copy_if_due
-from app.upkeep.doctor import Deployment, DoctorFinding, look_over
+from app.upkeep.doctor import Deployment, DoctorFinding, run_checks
 from app.upkeep.files import name_aside
 from app.upkeep.installation import Installation
 from tests.conftest import TINY
@@ -34,7 +34,7 @@ def look(installation: Installation) -> Look:
 
     def look(now: dt.datetime = NOW, **changes: object) -> dict[str, DoctorFinding]:
         place = Deployment(installation, TINY, frozenset({"HEADROOM_PORT", "HEADROOM_DATA"}), {})
-        findings = look_over(dataclasses.replace(place, **changes), now)
+        findings = run_checks(dataclasses.replace(place, **changes), now)
         found: dict[str, DoctorFinding] = {}
         for finding in findings:
             found.setdefault(finding.subject, finding)
@@ -198,7 +198,7 @@ def test_a_key_that_is_another_than_the_copy_holds_is_a_warning(
     installation.secret_file.write_text("x" * 40)
 
     place = Deployment(installation, TINY, frozenset(), {})
-    words = [f.words for f in look_over(place, NOW) if f.level == "warning"]
+    words = [f.words for f in run_checks(place, NOW) if f.level == "warning"]
 
     assert len(words) == 1
     assert "browsers from before are new learners" in words[0]

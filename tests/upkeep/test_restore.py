@@ -15,9 +15,9 @@ from sqlmodel import Session, select
 
 from app.db.engine import make_engine
 from app.db.migrate import downgrade
-from app.db.schema_state import newest
+from app.db.schema_state import latest_revision
 from app.db.tables import Learner
-from app.upkeep.backup import back_up
+from app.upkeep.backup import create_backup
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.preparing import prepare
 from app.upkeep.restore import restore
@@ -33,7 +33,7 @@ def backup(installation, enroll, tmp_path) -> Path:
     """A backup in which ada is; bob came later."""
     enroll(installation, "ada")
     path = tmp_path / "copy.zip"
-    back_up(installation, path, NOW)
+    create_backup(installation, path, NOW)
     enroll(installation, "bob")
     return path
 
@@ -127,7 +127,7 @@ def test_an_older_schema_is_migrated_at_the_next_start(
     engine = make_engine(installation.database)
     downgrade(engine, "0001")
     engine.dispose()
-    back_up(installation, tmp_path / "old.zip", NOW)
+    create_backup(installation, tmp_path / "old.zip", NOW)
 
     done = restore(fresh, tmp_path / "old.zip", NOW)
     prepare(fresh, NOW)
@@ -215,7 +215,7 @@ def test_a_newer_format_is_refused(installation, backup) -> None:
 def test_a_newer_schema_is_refused(installation, backup) -> None:
     said = refusal(installation, changed(backup, schema_revision="9999"))
 
-    assert f"schema 9999; this version knows up to {newest()}" in said
+    assert f"schema 9999; this version knows up to {latest_revision()}" in said
 
 
 def test_a_manifest_without_its_parts_is_refused(installation, backup) -> None:

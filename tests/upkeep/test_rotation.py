@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.upkeep.rotation import copies, keep, name_before, name_of, surplus
+from app.upkeep.rotation import copies, dates_to_keep, expired_backups, name_before, name_of
 
 DAY = dt.date(2026, 6, 9)
 DATES = st.sets(st.dates(dt.date(2024, 1, 1), dt.date(2027, 1, 1)), max_size=60)
@@ -20,12 +20,12 @@ def after(days: int) -> set[dt.date]:
     """What is left of a copy made every day for so long."""
     kept: set[dt.date] = set()
     for n in range(days):
-        kept = keep({*kept, DAY + dt.timedelta(days=n)})
+        kept = dates_to_keep({*kept, DAY + dt.timedelta(days=n)})
     return kept
 
 
 def test_the_newest_seven_stay() -> None:
-    assert keep(days_back(*range(7))) == days_back(*range(7))
+    assert dates_to_keep(days_back(*range(7))) == days_back(*range(7))
 
 
 def test_after_a_year_there_are_days_weeks_and_months() -> None:
@@ -49,17 +49,17 @@ def test_after_a_year_there_are_days_weeks_and_months() -> None:
 def test_after_a_long_pause_the_old_ones_stay_beside_the_new() -> None:
     old = {dt.date(2025, 1, 1), dt.date(2025, 1, 2)}
 
-    assert keep({*old, DAY}) == {*old, DAY}
+    assert dates_to_keep({*old, DAY}) == {*old, DAY}
 
 
 @given(DATES)
 def test_the_newest_always_stays_and_never_too_many(dates: set[dt.date]) -> None:
-    kept = keep(dates)
+    kept = dates_to_keep(dates)
 
     assert kept <= dates
     assert len(kept) <= 7 + 4 + 6
     assert not dates or max(dates) in kept
-    assert keep(kept) == kept
+    assert dates_to_keep(kept) == kept
 
 
 def test_only_copies_of_ours_are_looked_at(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_what_need_not_stay_goes_with_the_copies_of_its_day(tmp_path: Path) -> N
     (tmp_path / name_before(DAY - dt.timedelta(days=30), "0002", "0003")).touch()
     (tmp_path / "headroom-mine.zip").touch()
 
-    gone = {path.name for path in surplus(tmp_path)}
+    gone = {path.name for path in expired_backups(tmp_path)}
 
     assert "headroom-2026-05-10-before-0002-to-0003.zip" in gone
     assert "headroom-mine.zip" not in gone

@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.upkeep.backup import back_up
+from app.upkeep.backup import create_backup
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.restore import restore
 from tests.amounts import FACTOR
@@ -64,7 +64,7 @@ def test_a_copy_of_a_running_server_brings_learners_back_on_another_machine(
             assert write(ada) == 303
         before = people(installation)
 
-        manifest = back_up(installation, copy, NOW)
+        manifest = create_backup(installation, copy, NOW)
 
         assert (manifest.rows["learner"], manifest.rows["reading"]) == (
             1,
@@ -82,7 +82,7 @@ def test_a_copy_of_a_running_server_brings_learners_back_on_another_machine(
 
 
 def test_nothing_is_restored_while_a_server_runs(installation: Installation, copy: Path) -> None:
-    back_up(installation, copy, NOW)
+    create_backup(installation, copy, NOW)
 
     with Server(installation) as server:
         with pytest.raises(InstallationError, match="a server uses it"):
@@ -99,7 +99,7 @@ def test_a_server_that_was_killed_is_in_nobodys_way(
 ) -> None:
     with Server(installation) as server, visit(server) as ada:
         assert write(ada) == 303
-        back_up(installation, copy, NOW)
+        create_backup(installation, copy, NOW)
         server.stop(signal.SIGKILL)
 
     restore(installation, copy, NOW)

@@ -10,7 +10,7 @@ import pytest
 import uvicorn
 
 from app.web.front import connections
-from app.web.front.connections import ConnectionLimits, guarded
+from app.web.front.connections import ConnectionLimits, limited_protocol
 from tests.loops import outcome
 
 CHUNKED = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -37,7 +37,7 @@ async def serving(limits: ConnectionLimits, served=app) -> AsyncIterator[int]:
     config = uvicorn.Config(
         served,
         port=0,
-        http=guarded(limits),
+        http=limited_protocol(limits),
         lifespan="off",
         log_level="critical",
         timeout_graceful_shutdown=1,

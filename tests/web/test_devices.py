@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.web.devices import device_of
+from app.web.devices import describe_user_agent
 
 ANDROID = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like "
 WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like "
@@ -25,4 +25,4 @@ MAC = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHT
     ],
 )
 def test_a_browser_is_named_by_what_its_owner_calls_it(said: str, name: str):
-    assert device_of(said) == name
+    assert describe_user_agent(said) == name

@@ -8,7 +8,7 @@ from jinja2.exceptions import UndefinedError
 from markupsafe import Markup
 
 from app.config import ROOT
-from app.web.render import make_templates
+from app.web.render import create_template_env
 from app.web.static import StaticAssets
 
 WORDS = "<b>\"'&</b>"
@@ -17,7 +17,7 @@ SHOWN = "&lt;b&gt;&#34;&#39;&amp;&lt;/b&gt;"
 
 @pytest.fixture
 def templates(tmp_path: Path) -> Environment:
-    environment = make_templates(tmp_path, StaticAssets(ROOT / "static"))
+    environment = create_template_env(tmp_path, StaticAssets(ROOT / "static"))
     environment.loader = DictLoader(
         {
             "base.html": "<h1>{% block title %}{% endblock %}</h1>",

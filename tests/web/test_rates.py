@@ -5,7 +5,7 @@ from starlette.exceptions import HTTPException
 
 from app.config import Settings
 from app.main import create_app
-from app.web.front.rate_counting import RateLimiter, client_of, kind_of
+from app.web.front.rate_counting import RateLimiter, client_key, rate_limit_kind
 from app.web.front.rate_setting import read_rates
 from tests.conftest import visit
 
@@ -128,12 +128,12 @@ def test_a_rate_that_cannot_be_read_is_refused(words: str):
     ],
 )
 def test_costly_work_is_known_by_its_address(request_, kind: str):
-    assert kind_of(*request_) == kind
+    assert rate_limit_kind(*request_) == kind
 
 
 def test_a_network_of_ipv6_is_one_client():
     def of(host: str) -> str:
-        return client_of({"type": "http", "client": (host, 1)})
+        return client_key({"type": "http", "client": (host, 1)})
 
     assert of("2001:db8::1") == of("2001:db8::2") != of("2001:db8:1::1")
     assert of("10.0.0.1") != of("10.0.0.2")

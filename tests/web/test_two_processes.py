@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.upkeep.backup import back_up
+from app.upkeep.backup import create_backup
 from app.upkeep.installation import Installation, InstallationError
 from app.upkeep.restore import restore
 from tests.belongings.test_traces import WORD, hits, settings_of, wait_until
@@ -99,7 +99,7 @@ def test_what_was_erased_is_in_no_file(server: Server):
 def test_nothing_is_restored_while_they_run(server: Server, tmp_path: Path):
     address = f"sqlite:///{server.data / NAME}"
     installation = Installation(server.data, address, "", tmp_path / "backups")
-    back_up(installation, tmp_path / "copy.zip", NOW)
+    create_backup(installation, tmp_path / "copy.zip", NOW)
 
     with pytest.raises(InstallationError, match="a server uses it"):
         restore(installation, tmp_path / "copy.zip", NOW)

@@ -17,7 +17,7 @@ from app.exams.store import met_items
 from app.flashcards.store.planned import find_planned
 from app.quiz.store import history
 from app.web import render
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 from tests.conftest import Clock
 from tests.exams.sitting import START, begin, finish
 from tests.exchange.package import Made, package
@@ -175,7 +175,7 @@ def test_a_paper_that_another_tab_began_meanwhile_is_the_one_to_go_on_with(
 ) -> None:
     rosa.post("/concepts/weights/readings")
     learner = session.exec(select(Learner)).one().id
-    now = milliseconds(clock.now)
+    now = to_milliseconds(clock.now)
     session.rollback()
 
     def while_drawing(*given: Any) -> Any:

@@ -60,7 +60,7 @@ def heads() -> tuple[str, ...]:
     return tuple(_NAMES.values())
 
 
-def coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
+def compute_coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
     """Every objective in the order of the syllabus, with what serves it."""
     topics = course_by_objective(library).topics
     return tuple(

@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from app.content.identity import normal
+from app.content.identity import normalize_text
 from app.questions import kinds
 from app.questions.model import Question
 
@@ -91,7 +91,7 @@ def cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
 
 
 def _item(question: Question) -> _ChoiceItem | None:
-    options = kinds.of(question).options(question.answer)
+    options = kinds.type_of(question).options(question.answer)
     right = [place for place, option in enumerate(options) if option.right]
     if len(right) != 1 or len(options) < 2:
         return None
@@ -100,7 +100,7 @@ def _item(question: Question) -> _ChoiceItem | None:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(w for w in normal(text).split() if len(w) > 3)
+    return frozenset(w for w in normalize_text(text).split() if len(w) > 3)
 
 
 def _scores(item: _ChoiceItem, measure: _Measure) -> list[float]:

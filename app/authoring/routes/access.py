@@ -9,7 +9,7 @@ from app.db.engine import DbSession
 from app.errors import NotFoundError
 from app.learners.current import CurrentLearner
 from app.web.clock import Now
-from app.web.render import page
+from app.web.render import render_page
 
 router = APIRouter(route_class=AuthorRoute)
 _MOST = 200
@@ -24,7 +24,7 @@ def audit(
     now: Now,
 ) -> HTMLResponse:
     """What authors did, the newest first, and the browsers that are signed in."""
-    return page(
+    return render_page(
         request,
         "authoring/audit.html",
         learner=learner,

@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from app.authoring.course.authored import AuthoredLibrary
-from app.authoring.listing import about, name_of
+from app.authoring.listing import name_of, problems_of_topic
 from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute
 from app.concepts.finished_pages import RenderedPage, RenderedPageCache
@@ -12,8 +12,8 @@ from app.content.live.library import Library
 from app.errors import NotFoundError
 from app.learners.current import CurrentLearner
 from app.questions.asking import OpenQuestion, new_token, title_of
-from app.questions.variants import draw
-from app.web.render import page
+from app.questions.variants import draw_variant
+from app.web.render import render_page
 
 router = APIRouter(route_class=AuthorRoute)
 
@@ -23,7 +23,7 @@ def preview(
     request: Request, topic: str, library: AuthoredLibrary, learner: CurrentLearner
 ) -> HTMLResponse:
     """The page of a topic; one that cannot be read yet has its problems only."""
-    problems = about(library.problems, topic)
+    problems = problems_of_topic(library.problems, topic)
     known = library.topics.get(topic)
     if known is None and not problems:
         raise NotFoundError(f"There is no topic “{topic}”.")
@@ -31,7 +31,7 @@ def preview(
     sheets = RenderedPageCache(request.app.state.templates)
     sheet = sheets.of(library, known) if known else None
     questions = [library.questions[i] for i in known.questions] if known else []
-    return page(
+    return render_page(
         request,
         "authoring/page.html",
         learner=learner,
@@ -52,7 +52,7 @@ def _asked(library: Library, sheet: RenderedPage) -> dict[str, OpenQuestion]:
     """The questions of the page, answered to the bench and not to the records."""
     return {
         item: OpenQuestion(
-            draw(library.questions[item], 0),
+            draw_variant(library.questions[item], 0),
             new_token(),
             "page",
             back=f"/authoring/pages/{sheet.topic.slug}",

@@ -23,7 +23,7 @@ from app.authoring.mending import guess_of, reasons
 from app.authoring.states import states_of, typed
 from app.authoring.survey import BankStatistics, StatisticsCache
 from app.authoring.tasks import tasks_of, unfinished
-from app.authoring.trying import address_of, judge, put
+from app.authoring.trying import address_of, open_question, try_response
 from app.authoring.wordings import (
     VariantRow,
     editions,
@@ -41,11 +41,11 @@ from app.learners.current import CurrentLearner, LearnerProfile
 from app.learners.desk import Reader
 from app.questions.asking import OpenQuestion
 from app.questions.model import Question
-from app.questions.variants import combinations, draw, every
+from app.questions.variants import all_variants, combinations, draw_variant
 from app.quiz.forms import AskedFor, Posted, Submission
 from app.web.course import find_question
-from app.web.render import is_htmx, page
-from app.web.words import age_of
+from app.web.render import is_htmx_request, render_page
+from app.web.words import format_age
 
 router = APIRouter(route_class=AuthorRoute)
 _ROWS = 50  # of the table on one page; the CSV has all
@@ -112,7 +112,7 @@ def table(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
         columns=bench.COLUMNS,
         falling=_FALLING,
         exams=survey.exams,
-        age=age_of(survey.at, desk.request.app.state.clock()),
+        age=format_age(survey.at, desk.request.app.state.clock()),
     )
 
 
@@ -143,11 +143,11 @@ def show(
     """One question: in every state, with all that was answered to it."""
     question, sent = tried.question, tried.sent
     open_ = not sent.raw or sent.form.more or sent.form.move
-    seen = put(question, sent) if open_ else judge(db, library, question, sent)
-    variant = draw(question, sent.form.seed or 0)
+    seen = open_question(question, sent) if open_ else try_response(db, library, question, sent)
+    variant = draw_variant(question, sent.form.seed or 0)
     place = question.place
     folder = request.state.live.folder
-    return page(
+    return render_page(
         request,
         "authoring/question.html",
         learner=learner,
@@ -175,7 +175,7 @@ def show(
 @router.get("/questions/{item}/form")  # noqa: FAST003 - in Item
 def form(request: Request, question: Item, sent: AskedFor) -> HTMLResponse:
     """The open question as a fragment: another hint, a step moved, another try."""
-    return page(request, "quiz/_question.html", asked=put(question, sent))
+    return render_page(request, "quiz/_question.html", asked=open_question(question, sent))
 
 
 @router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
@@ -187,14 +187,14 @@ def attempt(
     sent: Posted,
 ) -> Response:
     """Judge an answer of the author; nothing is kept, so no statistics suffer."""
-    if not is_htmx(request):
+    if not is_htmx_request(request):
         where = f"{address_of(question)}{_query(sent.raw, sent.form.seed or 0)}"
         return RedirectResponse(where, 303)
-    seen = judge(db, library, question, sent)
+    seen = try_response(db, library, question, sent)
     if isinstance(seen, OpenQuestion):
         status = 422 if seen.refused else 200
-        return page(request, "quiz/_question.html", status=status, asked=seen)
-    return page(request, "quiz/_verdict.html", outcome=seen)
+        return render_page(request, "quiz/_question.html", status=status, asked=seen)
+    return render_page(request, "quiz/_verdict.html", outcome=seen)
 
 
 def _being_computed(
@@ -202,7 +202,7 @@ def _being_computed(
 ) -> Response:
     """Said until the first statistics are there; the page looks again."""
     if wanted.format == "html":
-        return page(request, "authoring/computing.html", learner=learner)
+        return render_page(request, "authoring/computing.html", learner=learner)
     words = "The statistics are being computed. Try again in a few seconds.\n"
     return PlainTextResponse(words, 503, headers={"retry-after": "5"})
 
@@ -236,7 +236,7 @@ def _samples(question: Question) -> list[VariantRow]:
     if question.computed is None:
         return []
     made = []
-    drawn = every(question)
+    drawn = all_variants(question)
     while True:
         try:
             made.append(sample(next(drawn)))

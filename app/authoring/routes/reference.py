@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
-from app.authoring.course.coverage import coverage, fresh_papers, heads
+from app.authoring.course.coverage import compute_coverage, fresh_papers, heads
 from app.authoring.course.cues import cues
 from app.authoring.course.reviews import reviews_due
 from app.authoring.manual import manual
@@ -12,7 +12,7 @@ from app.errors import NotFoundError
 from app.learners.current import CurrentLearner
 from app.web.clock import Now
 from app.web.course import CurrentLibrary
-from app.web.render import page
+from app.web.render import render_page
 
 router = APIRouter(route_class=AuthorRoute)
 
@@ -22,12 +22,12 @@ def coverage_page(
     request: Request, library: CurrentLibrary, learner: CurrentLearner, now: Now
 ) -> HTMLResponse:
     """What each objective has, and what the choices of the bank give away."""
-    return page(
+    return render_page(
         request,
         "authoring/coverage.html",
         learner=learner,
         heads=heads(),
-        rows=coverage(library),
+        rows=compute_coverage(library),
         papers=fresh_papers(library),
         cues=cues(library.questions.values()),
         due=reviews_due(library, now.date()),
@@ -42,4 +42,4 @@ def help_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
     except OSError:
         hint = "See docs/authoring.md of the source."
         raise NotFoundError("The reference is not installed here.", hint) from None
-    return page(request, "authoring/help.html", learner=learner, manual=found)
+    return render_page(request, "authoring/help.html", learner=learner, manual=found)

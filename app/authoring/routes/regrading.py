@@ -10,7 +10,7 @@ from app.authoring.forms import Confirmed, RegradingAsked
 from app.authoring.regrading import confirm, regrading_of
 from app.authoring.trying import address_of
 from app.authors.current import AuthorRoute, CurrentAuthor
-from app.db.engine import reading_session
+from app.db.engine import read_only_session
 from app.db.writer import Turn
 from app.errors import ConflictError
 from app.learners.desk import Reader
@@ -32,7 +32,7 @@ def show(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLResponse:
         question=question,
         address=address_of(question),
         title=title_of(question),
-        right=kinds.of(question).right_words(question.answer),
+        right=kinds.type_of(question).right_words(question.answer),
         regrading=regrading_of(desk.db, desk.learner.course, question, reworded=wanted.reworded),
         wanted=wanted,
         other_words=RegradeRefusal.WORDS,
@@ -60,7 +60,7 @@ async def grade_again(
             "Look again at what its key changes now.",
         )
     course: str = request.state.course
-    async with reading_session(request) as db:
+    async with read_only_session(request) as db:
         regrading = await run_in_threadpool(
             regrading_of, db, course, question, reworded=wanted.reworded
         )

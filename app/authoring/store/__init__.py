@@ -18,4 +18,4 @@ from app.authoring.store.learners import (
     sittings,
     wordings,
 )
-from app.authoring.store.regrades import NewScore, RegradableAttempt, add, answered, hold
+from app.authoring.store.regrades import NewScore, RegradableAttempt, add, answered, lock_answerers

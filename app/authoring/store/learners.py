@@ -22,7 +22,7 @@ from app.db.tables import (
     Sitting,
 )
 from app.errors import NotFoundError
-from app.web.clock import milliseconds, moment
+from app.web.clock import from_milliseconds, to_milliseconds
 
 LEECH = 8  # lapses of one learner at one card from which on it is put aside
 
@@ -194,7 +194,7 @@ def reports(
         .limit(200)
     )
     return [
-        LearnerReport(number, name, revision, seed, words, moment(at), bool(done))
+        LearnerReport(number, name, revision, seed, words, from_milliseconds(at), bool(done))
         for number, name, revision, seed, words, at, done in rows
     ]
 
@@ -204,7 +204,7 @@ def settle(db: Session, report: int, now: dt.datetime) -> None:
     done = db.execute(
         update(ItemReport)
         .where(col(ItemReport.id) == report)
-        .values(settled_at=func.coalesce(ItemReport.settled_at, milliseconds(now)))
+        .values(settled_at=func.coalesce(ItemReport.settled_at, to_milliseconds(now)))
     )
     if not done.rowcount:  # type: ignore[attr-defined] # a cursor result
         raise NotFoundError(f"There is no report {report}.")
@@ -235,7 +235,7 @@ def wordings(db: Session, item: str) -> list[SeenWording]:
         .where(col(ItemRevision.item) == item)
         .order_by(col(ItemRevision.first_seen), col(ItemRevision.id))
     )
-    return [SeenWording(revision, moment(at)) for revision, at in rows]
+    return [SeenWording(revision, from_milliseconds(at)) for revision, at in rows]
 
 
 def bodies(db: Session, after: int) -> list[tuple[int, str, str, str]]:

@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 
 from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
 from app.db.tables import Learner
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 _IN_COURSE = select(col(Learner.id)).where(col(Learner.course) == bindparam("course"))
 _ANSWERED = (
@@ -80,7 +80,7 @@ def answered(db: Session, course: str, item: str, revision: str) -> list[Regrada
     return [RegradableAttempt(*row) for row in db.connection().execute(_ANSWERED, values)]
 
 
-def hold(db: Session, course: str, item: str) -> frozenset[int]:
+def lock_answerers(db: Session, course: str, item: str) -> frozenset[int]:
     """Who answered a question; none of them is erased before this transaction ends."""
     values = {"course": course, "item": item}
     rows = db.connection().execute(_THEIRS, values)
@@ -96,7 +96,7 @@ def add(db: Session, rows: Sequence[NewScore], now: dt.datetime) -> list[int]:
             "after": row.answer.regrade,
             "revision": row.revision,
             "score": row.score,
-            "at": milliseconds(now),
+            "at": to_milliseconds(now),
         }
         for row in rows
     ]

@@ -7,16 +7,23 @@ from typing import Any, NamedTuple
 from sqlalchemy import bindparam, select
 from sqlmodel import Session
 
-from app.cards.store.log import IN_TIME, LOG, count_act, find, settle, token_of
+from app.cards.store.log import (
+    IN_TIME,
+    LOG,
+    bump_manual_edits,
+    load_card,
+    rebuild_card_state,
+    token_of,
+)
 from app.content.model import Flashcard
-from app.db.insert_once import insert_once
+from app.db.insert_once import insert_if_absent
 from app.db.quotas import CARD_LOG
 from app.db.tables import Review
 from app.scheduling import ManualEdit
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 
-def act_on(
+def record_manual_edit(
     db: Session,
     learner_id: int,
     card: Flashcard,
@@ -29,7 +36,7 @@ def act_on(
     where the log of the card is full.
     """
     now, day, token = when
-    number = insert_once(
+    number = insert_if_absent(
         db,
         Review,
         {
@@ -38,15 +45,15 @@ def act_on(
             "card": card.id,
             "rating": 0,
             "study_day": day.isoformat(),
-            "at": milliseconds(now),
+            "at": to_milliseconds(now),
             "act": act.kind,
             "until_day": act.until.isoformat() if act.until else None,
         },
     )
     if number is not None:
-        CARD_LOG.check(find(db, learner_id, card.id).turns + 1)
-        settle(db, learner_id, card)
-        count_act(db, learner_id)
+        CARD_LOG.check(load_card(db, learner_id, card.id).turns + 1)
+        rebuild_card_state(db, learner_id, card)
+        bump_manual_edits(db, learner_id)
     return number
 
 

@@ -23,10 +23,10 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session
 
-from app.cards.names import QUESTION, origin
+from app.cards.names import QUESTION, parse_card_id
 from app.cards.store.memory import MEMORY, blank
 from app.db.tables import TABLES
-from app.web.clock import milliseconds, moment
+from app.web.clock import from_milliseconds, to_milliseconds
 
 ADDED = TABLES["added_card"]
 ASIDE = TABLES["suspension"]
@@ -66,7 +66,7 @@ def due_day(card: str, day: dt.date) -> dt.date:
 
     A question that was missed was just explained, so it comes back the day after.
     """
-    return day + dt.timedelta(days=origin(card)[0] == QUESTION)
+    return day + dt.timedelta(days=parse_card_id(card)[0] == QUESTION)
 
 
 def add_cards(
@@ -85,7 +85,7 @@ def add_cards(
     into_added, into_memory = _inserts(db.connection().dialect.name)
     rows = [
         {"learner_id": learner_id, "card": w.card, "seed": w.seed, "declined": False}
-        | {"at": milliseconds(now)}
+        | {"at": to_milliseconds(now)}
         for w in wanted
     ]
     added = frozenset(db.connection().execute(into_added, rows).scalars())
@@ -105,7 +105,7 @@ def add_cards(
     return added
 
 
-def add_missed(
+def readd_missed_questions(
     db: Session,
     learner_id: int,
     missed: Collection[CardToAdd],
@@ -123,7 +123,7 @@ def add_missed(
         return
     rows = [
         {"of_learner": learner_id, "of_card": w.card, "numbers": w.seed}
-        | {"now": milliseconds(now)}
+        | {"now": to_milliseconds(now)}
         for w in again
     ]
     db.connection().execute(_MISSED_AGAIN, rows)
@@ -256,7 +256,7 @@ def _added(row: Any) -> AddedCardRecord:
         card=row.card,
         seed=row.seed,
         declined=row.declined,
-        since=moment(row.at),
+        since=from_milliseconds(row.at),
         due=dt.date.fromisoformat(row.due_day) if row.due_day else None,
         aside=row.declined or bool(row.suspended),
         state=row.state or "new",

@@ -19,9 +19,9 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from app.cards.names import is_added
+from app.cards.names import is_added_card
 from app.cards.store.additions import decline
-from app.cards.store.memory import MEMORY, STANDING, blank, columns, standing_of
+from app.cards.store.memory import MEMORY, STANDING, blank, card_state_from_row, columns
 from app.cards.store.memory_rows import (
     MINE,
     add,
@@ -29,14 +29,14 @@ from app.cards.store.memory_rows import (
     forget,
     of,
 )
-from app.cards.store.replaying import beginning_of, remembered, replayed
-from app.cards.store.tally import chance_of, count, uncount
+from app.cards.store.replaying import beginning_of, remembered, replay_card
+from app.cards.store.tally import count, retrievability_before, uncount
 from app.content.model import Flashcard
-from app.db.insert_once import BROUGHT, insert_once
+from app.db.insert_once import BROUGHT, insert_if_absent
 from app.db.quotas import CARD_LOG
 from app.db.tables import TABLES, Review, Suspension
-from app.scheduling import CardState, ReviewEvent, after
-from app.web.clock import milliseconds
+from app.scheduling import CardState, ReviewEvent, apply_review
+from app.web.clock import to_milliseconds
 
 LOG = TABLES["review"]
 ASIDE = TABLES["suspension"]
@@ -90,12 +90,12 @@ _FIND = select(
 _COUNT_TURNS = _TURNS
 
 
-def find(db: Session, learner_id: int, card: str) -> CardRecord:
+def load_card(db: Session, learner_id: int, card: str) -> CardRecord:
     """The card as this learner holds it."""
     row = db.connection().execute(_FIND, of(learner_id, card)).one()
     if row.state is None:
         return CardRecord(card, turns=row.turns)
-    return CardRecord(card, standing_of(row), row.turns, True, row.suspended)
+    return CardRecord(card, card_state_from_row(row), row.turns, True, row.suspended)
 
 
 def unseen(db: Session, learner_id: int, card: str) -> CardRecord:
@@ -115,15 +115,15 @@ def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
     return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
 
 
-def record(
+def record_review(
     db: Session, learner_id: int, card: Flashcard, grade: ReviewEvent, sent: GradeSubmission
 ) -> RecordedReview | None:
     """Write a grade down once; None when this token was used before.
 
     Raises Conflict where the log of the card is full.
     """
-    held = find(db, learner_id, card.id)
-    number = insert_once(
+    held = load_card(db, learner_id, card.id)
+    number = insert_if_absent(
         db,
         Review,
         {
@@ -132,19 +132,19 @@ def record(
             "card": card.id,
             "rating": grade.rating,
             "retention": grade.retention,
-            "recall": chance_of(held.standing, grade.day),
+            "recall": retrievability_before(held.standing, grade.day),
             "milliseconds": sent.milliseconds,
             "study_day": grade.day.isoformat(),
-            "at": milliseconds(grade.at),
+            "at": to_milliseconds(grade.at),
         },
     )
     if number is None:
         return None
     CARD_LOG.check(held.turns + 1)
-    standing = after(held.standing, grade, card.id)
+    standing = apply_review(held.standing, grade, card.id)
     if held.standing is not None and grade.at < held.standing.last_at:
         # The clock was set back: the grade takes its place in the order of the log.
-        standing = settle(db, learner_id, card) or standing
+        standing = rebuild_card_state(db, learner_id, card) or standing
     values = {**columns(standing), "turns": held.turns + 1}
     _keep(db, learner_id, card, values, known=held.known)
     count(db, learner_id, held.standing, grade, sent.milliseconds)
@@ -173,7 +173,9 @@ _NEWEST = (
 )
 
 
-def newest(db: Session, learner_id: int, day: dt.date | None = None) -> tuple[int, str] | None:
+def last_undoable(
+    db: Session, learner_id: int, day: dt.date | None = None
+) -> tuple[int, str] | None:
     """The last grade or act that was given here and still stands: (number, card).
 
     Of `day` alone if given. What came with a file was given elsewhere.
@@ -188,7 +190,7 @@ def _newest(db: Session, learner_id: int) -> Row[Any, Any, Any, Any] | None:
     return db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
 
 
-def undo(
+def undo_review(
     db: Session,
     learner_id: int,
     number: int,
@@ -206,7 +208,7 @@ def undo(
         return None
     now, day = when
     graded = last.rating > 0
-    done = insert_once(
+    done = insert_if_absent(
         db,
         Review,
         {
@@ -216,16 +218,16 @@ def undo(
             "rating": 0,
             "voids": number,
             "study_day": day.isoformat(),
-            "at": milliseconds(now),
+            "at": to_milliseconds(now),
             "act": "" if graded else "undo",
         },
     )
     card: str = last.card
-    standing = settle(db, learner_id, cards.get(card, card))
+    standing = rebuild_card_state(db, learner_id, cards.get(card, card))
     if done is not None and graded:
         uncount(db, learner_id, number, standing)
     elif done is not None:
-        count_act(db, learner_id)
+        bump_manual_edits(db, learner_id)
     return card
 
 
@@ -234,7 +236,7 @@ _ACTED = (
 )
 
 
-def count_act(db: Session, learner_id: int) -> None:
+def bump_manual_edits(db: Session, learner_id: int) -> None:
     """Note that something was set by hand: the plan of the day is made anew."""
     db.connection().execute(_ACTED, {"of_learner": learner_id})
 
@@ -244,22 +246,22 @@ _TAKE_UP = delete(ASIDE).where(
 )
 
 
-def suspend(
+def set_suspended(
     db: Session, learner_id: int, card: Flashcard, now: dt.datetime, *, aside: bool
 ) -> None:
     """Put a card aside, or take it up again where it stood."""
-    if is_added(card.id) and not aside:
+    if is_added_card(card.id) and not aside:
         decline(db, learner_id, card.id, declined=False)
         return
-    held = find(db, learner_id, card.id)
+    held = load_card(db, learner_id, card.id)
     db.connection().execute(_TAKE_UP, of(learner_id, card.id))
     if aside:
-        row = {"learner_id": learner_id, "card": card.id, "at": milliseconds(now)}
-        insert_once(db, Suspension, row)
+        row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
+        insert_if_absent(db, Suspension, row)
     if held.known and (held.standing is not None or aside):
         change(db, learner_id, card.id, {"suspended": aside})
     elif held.known:
-        settle(db, learner_id, card, aside=False)
+        rebuild_card_state(db, learner_id, card, aside=False)
     elif aside:
         add(
             db,
@@ -304,7 +306,7 @@ _ALL = (
 )
 
 
-def settle(
+def rebuild_card_state(
     db: Session, learner_id: int, card: Flashcard | str, *, aside: bool | None = None
 ) -> CardState | None:
     """Make the memory of one card again after its log has changed.
@@ -313,9 +315,9 @@ def settle(
     """
     name = card if isinstance(card, str) else card.id
     rows = db.connection().execute(_ALL, of(learner_id, name)).all()
-    begin = beginning_of(db, learner_id, name) if is_added(name) else None
-    now = replayed(name, rows, begin)
-    held = find(db, learner_id, name)
+    begin = beginning_of(db, learner_id, name) if is_added_card(name) else None
+    now = replay_card(name, rows, begin)
+    held = load_card(db, learner_id, name)
     away = held.suspended if aside is None else aside
     values = remembered(now, len(rows), begin, aside=away)
     if values is None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from app.db.tables import TABLES
 from app.scheduling import CardState
-from app.web.clock import milliseconds, moment
+from app.web.clock import from_milliseconds, to_milliseconds
 
 # Statements are of tables instead of classes: no row becomes an object with a history.
 MEMORY = TABLES["memory"]
@@ -27,7 +27,7 @@ STANDING = tuple(
 )
 
 
-def standing_of(row: Any) -> CardState | None:
+def card_state_from_row(row: Any) -> CardState | None:
     """The standing in a row that begins with the columns of STANDING."""
     state, step, stability, difficulty, due_day, due_at, first, last, at = row[:9]
     if state == "new":
@@ -39,10 +39,10 @@ def standing_of(row: Any) -> CardState | None:
         stability=stability,
         difficulty=difficulty,
         due_day=day(due_day),
-        due_at=moment(due_at),
+        due_at=from_milliseconds(due_at),
         first_day=day(first),
         last_day=day(last),
-        last_at=moment(at),
+        last_at=from_milliseconds(at),
         reviews=row[9],
         lapses=row[10],
     )
@@ -56,10 +56,10 @@ def columns(standing: CardState) -> dict[str, Any]:
         "stability": standing.stability,
         "difficulty": standing.difficulty,
         "due_day": standing.due_day.isoformat(),
-        "due_at": milliseconds(standing.due_at),
+        "due_at": to_milliseconds(standing.due_at),
         "first_day": standing.first_day.isoformat(),
         "last_day": standing.last_day.isoformat(),
-        "last_at": milliseconds(standing.last_at),
+        "last_at": to_milliseconds(standing.last_at),
         "reviews": standing.reviews,
         "lapses": standing.lapses,
         "set_day": "",

@@ -9,7 +9,7 @@ from sqlmodel import Session
 from app.db.insert_once import BROUGHT
 from app.db.once_a_day import StudyDayCache
 from app.db.tables import TABLES
-from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, TimeSpent, shrunk
+from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS, CardPace, TimeSpent, shrink_mean
 
 _LOG = TABLES["review"]
 _MOST_LOOK = 120_000  # a forgotten screen is no slow answer
@@ -50,4 +50,4 @@ def _asked(db: Session, learner_id: int, day: dt.date) -> CardPace:
     values = {"learner": learner_id, "day": day.isoformat()}
     row = db.connection().execute(_SPENT, values).one()
     first, look = (TimeSpent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))
-    return CardPace(shrunk(first, NEW_SECONDS), shrunk(look, LOOK_SECONDS))
+    return CardPace(shrink_mean(first, NEW_SECONDS), shrink_mean(look, LOOK_SECONDS))

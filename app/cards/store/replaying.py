@@ -8,13 +8,13 @@ from typing import Any
 from sqlalchemy import bindparam, select
 from sqlmodel import Session
 
-from app.cards.names import QUESTION, origin
+from app.cards.names import QUESTION, parse_card_id
 from app.cards.store.additions import ADDED, due_day
 from app.cards.store.memory import blank, columns
 from app.db.tables import TABLES
-from app.scheduling import ManualEdit, ReplayedCard, ReviewEvent, replay_all
+from app.scheduling import ManualEdit, ReplayedCard, ReviewEvent, replay_log
 from app.scheduling.study_day import study_day_of
-from app.web.clock import moment
+from app.web.clock import from_milliseconds
 
 LEARNER = TABLES["learner"]
 _ALL = (
@@ -68,7 +68,7 @@ def grade_in(row: Any) -> ReviewEvent:
     """The grade in a row of the log."""
     return ReviewEvent(
         rating=row.rating,
-        at=moment(row.at),
+        at=from_milliseconds(row.at),
         day=dt.date.fromisoformat(row.study_day),
         retention=row.retention,
     )
@@ -80,16 +80,16 @@ def acted(row: Any) -> ManualEdit:
     return ManualEdit(row.act, until)
 
 
-def replayed(card: str, log: Iterable[Any], begin: AddedCardStart | None = None) -> ReplayedCard:
+def replay_card(card: str, log: Iterable[Any], begin: AddedCardStart | None = None) -> ReplayedCard:
     """Where a card stands by the rows of its log, in the order of time.
 
     A question that was missed again after its last row is asked sooner.
     """
     rows = standing_rows(log)
-    now = replay_all((grade_in(r) if r.rating else acted(r) for r in rows), card)
+    now = replay_log((grade_in(r) if r.rating else acted(r) for r in rows), card)
     if begin is None or not begin.again or not rows:
         return now
-    if begin.since <= moment(rows[-1].at):
+    if begin.since <= from_milliseconds(rows[-1].at):
         return now
     if now.standing is None:
         return ReplayedCard()
@@ -118,7 +118,7 @@ def remembered(
 
 
 def _beginning(row: Any) -> AddedCardStart:
-    since = moment(row.at)
+    since = from_milliseconds(row.at)
     day = study_day_of(since, row.zone)
-    missed = origin(row.card)[0] == QUESTION
+    missed = parse_card_id(row.card)[0] == QUESTION
     return AddedCardStart(due_day(row.card, day), since, row.declined, missed)

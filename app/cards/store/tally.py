@@ -7,7 +7,7 @@ from sqlmodel import Session
 
 from app.cards.store.study_days import add_to_day, work_of_grade
 from app.db.tables import TABLES
-from app.scheduling import CardState, ReviewEvent, recall
+from app.scheduling import CardState, ReviewEvent, retrievability
 
 LOG = TABLES["review"]
 _UNDONE = select(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds, LOG.c.study_day).where(
@@ -15,11 +15,11 @@ _UNDONE = select(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds, LOG.c.study_day
 )
 
 
-def chance_of(before: CardState | None, day: dt.date) -> float | None:
+def retrievability_before(before: CardState | None, day: dt.date) -> float | None:
     """The chance that a card is still known; none while it is in its steps."""
     if before is None or before.state != "review":
         return None
-    return recall(before, day)
+    return retrievability(before, day)
 
 
 def count(
@@ -31,7 +31,7 @@ def count(
 ) -> None:
     """Add a grade to its day; `before` is where the card stood."""
     again = _again(before, grade.day)
-    chance = chance_of(before, grade.day)
+    chance = retrievability_before(before, grade.day)
     work = work_of_grade(grade.rating, chance, milliseconds, again=again)
     add_to_day(db, learner_id, grade.day.isoformat(), work)
 

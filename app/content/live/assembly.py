@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.content.identity import revision
+from app.content.identity import content_hash
 from app.content.live.cache import code_version
 from app.content.live.drafts import (
     NOTHING,
     CourseWithDrafts,
     less_live,
-    live,
+    only_live,
     without_beginnings,
 )
 from app.content.model import (
@@ -27,7 +27,7 @@ from app.content.model import (
     Topic,
 )
 from app.content.parsed import ParsedFile
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 from app.content.rules import bank as rules
 from app.content.rules.bank import ParsedCourse
 from app.content.rules.course import check_drafts, check_fronts, check_order
@@ -73,7 +73,7 @@ def assemble(bank: ParsedCourse) -> AssembledCourse:
     questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
     cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
     authored = CourseWithDrafts(_topics(bank, pages, questions, cards), questions, cards)
-    questions, cards, shown = live(questions), live(cards), live(pages)
+    questions, cards, shown = only_live(questions), only_live(cards), only_live(pages)
     topics = _topics(bank, shown, questions, cards)
     found += owners.problems  # which keep out what does not own its id, and no owner
     # Readings have left out what is broken in itself; a file that broke while it was
@@ -128,7 +128,7 @@ def _unsourced(question: Question) -> ContentProblem:
     place = (question.place.path, question.place.line, 1)
     hint = "Write source: key in its comment or in the front matter."
     message = "The question names no source."
-    return problem(place, "E16", message, hint, question.id)
+    return make_problem(place, "E16", message, hint, question.id)
 
 
 def _aimless(
@@ -140,7 +140,7 @@ def _aimless(
         if slug in pages:
             message = f"Neither the page nor {count} of its questions name an objective."
             hint = "Write objective: with a number of syllabus.toml into the front matter."
-            yield problem((pages[slug].place.path, 1, 1), "E14", message, hint)
+            yield make_problem((pages[slug].place.path, 1, 1), "E14", message, hint)
 
 
 def _homeless(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
@@ -151,7 +151,7 @@ def _homeless(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentPro
         if slug and slug not in pages and reading.facts:
             message = f"The topic “{slug}” has no concept.md."
             hint = "Write its page: a title, a source and a paragraph are a start."
-            found.append(problem((path, 1, 1), "E61", message, hint))
+            found.append(make_problem((path, 1, 1), "E61", message, hint))
     return found
 
 
@@ -198,7 +198,7 @@ def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
 
 def _drawn(question: Question, bank: ParsedCourse) -> Question:
     """The question with the drawings that lie beside it, which are part of it."""
-    kind = kinds.of(question)
+    kind = kinds.type_of(question)
     folder = question.place.path.rpartition("/")[0]
     readings = {
         name: bank.readings.get(f"{folder}/{name}") for name in kind.drawings(question.answer)
@@ -211,7 +211,7 @@ def _drawn(question: Question, bank: ParsedCourse) -> Question:
     if not found:
         return question
     answer = kind.drawn(question.answer, found)
-    words = revision(f"{question.revision} {found}")
+    words = content_hash(f"{question.revision} {found}")
     return dataclasses.replace(question, answer=answer, revision=words)
 
 
@@ -228,7 +228,7 @@ def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
     """The question with the option keys under which its answers were counted."""
     if not names:
         return question
-    answer = kinds.of(question).rekeyed(question.answer, names)
+    answer = kinds.type_of(question).rekeyed(question.answer, names)
     return dataclasses.replace(question, answer=answer)
 
 

@@ -34,7 +34,7 @@ class CourseWithDrafts:
 NOTHING = CourseWithDrafts({}, {}, {})
 
 
-def live(items: Mapping[str, Item]) -> dict[str, Item]:
+def only_live(items: Mapping[str, Item]) -> dict[str, Item]:
     """Those that learners may see."""
     return {name: item for name, item in items.items() if item.status == "live"}
 

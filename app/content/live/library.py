@@ -9,26 +9,26 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from app.content.identity import nearest
+from app.content.identity import closest_word
 from app.content.live.assembly import AssembledCourse, assemble, version_of
 from app.content.live.drafts import NOTHING, CourseWithDrafts
 from app.content.live.lastgood import LastGoodFiles
-from app.content.live.pictures import flaw_of, with_sizes
+from app.content.live.pictures import image_problem, with_sizes
 from app.content.live.shared import SHARED
 from app.content.live.watched_files import (
     TOPIC_FILES,
     FileStamps,
     WatchedFiles,
-    hollow,
-    strays,
+    empty_topic_folders,
     unnamed,
+    unread_files,
     without_collection,
 )
 from app.content.model import CitedSource, ExamBlueprint, Flashcard, GlossaryTerm, Syllabus, Topic
 from app.content.parsed import ParsedFile
-from app.content.problems import ContentProblem, failure, on_one_line, problem
+from app.content.problems import ContentProblem, internal_error_problem, make_problem, on_one_line
 from app.content.rules.bank import NO_SYLLABUS, ParsedCourse
-from app.content.rules.causes import told_once
+from app.content.rules.causes import drop_consequences
 from app.questions.model import Question
 
 _log = logging.getLogger("headroom")
@@ -84,10 +84,10 @@ class CourseStatus:
 def load(folder: Path, cache: Path | None = None) -> Library:
     """Read the whole course under `folder`; `cache` is a folder for parsed files."""
     with without_collection():
-        return build(WatchedFiles(folder, cache).read()[0], folder)
+        return assemble_library(WatchedFiles(folder, cache).read()[0], folder)
 
 
-def build(
+def assemble_library(
     readings: Mapping[str, ParsedFile],
     folder: Path,
     today: dt.date | None = None,
@@ -109,7 +109,7 @@ def build(
         {t.anchor: t for r in readings.values() for t in r.terms},
         {s.key: s for r in readings.values() for s in r.sources},
         {r.exam.slug: r.exam for r in readings.values() if r.exam},
-        tuple(told_once([*_absent(readings, folder), *made.problems])),
+        tuple(drop_consequences([*_absent(readings, folder), *made.problems])),
         tuple(path for path, reading in readings.items() if reading.outdated),
         made.authored,
     )
@@ -120,7 +120,7 @@ def problems_of(
 ) -> tuple[ContentProblem, ...]:
     """What `build` would find wrong, without the library."""
     _, made = _assembled(readings, folder, today)
-    return tuple(told_once([*_absent(readings, folder), *made.problems]))
+    return tuple(drop_consequences([*_absent(readings, folder), *made.problems]))
 
 
 def _assembled(
@@ -152,10 +152,10 @@ def _spared(
             continue
         own = bank.readings[path].problems if path in bank.readings else ()
         what = "This file" if path in bank.readings else "The course"
-        found = failure((path or "syllabus.toml", 1, 1), what, error)
+        found = internal_error_problem((path or "syllabus.toml", 1, 1), what, error)
         problems = {*made.problems, *own, found}
         return spared, dataclasses.replace(made, problems=tuple(sorted(problems)))
-    found = failure(("syllabus.toml", 1, 1), "The course", error)
+    found = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
     empty = dataclasses.replace(bank, readings={})
     return empty, AssembledCourse({}, {}, {}, (found,))
 
@@ -183,8 +183,8 @@ def _candidates(
 def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentProblem]:
     return [
         *_missing(readings),
-        *map(_stray, strays(folder)),
-        *map(_hollow, hollow(folder)),
+        *map(_stray, unread_files(folder)),
+        *map(_hollow, empty_topic_folders(folder)),
         *map(_unnamed, unnamed(folder)),
     ]
 
@@ -197,12 +197,12 @@ def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str
         for mention in reading.mentions
         if mention.kind == "file"
     )
-    return {name: flaw_of(folder, name) for name in wanted}
+    return {name: image_problem(folder, name) for name in wanted}
 
 
 def _missing(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
     return [
-        problem((name, 1, 1), "E00", f"The course has no {name}.", hint)
+        make_problem((name, 1, 1), "E00", f"The course has no {name}.", hint)
         for name, hint in (
             ("syllabus.toml", "Name the exam, its domains and the order of topics."),
             ("sources.toml", "List what the pages rest on."),
@@ -213,22 +213,22 @@ def _missing(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
 
 def _hollow(path: str) -> ContentProblem:
     hint = "Write its concept.md, or delete the folder."
-    return problem((path, 1, 1), "E00", "The folder of this topic is empty.", hint)
+    return make_problem((path, 1, 1), "E00", "The folder of this topic is empty.", hint)
 
 
 def _stray(path: str) -> ContentProblem:
     hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
-    near = nearest(path.rpartition("/")[2].lower(), TOPIC_FILES)
+    near = closest_word(path.rpartition("/")[2].lower(), TOPIC_FILES)
     if near:
         hint = f"Is it to be {near}? {hint}"
     if path.startswith("exams/"):
         hint = "A mock exam is a file with .toml at its end."
-    return problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
+    return make_problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
 
 
 def _unnamed(path: str) -> ContentProblem:
     hint = "Rename it in lower-case letters, digits and hyphens."
-    return problem((path, 1, 1), "E00", "This name is not UTF-8 text.", hint)
+    return make_problem((path, 1, 1), "E00", "This name is not UTF-8 text.", hint)
 
 
 class LiveLibrary:
@@ -297,12 +297,12 @@ class LiveLibrary:
             readings, watch = self._files.read()
             if self._state and self._failed == version_of(readings):
                 return self._state[0], watch  # it would fail again, and be logged again
-            library = build(readings, self.folder, earlier=self._readings)
+            library = assemble_library(readings, self.folder, earlier=self._readings)
             failed = {p.path for p in library.problems if p.code == "E00"}
             self._files.keep(without=failed)
         except Exception as error:  # noqa: BLE001 - nothing may stop the server
             shown = self._state[0] if self._state else _EMPTY
-            found = failure(("syllabus.toml", 1, 1), "The course", error)
+            found = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
             problems = tuple(p for p in shown.problems if p != found)
             shown = dataclasses.replace(shown, problems=(*problems, found))
             return shown, _RetryStamps(time.monotonic() + _RETRY)

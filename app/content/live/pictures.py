@@ -6,7 +6,7 @@ import re
 from html import unescape
 from pathlib import Path
 
-from app.content.identity import lies_within, nearest
+from app.content.identity import closest_word, lies_within
 from app.content.model import HtmlBlock, Topic
 from app.content.picture_kinds import kind_of
 from app.content.picture_sizes import ENOUGH, Size, size_of
@@ -27,7 +27,7 @@ _SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
 _MOST_FILES = 1_000  # of a topic, among which a near name is looked for
 
 
-def flaw_of(folder: Path, name: str) -> str:
+def image_problem(folder: Path, name: str) -> str:
     """What keeps the file `topics/TOPIC/NAME` from being shown; "" for nothing.
 
     NAME may have folders in it. A second line names the nearest file there is.
@@ -90,7 +90,7 @@ def _near(folder: Path, place: list[str]) -> str:
         return ""
     found = itertools.islice(topic.rglob("*"), _MOST_FILES)
     names = [f.relative_to(topic).as_posix() for f in found if f.suffix in PICTURES]
-    near = nearest("/".join(place[2:]), names)
+    near = closest_word("/".join(place[2:]), names)
     return f"\nDid you mean “{near}”?" if near else ""
 
 

@@ -33,7 +33,7 @@ def file_of(folder: Path, path: str) -> Path:
     return folder / path
 
 
-def without_own(readings: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
+def drop_overridden(readings: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
     """The readings, what is shared without what the course defines itself."""
     return {
         path: _less(reading, readings.get(path.removeprefix(f"{SHARED}/")))

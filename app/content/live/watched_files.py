@@ -12,10 +12,10 @@ from app.content.limits import MOST_BYTES
 from app.content.live.cache import ParseCache
 from app.content.live.lastgood import LastGoodFiles
 from app.content.live.parsing_processes import read_all
-from app.content.live.shared import SHARED, file_of, shared_files, without_own
+from app.content.live.shared import SHARED, drop_overridden, file_of, shared_files
 from app.content.model import SvgProblem
 from app.content.parsed import ParsedFile
-from app.content.problems import problem
+from app.content.problems import make_problem
 from app.content.read import parse
 from app.content.terms import GlossaryNames, anchors_of, names_of
 
@@ -69,7 +69,7 @@ def unnamed(folder: Path) -> list[str]:
     )
 
 
-def strays(folder: Path) -> list[str]:
+def unread_files(folder: Path) -> list[str]:
     """Files of topics and exams that nothing reads, because of their names."""
     found = [f for f in folder.glob("topics/*/*.md") if f.name not in TOPIC_FILES]
     found += folder.glob("topics/*/*.txt")
@@ -81,7 +81,7 @@ def strays(folder: Path) -> list[str]:
     )
 
 
-def hollow(folder: Path) -> list[str]:
+def empty_topic_folders(folder: Path) -> list[str]:
     """Folders of topics in which there is nothing at all."""
     return sorted(
         f"topics/{topic.name}"
@@ -141,7 +141,7 @@ class WatchedFiles:
             names = self._names(found)
             readings = self._readings(found, names)
             read = {p: self._shown(p, r, names) for p, r in readings.items()}
-            shown = without_own(read)
+            shown = drop_overridden(read)
         for path in set(self.good) - set(found):
             del self.good[path]
             self.readings.pop(path, None)
@@ -163,7 +163,7 @@ class WatchedFiles:
     def _names(self, found: list[str]) -> GlossaryNames:
         read = self._readings([p for p in found if p in _GLOSSARIES], NO_NAMES)
         known = {p: self._shown(p, r, NO_NAMES) for p, r in read.items()}
-        terms = [t for r in without_own(known).values() for t in r.terms]
+        terms = [t for r in drop_overridden(known).values() for t in r.terms]
         return names_of(anchors_of(terms))
 
     def _shown(self, path: str, now: ParsedFile, names: GlossaryNames) -> ParsedFile:
@@ -273,7 +273,7 @@ def _unreadable(path: str, error: Exception) -> ParsedFile:
     else:
         what, hint = error.args
     message = f"The file cannot be read: {what}."
-    return ParsedFile(path, problems=(problem(place, "E00", message, hint),))
+    return ParsedFile(path, problems=(make_problem(place, "E00", message, hint),))
 
 
 def _errors(reading: ParsedFile) -> int:

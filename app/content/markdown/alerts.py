@@ -14,7 +14,7 @@ _LETTER = f"[{''.join(LETTERS)}]"
 _LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
 
 
-def opening(kind: str, inside: Sequence[Token]) -> str:
+def render_alert_opening(kind: str, inside: Sequence[Token]) -> str:
     """The tags that open an alert; a quote without a kind stays a quote.
 
     Its first paragraph is given the name of the box, and a hook its colors.

@@ -53,7 +53,7 @@ def _read(fields: YamlMapping) -> RowChart:
         if name not in _KEYS:
             hint = did_you_mean(name, _KEYS)
             raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
-    unit = strict_yaml.word(fields.values.get("unit"))
+    unit = strict_yaml.single_text(fields.values.get("unit"))
     if unit and quantities.known_unit(unit) is None:
         hint = quantities.unit_meant(unit)
         message = f"“{unit}” is not a known unit."
@@ -70,12 +70,12 @@ def _read(fields: YamlMapping) -> RowChart:
     )
     limit = fields.values.get("limit")
     return RowChart(
-        strict_yaml.word(fields.values.get("title")),
-        strict_yaml.word(fields.values.get("alt")),
+        strict_yaml.single_text(fields.values.get("title")),
+        strict_yaml.single_text(fields.values.get("alt")),
         unit,
         drawn,
         _amount(limit, unit) if limit is not None else None,
-        strict_yaml.word(fields.values.get("limit_label")) or "limit",
+        strict_yaml.single_text(fields.values.get("limit_label")) or "limit",
     )
 
 
@@ -93,7 +93,7 @@ def _amount(node: Node, unit: str) -> float:
     factor, written = (float(times[1]), times[2]) if times else (1.0, node.text)
     target = numbers.read_target(written)
     try:
-        value = numbers.answer(target).value if target else quantities.read(written)
+        value = numbers.answer(target).value if target else quantities.parse_quantity(written)
         if not isinstance(value, Quantity):
             raise _no_number(node, written)
         amount = factor * quantities.convert(value, unit).value

@@ -242,7 +242,7 @@ def _drop_marker(inline: Token, marker: str) -> None:
         children.pop(0)
 
 
-def close_of(found: Sequence[Token], index: int) -> int:
+def closing_index(found: Sequence[Token], index: int) -> int:
     """The index of the token that closes the one at `index`; itself if none does."""
     opening = found[index]
     if opening.nesting != 1:
@@ -263,7 +263,7 @@ def last_line(token: Token) -> int:
     return max(token.map[1], token.map[0] + 1) if token.map else 1
 
 
-def plain(found: Sequence[Token]) -> str:
+def plain_text(found: Sequence[Token]) -> str:
     """The words of tokens, without marks, for search and for comparison.
 
     Cells of a table are parted by commas and its rows by semicolons.
@@ -274,7 +274,7 @@ def plain(found: Sequence[Token]) -> str:
     parts: list[str] = []
     for token in found:
         if token.type == "inline":
-            parts.append(plain(token.children or []))
+            parts.append(plain_text(token.children or []))
         elif token.type in {"softbreak", "hardbreak"} or token.nesting == -1:
             parts.append(_parting(token))
         elif token.type == "fence" and token.info.split()[:1] == ["figure"]:

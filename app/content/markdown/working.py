@@ -12,7 +12,7 @@ from app.estimator.units import format_value
 _MOST_STEPS = 4
 
 
-def aside(text: str, output: str, answer: ComputedFigure) -> str:
+def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
     """The steps that lead to one output, or nothing when none is told."""
     steps = _steps_of(output.replace("-", "_"), answer)
     if not steps:

@@ -22,10 +22,10 @@ from app.content.markdown import checked_numbers as figures
 from app.content.markdown.math import MathError, to_mathml
 from app.content.markdown.syntax import (
     bare,
-    close_of,
+    closing_index,
     first_line,
     last_line,
-    plain,
+    plain_text,
     take_pin,
 )
 from app.content.model import RichText
@@ -72,7 +72,7 @@ class RenderContext:
         self.sheet.report(code_, line, column, message, hint)
 
 
-def write(tokens: Sequence[Token], scope: RenderContext) -> RichText:
+def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
     """The HTML and the words of some blocks; one paragraph alone loses its `<p>`."""
     lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
     if len(lone) == 1 and lone[0].type == "inline":
@@ -81,14 +81,14 @@ def write(tokens: Sequence[Token], scope: RenderContext) -> RichText:
         if words is not None:  # as the writer would have it, with less ado
             scope.stand(lone[0])
             html = escapeHtml(words).strip()
-            return RichText(html, plain(tokens)) if html else RichText("", "")
+            return RichText(html, plain_text(tokens)) if html else RichText("", "")
     html = _WRITER.render(tokens, _OPTIONS, {"scope": scope}).strip()
-    return RichText(html, plain(tokens)) if html else RichText("", "")
+    return RichText(html, plain_text(tokens)) if html else RichText("", "")
 
 
 def anchor(heading: Token, scope: RenderContext) -> str:
     """A heading's address: its pin or slug, numbered when the page has it already."""
-    name = take_pin(heading) or slug(plain([heading])) or "section"
+    name = take_pin(heading) or slug(plain_text([heading])) or "section"
     count = scope.anchors.get(name, 0)
     scope.anchors[name] = count + 1
     return f"{name}-{count + 1}" if count else name
@@ -168,7 +168,7 @@ class _HtmlRenderer(RendererHTML):
         scope: RenderContext = rest[-1]["scope"]
         token = tokens[index]
         source = str(token.attrs.get("src", ""))
-        alt = plain(token.children or [])
+        alt = plain_text(token.children or [])
         if not alt:
             hint = "Say what the picture shows: ![four networks of a cluster](file.svg)."
             scope.report("E60", f"]({source}", f"The image {source} has no text.", hint)
@@ -234,12 +234,12 @@ class _HtmlRenderer(RendererHTML):
         scope: RenderContext = rest[-1]["scope"]
         opening = tokens[index]
         kind = opening.meta.get("alert", "") if scope.page else ""
-        tokens[close_of(tokens, index)].meta["alert"] = kind
+        tokens[closing_index(tokens, index)].meta["alert"] = kind
         if kind and kind not in alerts.KINDS:
             known = ", ".join(f"[!{k}]" for k in alerts.KINDS)
             scope.report("E13", "[!", f"[!{kind}] is not an alert.", f"Known: {known}.")
             return "<blockquote>\n"
-        return alerts.opening(kind, tokens[index + 1 : close_of(tokens, index)])
+        return alerts.render_alert_opening(kind, tokens[index + 1 : closing_index(tokens, index)])
 
     def blockquote_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         del rest
@@ -259,7 +259,7 @@ class _HtmlRenderer(RendererHTML):
     def table_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]
         section = f" in “{scope.section}”" if scope.section else ""
-        head = plain(tokens[index : close_of(tokens, index)][:12]).split("\n", maxsplit=1)
+        head = plain_text(tokens[index : closing_index(tokens, index)][:12]).split("\n", maxsplit=1)
         label = escapeHtml(f"Table{section}: {head[0].strip()[:60]}, scrolls sideways")
         mark_rows(tokens, index)
         return (
@@ -290,7 +290,7 @@ class _HtmlRenderer(RendererHTML):
 
 def mark_rows(tokens: Sequence[Token], index: int) -> None:
     """The first cell of a row names it; a row whose name is bold is a sum."""
-    for at in range(index, close_of(tokens, index)):
+    for at in range(index, closing_index(tokens, index)):
         if tokens[at].type != "tr_open" or tokens[at + 1].type != "td_open":
             continue
         cell, inline, closing = tokens[at + 1 : at + 4]
@@ -323,7 +323,7 @@ def _figure_open(
     """Open a checked figure; compare its text with the value and keep it on a line."""
     href = str(tokens[index].attrs["href"])
     inner = tokens[index + 1]
-    text = plain(tokens[index + 1 : _link_end(tokens, index)])
+    text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
     scope.sheet.spend(price_of(target.name), href)
     try:
         answer = figures.answer(target)
@@ -338,7 +338,7 @@ def _figure_open(
     asked = tokens[index].attrs.get("title") == "working"
     fitting = asked or (scope.top and not scope.worked)
     if scope.page and answer.estimate is not None and fitting:
-        aside = working.aside(text, target.field, answer)
+        aside = working.figure_steps_html(text, target.field, answer)
         if aside:
             scope.asides.append(aside)
             scope.worked = True

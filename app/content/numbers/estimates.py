@@ -9,7 +9,7 @@ from app.content.numbers.quantities import Quantity
 from app.estimator import registry
 from app.estimator.estimate import Estimate, Figure
 from app.estimator.hardware import accelerators, fields
-from app.estimator.inputs import InvalidInputsError, declared
+from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.models.lookup import find_model
 from app.instruments import links
 
@@ -30,7 +30,7 @@ class FigureError(ValueError):
 @functools.lru_cache(maxsize=1024)  # of about 17 kB each
 def _estimate(name: str, inputs: tuple[tuple[str, str], ...]) -> Estimate:
     try:
-        return registry.estimate(name, dict(inputs))
+        return registry.run_estimate(name, dict(inputs))
     except InvalidInputsError as error:
         raise _refused(name, error) from None
     except (ArithmeticError, ValueError, LookupError) as error:
@@ -38,17 +38,17 @@ def _estimate(name: str, inputs: tuple[tuple[str, str], ...]) -> Estimate:
 
 
 def _refused(name: str, error: InvalidInputsError) -> FigureError:
-    entry = registry.find(name)
-    fields = declared(entry.inputs) if entry else {}
+    entry = registry.find_estimate(name)
+    fields = input_specs(entry.inputs) if entry else {}
     first = error.problems[0]
     field = fields.get(first.field)
     code = "E80" if field is not None and field.kind in CATALOGUED else "E84"
     return FigureError("E81" if field is None else code, first.message)
 
 
-def known(name: str) -> registry.EstimateSpec:
+def require_estimate(name: str) -> registry.EstimateSpec:
     """The estimate called `name` (hyphens or underscores); raises Unanswerable."""
-    entry = registry.find(name)
+    entry = registry.find_estimate(name)
     if entry is None:
         names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
         raise FigureError("E80", f"There is no estimate “{name}”.", did_you_mean(name, names))
@@ -57,8 +57,8 @@ def known(name: str) -> registry.EstimateSpec:
 
 def compute(name: str, inputs: Mapping[str, str]) -> Estimate:
     """The whole estimate for typed inputs; raises Unanswerable."""
-    entry = known(name)
-    fields = declared(entry.inputs)
+    entry = require_estimate(name)
+    fields = input_specs(entry.inputs)
     for field in inputs:
         if field not in fields:
             message = f"“{field}” is not an input of {entry.name}."
@@ -68,7 +68,7 @@ def compute(name: str, inputs: Mapping[str, str]) -> Estimate:
 
 def figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
     """One figure of an estimate; raises Unanswerable."""
-    entry = known(name)
+    entry = require_estimate(name)
     estimate = compute(name, inputs)
     word = output.replace("-", "_")
     for found in estimate.figures:
@@ -97,7 +97,7 @@ def _value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value
 
 def address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
     """Where the calculator shows this estimate with these inputs."""
-    return links.address(name.replace("_", "-"), urlencode(dict(inputs)), anchor=output)
+    return links.calculator_url(name.replace("_", "-"), urlencode(dict(inputs)), anchor=output)
 
 
 def _hardware(name: str) -> object:

@@ -165,7 +165,7 @@ def _check_estimate(call: ast.Call, seen: _UsedNames) -> None:
         hint = f"Write {name}(input=value, …).output."
         raise ExpressionError("E45", f"The inputs of {name} have no names.", hint)
     try:
-        estimates.known(name)
+        estimates.require_estimate(name)
     except estimates.FigureError as error:
         raise ExpressionError("E44", error.message, error.hint) from None
     seen.calls.append(call)
@@ -175,7 +175,7 @@ def _check_estimate(call: ast.Call, seen: _UsedNames) -> None:
 
 def _check_function(node: ast.Call, name: str, seen: _UsedNames) -> None:
     if name not in _ROUNDERS and name != _QUANTITY:
-        if registry.find(name) is not None:
+        if registry.find_estimate(name) is not None:
             hint = f"Write {name}(…).total or another of its outputs."
             raise ExpressionError("E45", f"The call of {name} names no output.", hint)
         hint = did_you_mean(name, _ROUNDERS)
@@ -222,7 +222,7 @@ def _evaluate(  # noqa: C901, PLR0911 - a case per node
         case ast.Constant(value=str(text)):
             return text
         case ast.Constant(value=int() | float() as number):
-            return Quantity(quantities.held(number))
+            return Quantity(quantities.normalize_number(number))
         case ast.Name(id=name):
             return _named(name, names)
         case ast.UnaryOp(op=op, operand=operand):
@@ -232,7 +232,7 @@ def _evaluate(  # noqa: C901, PLR0911 - a case per node
         case ast.BinOp(left=left, op=op, right=right):
             how = _OPERATORS[type(op)]
             found = how(_number(left, names), _number(right, names))
-            return dataclasses.replace(found, value=quantities.held(found.value))
+            return dataclasses.replace(found, value=quantities.normalize_number(found.value))
         case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
             return quantities.convert(_number(left, names), unit)
         case ast.Attribute(value=ast.Call() as call, attr=output):

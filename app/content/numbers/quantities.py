@@ -40,7 +40,7 @@ class Quantity:
     unit: str | None = ""
 
 
-def held(value: float) -> float:
+def normalize_number(value: float) -> float:
     """A result as it is kept: a whole number that has grown long becomes a float.
 
     Whole numbers are exact and may be of any length, so a few multiplications could
@@ -217,7 +217,7 @@ def _significant(value: float, digits: int) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def read(text: str) -> Quantity | None:
+def parse_quantity(text: str) -> Quantity | None:
     """The quantity written in `text` ("3.35 TB/s", "8"), or None."""
     try:
         number, word = split_number(text)
@@ -242,4 +242,4 @@ def read_word(text: str) -> Quantity | None:
     size = _SIZE.match(text)
     if size:
         return Quantity(float(size[1]) * COUNT_SUFFIX[size[2]])
-    return read(text)
+    return parse_quantity(text)

@@ -77,19 +77,19 @@ def restored(question: T, computed: ComputedParameters) -> T:
         words = re.sub("([\ue100-\uf8ff])", lambda m: re.sub("</?mn>", "", back(m)), text.plain)
         return RichText(html, words)
 
-    changed: T = each_text(question, fix)
+    changed: T = map_texts(question, fix)
     return changed
 
 
-def each_text(value: Any, change: Callable[[RichText], RichText]) -> Any:
+def map_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
     """A copy of a value with every text in it changed."""
     if isinstance(value, RichText):
         return change(value) if value.html or value.plain else value
     if isinstance(value, tuple):
-        return tuple(each_text(v, change) for v in value)
+        return tuple(map_texts(v, change) for v in value)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {
-            f.name: each_text(getattr(value, f.name), change)
+            f.name: map_texts(getattr(value, f.name), change)
             for f in dataclasses.fields(value)
             if isinstance(getattr(value, f.name), tuple | RichText)
             or dataclasses.is_dataclass(getattr(value, f.name))
@@ -104,7 +104,7 @@ def placeholders(text: str) -> Iterator[tuple[str, str]]:
         yield match[1], match[2] or ""
 
 
-def written(value: Value, spec: str = "") -> str:
+def format_placeholder(value: Value, spec: str = "") -> str:
     """One value as text, without its unit; raises ValueError for a bad format."""
     if isinstance(value, Quantity):
         return show(value.value, spec)
@@ -120,7 +120,7 @@ def fill(template: str, values: Mapping[str, Value]) -> str:
         if match[1] not in values:
             return match[0]
         try:
-            return written(values[match[1]], match[2] or "")
+            return format_placeholder(values[match[1]], match[2] or "")
         except (ValueError, OverflowError):
             return match[0]
 

@@ -6,8 +6,8 @@ from markdown_it.token import Token
 
 from app.content.identity import slug
 from app.content.limits import MOST_TERMS
-from app.content.markdown.syntax import close_of, first_line, plain, take_pin, tokens
-from app.content.markdown.writer import RenderContext, write
+from app.content.markdown.syntax import closing_index, first_line, plain_text, take_pin, tokens
+from app.content.markdown.writer import RenderContext, render_tokens
 from app.content.model import NO_TEXT, GlossaryTerm, SourceLocation
 from app.content.read.metadata import front_matter
 from app.content.read.regions import glued, report_glued
@@ -33,7 +33,7 @@ def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
                 break
             terms.append(_term(found[at:end], scope))
         elif found[at].type == "heading_open" and at and found[at].tag == "h1":
-            words = plain(found[at + 1 : at + 2])[:60]
+            words = plain_text(found[at + 1 : at + 2])[:60]
             message = f"“{words}” is a title, and no term."
             sheet.report("W64", first_line(found[at]), 1, message, f"Write ## {words}")
         at = end
@@ -49,7 +49,7 @@ def _next_heading(found: list[Token], start: int) -> int:
 
 def _term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     pinned = take_pin(block[1])
-    name = plain(block[1:2])[:_LONGEST]
+    name = plain_text(block[1:2])[:_LONGEST]
     line = first_line(block[0])
     body, related = _part_see(block[3:])
     for other in related:
@@ -62,7 +62,7 @@ def _term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
     for token in body:
         if token.type == "inline" and (no_heading := glued(token)):
             report_glued("E10", first_line(token), no_heading, scope.sheet)
-    meaning = write(body, scope) if body else NO_TEXT
+    meaning = render_tokens(body, scope) if body else NO_TEXT
     if not meaning.html:
         hint = "Write one paragraph below the heading."
         scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
@@ -76,7 +76,7 @@ def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
     """Part a last paragraph `See: KV cache, Weights` from the meaning."""
     at = 0
     while at < len(body):
-        end = close_of(body, at) + 1
+        end = closing_index(body, at) + 1
         match = _SEE.match(body[at + 1].content) if end - at == 3 else None
         if match:
             names = [" ".join(n.split()) for n in match[1].split(",")]

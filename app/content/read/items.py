@@ -7,10 +7,10 @@ from typing import Any
 
 from markdown_it.token import Token
 
-from app.content.identity import did_you_mean, normal, revision
+from app.content.identity import content_hash, did_you_mean, normalize_text
 from app.content.limits import MOST_HINTS, MOST_OPTIONS
-from app.content.markdown.syntax import close_of, first_line
-from app.content.markdown.writer import RenderContext, write
+from app.content.markdown.syntax import closing_index, first_line
+from app.content.markdown.writer import RenderContext, render_tokens
 from app.content.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
 from app.content.numbers import templates
 from app.content.read.metadata import (
@@ -97,7 +97,7 @@ def _sort(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
     at = 0
     answered = False
     while at < len(body):
-        end = close_of(body, at) + 1
+        end = closing_index(body, at) + 1
         block = body[at:end]
         role = _ROLES.get(body[at].meta.get("alert", ""))
         if role and wanted != "card":
@@ -221,9 +221,9 @@ def _untyped(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFi
 
 
 def _card(draft: ItemDraft, said: ItemMetadata, scope: RenderContext) -> Flashcard:
-    front = write([draft.heading], scope)
-    back = write([t for t in draft.body if t.type != "hr"], scope)
-    if back.plain.strip() and normal(back.plain) == normal(front.plain):
+    front = render_tokens([draft.heading], scope)
+    back = render_tokens([t for t in draft.body if t.type != "hr"], scope)
+    if back.plain.strip() and normalize_text(back.plain) == normalize_text(front.plain):
         hint = "Write the answer, or what the term means."
         message = f"The back of “{front.plain[:60]}” says the same as its front."
         scope.sheet.report("E57", draft.line, 1, message, hint)
@@ -238,7 +238,7 @@ def _card(draft: ItemDraft, said: ItemMetadata, scope: RenderContext) -> Flashca
         back,
         said.objectives,
         SourceLocation(scope.sheet.path, draft.line),
-        revision(draft.text),
+        content_hash(draft.text),
         said.sources,
         said.tags,
         level=said.level,
@@ -267,11 +267,11 @@ def _question(
         answer,
         said.objectives,
         SourceLocation(scope.sheet.path, draft.line),
-        revision(draft.text),
+        content_hash(draft.text),
         _difficulty(draft, scope.sheet),
         said.sources,
         said.tags,
-        tuple(write(hint, scope) for hint in parts.hints),
+        tuple(render_tokens(hint, scope) for hint in parts.hints),
         _text(parts.explanation, scope),
         _text(parts.mistake, scope),
         _partial(draft, kind, scope.sheet),
@@ -287,17 +287,17 @@ def _question(
 
 
 def _text(tokens: list[Token], scope: RenderContext) -> RichText:
-    return write(tokens, scope) if tokens else NO_TEXT
+    return render_tokens(tokens, scope) if tokens else NO_TEXT
 
 
 def _stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
     """The heading, and below it whatever stands before the answers."""
     scope = written.scope
-    heading = write([written.draft.heading], scope)
+    heading = render_tokens([written.draft.heading], scope)
     body = [] if kind.blank else [t for t in written.parts.stem if t.type != "hr"]
     if not body:
         return heading
-    rest = write(body, scope)
+    rest = render_tokens(body, scope)
     if not rest.html:
         return heading
     more = rest.html if rest.html.startswith("<") else f"<p>{rest.html}</p>"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from markdown_it.token import Token
 
-from app.content.markdown.syntax import MISBEGUN, close_of, first_line, last_line
+from app.content.markdown.syntax import MISBEGUN, closing_index, first_line, last_line
 from app.content.source_file import SourceFile
 from app.questions.kinds import KINDS
 
@@ -33,7 +33,7 @@ def answers_in(prose: Sequence[Token], *, page: bool = True) -> Iterator[range]:
     start = at = 0
     found, asked = False, is_question(prose, 0) or not page
     while at < len(prose):
-        end = close_of(prose, at) + 1
+        end = closing_index(prose, at) + 1
         if prose[at].type == "heading_open":
             if found:
                 yield range(start, at)

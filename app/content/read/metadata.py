@@ -132,13 +132,13 @@ def front_matter(sheet: SourceFile, *, page: bool = True) -> tuple[FrontMatter, 
     _refuse_shapes(fields, sheet)
     blank = "\n" * match[0].count("\n")
     front = FrontMatter(
-        strict_yaml.word(fields.values.get("title")),
+        strict_yaml.single_text(fields.values.get("title")),
         _mentioned(fields, "objective", sheet),
         _mentioned(fields, "source", sheet),
-        strict_yaml.word(fields.values.get("summary")),
+        strict_yaml.single_text(fields.values.get("summary")),
         _date(fields, sheet),
         _requires(fields, sheet),
-        tuple(w.text for w in strict_yaml.words(fields.values.get("tags"))),
+        tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags"))),
         _level(fields, sheet),
         _status_of(fields, sheet) or "live",
     )
@@ -185,7 +185,7 @@ def _mentioned(
     for key in (name, f"{name}s"):
         node, scalars = (
             fields.values.get(key),
-            strict_yaml.words(fields.values.get(key)),
+            strict_yaml.text_list(fields.values.get(key)),
         )
         if node is not None and not any(scalar.text for scalar in scalars):
             message = f"“{key}” names nothing."
@@ -208,9 +208,9 @@ def _status_of(fields: YamlMapping, sheet: SourceFile) -> Status | None:
     node = fields.values.get("status")
     if node is None:
         return None
-    found = _STATUS.get(strict_yaml.word(node))
+    found = _STATUS.get(strict_yaml.single_text(node))
     if found is None:
-        message = f"“{strict_yaml.word(node)[:20]}” is not a status."
+        message = f"“{strict_yaml.single_text(node)[:20]}” is not a status."
         hint = "Write status: draft, review or live."
         sheet.report("E13", node.line, node.column, message, hint)
     return found or "draft"
@@ -219,16 +219,16 @@ def _status_of(fields: YamlMapping, sheet: SourceFile) -> Status | None:
 def _says(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -> bool:
     """Whether a key that knows one word has it."""
     node = fields.values.get(key)
-    if node is None or strict_yaml.word(node) == word:
+    if node is None or strict_yaml.single_text(node) == word:
         return node is not None
-    message = f"“{strict_yaml.word(node)[:20]}” is not a value of “{key}”."
+    message = f"“{strict_yaml.single_text(node)[:20]}” is not a value of “{key}”."
     hint = f"Write {key}: {word}, or leave it out."
     sheet.report("E13", node.line, node.column, message, hint)
     return False
 
 
 def _requires(fields: YamlMapping, sheet: SourceFile) -> tuple[str, ...]:
-    scalars = strict_yaml.words(fields.values.get("requires"))
+    scalars = strict_yaml.text_list(fields.values.get("requires"))
     for scalar in scalars:
         sheet.mention("topic", scalar.text, scalar.line, scalar.column)
     return tuple(s.text for s in scalars)
@@ -262,7 +262,7 @@ def said_of(
     if page and for_exam:
         message = "A question in the text of a page cannot be kept for exams."
         sheet.report("E13", *comment.place("use"), message, "Put it into quiz.md.")
-    tags = tuple(w.text for w in strict_yaml.words(fields.values.get("tags")))
+    tags = tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags")))
     return ItemMetadata(
         _mentioned(fields, "objective", sheet) or front.objectives,
         _mentioned(fields, "source", sheet) or front.sources,
@@ -302,7 +302,7 @@ def _refuse_maybe(fields: YamlMapping, sheet: SourceFile) -> None:
     """E13: a switch is on or off."""
     for key in _SWITCHES:
         node = fields.values.get(key)
-        said = strict_yaml.word(node).lower()
+        said = strict_yaml.single_text(node).lower()
         if node is not None and said not in {"yes", "no", "true", "false"}:
             message = f"“{said[:20]}” is not a value of “{key}”."
             hint = f"Write {key}: yes or {key}: no."
@@ -331,7 +331,7 @@ def _id(fields: YamlMapping, sheet: SourceFile, where: tuple[int, int]) -> str:
         message = "The id after “q:” is missing."
         sheet.report("E01", *where, message, "Run the check with --fix to write one.")
         return ""
-    text = strict_yaml.word(node)
+    text = strict_yaml.single_text(node)
     if not SLUG.match(text) or len(text) > LONGEST_ID:
         hint = "Use lower-case letters, digits and single hyphens: kv-cache-size."
         message = f"“{text[:60]}” is not an id."

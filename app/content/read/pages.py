@@ -10,8 +10,8 @@ from markdown_it.token import Token
 from app.content import strict_yaml
 from app.content.identity import lies_within
 from app.content.limits import price_of
-from app.content.markdown.syntax import close_of, first_line, last_line, plain
-from app.content.markdown.writer import RenderContext, anchor, write
+from app.content.markdown.syntax import closing_index, first_line, last_line, plain_text
+from app.content.markdown.writer import RenderContext, anchor, render_tokens
 from app.content.model import (
     CalculatorBlock,
     Flashcard,
@@ -63,7 +63,7 @@ class PageLayout:
     alerts: tuple[tuple[str, int], ...]
 
 
-def lay_out(
+def lay_out_page(
     regions: Sequence[Region],
     items: Mapping[tuple[str, int], Question | Flashcard],
     scope: RenderContext,
@@ -133,7 +133,7 @@ class _PageBuilder:
         at = 0
         start = 0
         while at < len(tokens):
-            end = close_of(tokens, at) + 1
+            end = closing_index(tokens, at) + 1
             block = tokens[at:end]
             if self._interrupts(tokens[at]) or picture_in(block):
                 self._prose(tokens[start:at])
@@ -168,7 +168,7 @@ class _PageBuilder:
             self.close()
             self.numbered += 1
             address = anchor(block[1], self.scope)
-            title = plain(block[1:2])
+            title = plain_text(block[1:2])
             if not title:
                 message, hint = (
                     "The heading has no words.",
@@ -191,11 +191,11 @@ class _PageBuilder:
             message = f"“[^{key}]:” stands on this page a second time."
             hint = "Keep one of the two; the text may cite it more than once."
             self.scope.sheet.report("E11", first_line(block[0]), 1, message, hint)
-        self.notes[key] = write(block[1:2], self.scope)
+        self.notes[key] = render_tokens(block[1:2], self.scope)
 
     def _picture(self, image: Token, block: list[Token]) -> None:
         """Note an SVG file: what it turns out to be decides how it is shown."""
-        text = write(_as_page(block), self.scope)
+        text = render_tokens(_as_page(block), self.scope)
         file = str(image.attrs.get("src", ""))
         caption = str(image.attrs.get("title", ""))
         self.open.pieces.append(ImageBlock(file, caption, text.html))
@@ -209,7 +209,7 @@ class _PageBuilder:
             return
         boxes = [t for t in tokens if t.meta.get("alert")]
         self.alerts += [(str(t.meta["alert"]), first_line(t)) for t in boxes]
-        text = write(_as_page(tokens), self.scope)
+        text = render_tokens(_as_page(tokens), self.scope)
         if text.html:
             self.open.pieces.append(HtmlBlock(self.linker.link(text.html)))
             self.open.words.append(text.plain)

@@ -8,14 +8,14 @@ from markdown_it.token import Token
 from app.content.markdown.syntax import first_line
 from app.content.read.lost_answers import answers_in
 from app.content.read.metadata import front_matter
-from app.content.read.regions import cut
+from app.content.read.regions import split_into_items
 from app.content.source_file import SourceFile
 from app.questions.written import ItemDraft
 
 _OPENING = "<!--"
 
 
-def prose_of(text: str) -> str:
+def page_without_items(text: str) -> str:
     """A page as its author wrote it, without front matter, questions and cards.
 
     Answers whose question lost its comment are left out, as they are on the page.
@@ -25,7 +25,7 @@ def prose_of(text: str) -> str:
     body = front_matter(sheet)[1]
     lines = body.split("\n")
     gone: set[int] = set()
-    for region in cut(body, sheet):
+    for region in split_into_items(body, sheet):
         if isinstance(region, ItemDraft):
             gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
             continue

@@ -8,10 +8,10 @@ import unicodedata
 
 from markdown_it.token import Token
 
-from app.content.identity import sketch, words_hash
+from app.content.identity import bottom_k_sketch, words_hash
 from app.content.markdown.syntax import (
     MISBEGUN,
-    close_of,
+    closing_index,
     first_line,
     last_line,
     tokens,
@@ -55,7 +55,7 @@ Region = ProseRegion | ItemDraft
 
 def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
     """A text cut, with all that is wrong between its items reported."""
-    regions = cut(text, sheet)
+    regions = split_into_items(text, sheet)
     for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, ProseRegion):
             if kind == "cards" or not _report_parted(above, region, sheet):
@@ -71,7 +71,7 @@ def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
     return regions
 
 
-def cut(text: str, sheet: SourceFile) -> list[Region]:
+def split_into_items(text: str, sheet: SourceFile) -> list[Region]:
     """Cut a text without front matter; what is misplaced is reported."""
     found = tokens(_with_comments_closed(text, sheet))
     regions: list[Region] = []
@@ -309,7 +309,7 @@ def _nameless_below(prose: list[Token], at: int) -> Token | None:
 
 
 def _boxes(prose: list[Token], at: int) -> list[str]:
-    inside = prose[at : close_of(prose, at)]
+    inside = prose[at : closing_index(prose, at)]
     return [box for t in inside if t.level == 3 and (box := box_in(t))]
 
 
@@ -371,7 +371,7 @@ def _unidentified(prose: list[Token], at: int, sheet: SourceFile) -> Unidentifie
         " -->",
         title,
         tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
-        sketch(f"{title}\n{below}"),
+        bottom_k_sketch(f"{title}\n{below}"),
         words_hash(title),
         words_hash(below),
     )

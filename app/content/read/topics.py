@@ -5,14 +5,14 @@ import re
 from collections.abc import Collection, Sequence
 from pathlib import PurePosixPath
 
-from app.content.identity import normal, revision, sketch, words_hash
+from app.content.identity import bottom_k_sketch, content_hash, normalize_text, words_hash
 from app.content.limits import MOST_ITEMS, LimitExceededError
 from app.content.markdown.writer import RenderContext
 from app.content.model import REVERSE, Flashcard, QuestionBlock, SourceLocation, Topic
 from app.content.parsed import ItemFingerprint, ParsedFile
 from app.content.read.items import ParsedItem, build
 from app.content.read.metadata import FileKind, FrontMatter, front_matter
-from app.content.read.pages import PageLayout, lay_out
+from app.content.read.pages import PageLayout, lay_out_page
 from app.content.read.regions import ProseRegion, Region, read_regions
 from app.content.rules.items import check_balance, check_item
 from app.content.rules.prose import check_prose
@@ -97,7 +97,7 @@ def _unidentified(draft: ItemDraft, sheet: SourceFile) -> Unidentified:
         "" if old == rest else " ",
         title,
         (),
-        sketch(f"{title}\n{draft.below}"),
+        bottom_k_sketch(f"{title}\n{draft.below}"),
         words_hash(title),
         words_hash(draft.below),
     )
@@ -158,28 +158,28 @@ def _fact(
     options: tuple[CountedOption, ...] = ()
     if isinstance(item, Question):
         kind, stem = item.type, item.stem.plain
-        options = kinds.of(item).options(item.answer)
-        right = kinds.of(item).key_words(item.answer)
+        options = kinds.type_of(item).options(item.answer)
+        right = kinds.type_of(item).key_words(item.answer)
         right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
         words = f"{' '.join(right)} {item.computed or ''}"
         # A key may be signs alone, such as `{}`, which are no words.
-        key = revision(normal(words) or words)[:6]
+        key = content_hash(normalize_text(words) or words)[:6]
     elif isinstance(item, Flashcard):
         kind = "card"
-        key = revision(" ".join(_FIGURE.findall(item.back.plain)))[:6]
+        key = content_hash(" ".join(_FIGURE.findall(item.back.plain)))[:6]
     return ItemFingerprint(
         draft.comment.id,
         kind,
         draft.line,
         1,
-        sketch(f"{draft.heading.content}\n{draft.below}"),
-        bool(normal(stem)),
-        tuple((o.key, revision(normal(o.words))[:6]) for o in options),
+        bottom_k_sketch(f"{draft.heading.content}\n{draft.below}"),
+        bool(normalize_text(stem)),
+        tuple((o.key, content_hash(normalize_text(o.words))[:6]) for o in options),
         broken,
         key,
         words_hash(draft.heading.content),
         words_hash(draft.below),
-        sketch(draft.text),
+        bottom_k_sketch(draft.text),
         _id_at(draft, sheet),
     )
 
@@ -207,7 +207,7 @@ def _with_page(
         for name, item in items.items()
         if isinstance(item, Question) or item.status == front.status
     }
-    page = lay_out(regions, shown, scope, linker)
+    page = lay_out_page(regions, shown, scope, linker)
     check_prose([r.tokens for r in regions if isinstance(r, ProseRegion)], scope)
     topic = _topic(page, front, scope, tuple(linker.linked))
     sections = _sections_of(page)
@@ -252,7 +252,7 @@ def _topic(
         (),
         (),
         SourceLocation(sheet.path, 1),
-        revision(sheet.text),
+        content_hash(sheet.text),
         linked,
         page.notes,
         front.level,

@@ -7,10 +7,10 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from app.content.identity import did_you_mean, nearest, normal
+from app.content.identity import closest_word, did_you_mean, normalize_text
 from app.content.model import Syllabus
 from app.content.parsed import ItemFingerprint, LockEntry, ParsedFile
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 from app.content.rules.drawings import check_drawing
 from app.content.rules.id_owners import Owners, find_owners
 from app.content.rules.links import check_link, check_picture, check_related
@@ -70,7 +70,7 @@ class ParsedCourse:
         others = [slug for slug in pages if slug not in order]
         if len(absent) == len(others) == 1:
             return {absent[0]: others[0]}
-        pairs = {slug: nearest(slug, others) for slug in absent}
+        pairs = {slug: closest_word(slug, others) for slug in absent}
         return {slug: near for slug, near in pairs.items() if near}
 
     def in_order(self) -> list[tuple[str, ParsedFile]]:
@@ -183,7 +183,7 @@ def _switched_off(
         message = f"This needs the calculator “{mention.value}”, and the course has none."
         hint = "Take it out, or take calculators = false out of syllabus.toml."
         place = (path, mention.line, mention.column)
-        yield problem(place, "W95", message, hint, mention.item)
+        yield make_problem(place, "W95", message, hint, mention.item)
 
 
 def _hint(mention: CrossReference, known: set[str], hints: dict[tuple[str, str], str]) -> str:
@@ -204,7 +204,7 @@ def _unknown(path: str, mention: CrossReference, hint: str) -> ContentProblem:
         hint = f"Write several as a list: [{mention.value[:60]}]."
     place = (path, mention.line, mention.column)
     message = f"“{mention.value}” is not {where}."
-    return problem(place, code, message, hint, mention.item)
+    return make_problem(place, code, message, hint, mention.item)
 
 
 def _ahead(path: str, mention: CrossReference, today: dt.date) -> Iterable[ContentProblem]:
@@ -212,7 +212,7 @@ def _ahead(path: str, mention: CrossReference, today: dt.date) -> Iterable[Conte
     if dt.date.fromisoformat(mention.value) > today + dt.timedelta(days=1):
         message = f"“{mention.value}” lies in the future."
         hint = "Write the day on which the page was read last."
-        yield problem((path, mention.line, mention.column), "E13", message, hint)
+        yield make_problem((path, mention.line, mention.column), "E13", message, hint)
 
 
 def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
@@ -223,20 +223,20 @@ def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
         if topic and topic.reviewed and bank.today - topic.reviewed > _STALE:
             message = f"The page was last reviewed on {topic.reviewed}."
             hint = "Read it again and write the date of today."
-            found.append(problem((path, 1, 1), "W18", message, hint))
+            found.append(make_problem((path, 1, 1), "W18", message, hint))
         for source in reading.sources:
             if source.read and bank.today - source.read > _STALE:
                 message = f"The source “{source.key}” was last read on {source.read}."
                 hint = "See whether it still says so, and write the date of today."
                 line = dict(reading.entries).get(source.key, 1)
-                found.append(problem((path, line, 1), "W18", message, hint))
+                found.append(make_problem((path, line, 1), "W18", message, hint))
     return found
 
 
 def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
     """W72: two questions whose stems say nearly the same, numbers included."""
     stems = [
-        (path, fact, frozenset(normal(questions[fact.id].stem.plain).split()))
+        (path, fact, frozenset(normalize_text(questions[fact.id].stem.plain).split()))
         for path, fact in bank.facts()
         if fact.id in questions and fact.asks
     ]
@@ -255,7 +255,7 @@ def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[C
             message = f"The stem nearly repeats “{other}” in {where.path}:{where.line}."
             hint = "Ask something else, or delete one."
             place = (path, fact.line, fact.column)
-            found.append(problem(place, "W72", message, hint, fact.id))
+            found.append(make_problem(place, "W72", message, hint, fact.id))
         for word in rarest:
             known[word].append((fact.id, words))
     return found

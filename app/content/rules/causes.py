@@ -34,7 +34,7 @@ _BOXES = re.compile(r"\b(IMPORTANT|TIP)\b")
 _LACKING = re.compile(r"\[!(IMPORTANT|TIP)\]")
 
 
-def told_once(found: Iterable[ContentProblem]) -> list[ContentProblem]:
+def drop_consequences(found: Iterable[ContentProblem]) -> list[ContentProblem]:
     """The problems without those that a file that cannot be read brings elsewhere."""
     problems = list(found)
     causes = {p.path for p in problems if _is_cause(p)}

@@ -9,7 +9,7 @@ from app.content.model import ComputedParameters
 from app.content.numbers import templates
 from app.content.numbers.expressions import ExpressionError, compile_expression
 from app.content.numbers.quantities import show
-from app.content.numbers.templates import each_text
+from app.content.numbers.templates import map_texts
 from app.content.source_file import SourceFile
 from app.questions import kinds, variants
 from app.questions.kind import VariantFault
@@ -73,7 +73,7 @@ def _place(
     quoted = [text for _, text in computed.lets if f"“{text}”" in message]
     words = set(_QUOTED.findall(message)) if not quoted else set()
     quoted += [text for _, text in computed.lets if words & set(_WORDS.findall(text))]
-    kind = kinds.of(question)
+    kind = kinds.type_of(question)
     answers = [option.words for option in kind.options(question.answer)]
     answers += kind.templates(question.answer)
     computes = [t for t in answers if templates.PLACEHOLDER.search(t)]
@@ -88,7 +88,7 @@ def _rights(
     question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> tuple[str, ...]:
     """The right answers of one combination, where they are computed."""
-    kind = kinds.of(question)
+    kind = kinds.type_of(question)
     if not any(map(templates.PLACEHOLDER.search, kind.right_words(question.answer))):
         return ()
     try:
@@ -101,7 +101,7 @@ def _rights(
 def _effort(question: Question, computed: ComputedParameters) -> float:
     """What it costs to try every combination."""
     each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
-    each += kinds.of(question).effort(question.answer)
+    each += kinds.type_of(question).effort(question.answer)
     for _, text in computed.lets:
         each += len(text)
         each += sum(price_of(_called(c)) for c in compile_expression(text).calls)
@@ -172,8 +172,8 @@ def _formats(spec: str) -> bool:
 
 def _all_templates(question: Question) -> list[str]:
     found: list[str] = []
-    each_text(question, lambda t: (found.append(t.plain), t)[1])  # type: ignore[func-returns-value]
-    return found + kinds.of(question).templates(question.answer)
+    map_texts(question, lambda t: (found.append(t.plain), t)[1])  # type: ignore[func-returns-value]
+    return found + kinds.type_of(question).templates(question.answer)
 
 
 def _faults(
@@ -182,7 +182,7 @@ def _faults(
     """What is wrong with one combination."""
     try:
         values = variants.resolve(computed, chosen)
-        return kinds.of(question).faults(question.answer, question.stem, values)
+        return kinds.type_of(question).faults(question.answer, question.stem, values)
     except ExpressionError as error:
         code = error.code if error.code in {"E41", "E42", "E44"} else "E47"
         return [VariantFault(code, error.message, error.hint)]

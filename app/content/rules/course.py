@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from app.content.identity import normal
+from app.content.identity import normalize_text
 from app.content.model import Flashcard, Topic
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 from app.content.rules.bank import ParsedCourse
 
 
@@ -28,23 +28,23 @@ def _ordered(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[Content
         if count > 1:
             message = f"“{slug}” stands {count} times in the order."
             place = ("syllabus.toml", *lines.get(slug, (1, 1)))
-            yield problem(place, "W36", message, "Keep one of them.")
+            yield make_problem(place, "W36", message, "Keep one of them.")
     moved = set(bank.renamed().values())  # which the order is told to name
     for slug in pages:
         if slug not in {*order, *moved} and pages[slug].status == "live":
             message = f"The topic “{slug}” is not in the order of the syllabus."
             hint = f'Write "{slug}" into order; until then it stands at the end.'
-            yield problem((pages[slug].place.path, 1, 1), "W36", message, hint)
+            yield make_problem((pages[slug].place.path, 1, 1), "W36", message, hint)
 
 
 def _titled(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
     first: dict[str, Topic] = {}
     for page in pages.values():
-        other = first.setdefault(normal(page.title), page)
+        other = first.setdefault(normalize_text(page.title), page)
         if other is not page:
             message = f"“{page.title}” is the title of {other.place.path} as well."
             hint = "Give one of them another: lists show nothing but the title."
-            yield problem((page.place.path, 1, 1), "W37", message, hint)
+            yield make_problem((page.place.path, 1, 1), "W37", message, hint)
 
 
 def _circling(
@@ -61,7 +61,7 @@ def _circling(
         detour = " → ".join((slug, *way))
         message = f"“{slug}” is to be read before itself: {detour}."
         hint = "Take one of these requirements away."
-        yield problem((page.place.path, *(at or [(1, 1)])[0]), "E39", message, hint)
+        yield make_problem((page.place.path, *(at or [(1, 1)])[0]), "E39", message, hint)
 
 
 def _way(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def check_drafts(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[Con
                 message = f"“{slug}” is no live page (status: {hidden[slug]})."
                 hint = "Make it live, or leave the link out until it is."
                 place = (page.place.path, mention.line, mention.column)
-                yield problem(place, "E61", message, hint)
+                yield make_problem(place, "E61", message, hint)
 
 
 def check_fronts(cards: Mapping[str, Flashcard]) -> Iterable[ContentProblem]:
@@ -99,10 +99,10 @@ def check_fronts(cards: Mapping[str, Flashcard]) -> Iterable[ContentProblem]:
     for card in cards.values():
         if card.is_reverse:
             continue
-        front = normal(card.front.plain)
+        front = normalize_text(card.front.plain)
         other = first.setdefault(front, card)
         if front and other is not card:
             where = f"{other.place.path}:{other.place.line}"
             message = f"The card asks the same as “{other.id}” in {where}."
             place = (card.place.path, card.place.line, 1)
-            yield problem(place, "W35", message, "Ask for something else.", card.id)
+            yield make_problem(place, "W35", message, "Ask for something else.", card.id)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from app.content.identity import did_you_mean
 from app.content.model import Flashcard, Topic
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 from app.content.rules.bank import ParsedCourse
 from app.questions.model import Question
 
@@ -67,7 +67,7 @@ def _uncovered(
             absent = [name for name in lacking if not serving[name]]
             hint += f" Beside it, write {' and '.join(absent)}." if absent else ""
         place = ("syllabus.toml", lines.get(number, 1), 1)
-        yield problem(place, "W73", f"{message}.", hint)
+        yield make_problem(place, "W73", f"{message}.", hint)
 
 
 def _blueprints(bank: ParsedCourse, questions: Iterable[Question]) -> Iterable[ContentProblem]:
@@ -86,10 +86,10 @@ def _blueprints(bank: ParsedCourse, questions: Iterable[Question]) -> Iterable[C
             place = (path, lines.get(number, 1), 1)
             if number not in domains:
                 message = f"“{number}” is not a domain of syllabus.toml."
-                yield problem(place, "E70", message, did_you_mean(number, domains))
+                yield make_problem(place, "E70", message, did_you_mean(number, domains))
             elif held[number] < wanted:
                 counts = (number, wanted, held[number])
-                yield problem(place, "E71", *_unfilled(counts, drafts[number]))
+                yield make_problem(place, "E71", *_unfilled(counts, drafts[number]))
 
 
 def _unfilled(counts: tuple[str, int, int], drafts: Counter[str]) -> tuple[str, str]:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from app.content.identity import did_you_mean
 from app.content.model import SvgFigure, SvgProblem
 from app.content.parsed import ParsedFile
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 from app.content.source_file import CrossReference
-from app.content.svg_cleaning import LEAST, narrow
+from app.content.svg_cleaning import LEAST, phone_variant
 
 Readings = Mapping[str, ParsedFile]
 _LEGIBLE = 11.0  # pixels
@@ -20,7 +20,7 @@ _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 def drawings_at(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
     """The drawing of a page, and the one for phones; none where it is a picture."""
-    found = [_of(readings, path), _of(readings, narrow(path))]
+    found = [_of(readings, path), _of(readings, phone_variant(path))]
     if not isinstance(found[0], SvgFigure) or not found[0].meant:
         return ()
     return tuple(d for d in found if isinstance(d, SvgFigure))
@@ -33,7 +33,7 @@ def check_drawing(
     file, _, region = mention.value.partition("#")
     folder = path.rpartition("/")[0]
     place = (path, mention.line, mention.column)
-    pair = {n: _of(readings, f"{folder}/{n}") for n in (file, narrow(file))}
+    pair = {n: _of(readings, f"{folder}/{n}") for n in (file, phone_variant(file))}
     asked = mention.kind == "drawing"
     if not asked and not any(d and d.meant for d in pair.values()):
         return
@@ -41,14 +41,14 @@ def check_drawing(
         if isinstance(found, SvgProblem) and not region:
             at = (f"{folder}/{name}", found.line, 1)
             message = f"This drawing cannot be shown: {found.why}."
-            yield problem(at, "E58", message, found.remedy or _HINT, mention.item)
+            yield make_problem(at, "E58", message, found.remedy or _HINT, mention.item)
         elif isinstance(found, SvgFigure) and region in found.blurred:
             message = f"{name}, line {found.line}: {found.blurred[region]}."
-            yield problem(place, "E58", message, _POINTED, mention.item)
+            yield make_problem(place, "E58", message, _POINTED, mention.item)
         elif isinstance(found, SvgFigure) and region and region not in found.regions:
             message = f"{name} has no region “{region}”."
             hint = did_you_mean(region, sorted(found.regions - set(found.blurred)))
-            yield problem(place, "E59", message, hint, mention.item)
+            yield make_problem(place, "E59", message, hint, mention.item)
     if not region:
         sound = {n: d for n, d in pair.items() if isinstance(d, SvgFigure)}
         yield from _legible(sound, place, mention.item)
@@ -67,8 +67,8 @@ def _legible(
             least = _LEGIBLE * drawing.text / pixels
             hint = f"Write it at {least:.1f} units or more."
             if len(pair) == 1:
-                hint = f"Draw {narrow(name)}, 358 units wide, for phones."
-            yield problem(place, "W90", message, hint, item)
+                hint = f"Draw {phone_variant(name)}, 358 units wide, for phones."
+            yield make_problem(place, "W90", message, hint, item)
 
 
 def _agreeing(
@@ -89,7 +89,7 @@ def _agreeing(
         only = sorted(wide.regions ^ small.regions)
         hint = f"Only one of them has {', '.join(only)}." if only else ""
         hint = hint or "Both say the same, in the same words."
-        yield problem(place, "W91", message, hint, item)
+        yield make_problem(place, "W91", message, hint, item)
 
 
 def _of(readings: Readings, path: str) -> SvgFigure | SvgProblem | None:

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from app.content.identity import likeness
+from app.content.identity import jaccard_similarity
 from app.content.parsed import ItemFingerprint, LockEntry, ParsedFile
 
 LOCK = "ids.lock"
@@ -156,10 +156,10 @@ class IdEvidence:
 
 def _likeness(entry: LockEntry, words: ItemWords) -> float:
     """How much an item shares with a line of ids.lock, from 0 to 1."""
-    like = likeness(entry.sketch, words.sketch)
+    like = jaccard_similarity(entry.sketch, words.sketch)
     if entry.heading or entry.body:
         return like
-    return max(like, likeness(entry.sketch, words.full_sketch))  # an older line
+    return max(like, jaccard_similarity(entry.sketch, words.full_sketch))  # an older line
 
 
 def _hides_items(reading: ParsedFile) -> bool:

@@ -4,9 +4,9 @@ import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 
-from app.content.identity import likeness
+from app.content.identity import jaccard_similarity
 from app.content.parsed import ItemFingerprint, LockEntry, ParsedFile
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 from app.content.rules.id_evidence import CLEAR, COPIED, LOCK, Claim, IdEvidence
 from app.content.source_file import Unidentified
 
@@ -29,7 +29,7 @@ class Owners:
 
     def report(self, claim: Claim, code: str, message: str, hint: str) -> None:
         """Note a problem with the id of an item."""
-        found = problem(claim.place, code, message, hint, claim.fact.id)
+        found = make_problem(claim.place, code, message, hint, claim.fact.id)
         self.problems.append(found)
 
 
@@ -194,7 +194,7 @@ def _report_copies(
 def _report_copy(claim: Claim, owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
     """E08, or E04 where the item is no copy: an id that belongs to another item."""
     name, lost = claim.fact.id, evidence.lost(claim.fact)
-    if likeness(owner.fact.sketch, claim.fact.sketch) < COPIED:
+    if jaccard_similarity(owner.fact.sketch, claim.fact.sketch) < COPIED:
         message = f"“{name}” is the id of the item in {owner.where}, by ids.lock."
         hint = f"Give this one an id of its own: {_OWN_ID}."
         owners.report(claim, "E04", message, hint)
@@ -273,7 +273,7 @@ def _report_found(
     message = f"“{lost.id}” is gone and was not retired, and its words stand here{how}."
     hint = f"Write q: {lost.id} here; or, if this is another item, retire “{lost.id}”: "
     hint += "write the date of today in place of the “-” of its line in ids.lock."
-    owners.problems.append(problem(place, "E06", message, hint, lost.id))
+    owners.problems.append(make_problem(place, "E06", message, hint, lost.id))
 
 
 def _report_gone(evidence: IdEvidence, owners: Owners) -> None:
@@ -283,4 +283,4 @@ def _report_gone(evidence: IdEvidence, owners: Owners) -> None:
             hint = "Bring it back, or write the date of today in place of its “-”."
             message = f"“{entry.id}” is gone and was not retired."
             place = LOCK, entry.line, 1
-            owners.problems.append(problem(place, "E06", message, hint, entry.id))
+            owners.problems.append(make_problem(place, "E06", message, hint, entry.id))

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 from markdown_it.token import Token
 
-from app.content.identity import normal
+from app.content.identity import normalize_text
 from app.content.markdown.syntax import first_line
 from app.content.model import Flashcard
 from app.content.numbers.templates import PLACEHOLDER
@@ -30,7 +30,7 @@ def check_item(
     if isinstance(question, Flashcard):
         _check_braces(written.draft, sheet, card=True)
         return
-    kinds.of(question).check(question.answer, written, exam=exam)
+    kinds.type_of(question).check(question.answer, written, exam=exam)
     broken = written.draft.broken or any(
         p.severity == "error" and p.item == question.id for p in sheet.problems[sheet.mark :]
     )
@@ -45,7 +45,7 @@ def _check_wording(question: Question, heading: Token, sheet: SourceFile) -> Non
     """W29, W65, W67 for one question, and what its kind says of its words."""
     line = first_line(heading)
     _check_negation(heading, line, sheet)
-    kinds.of(question).check_words(question.answer, question.stem, line, sheet)
+    kinds.type_of(question).check_words(question.answer, question.stem, line, sheet)
     count = len(question.stem.plain.split())
     if count > _MOST_WORDS:
         message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
@@ -100,7 +100,7 @@ def _check_negation(heading: Token, line: int, sheet: SourceFile) -> None:
 
 
 def _check_hints(question: Question, line: int, sheet: SourceFile) -> None:
-    hints = [f" {normal(hint.plain)} " for hint in question.hints]
+    hints = [f" {normalize_text(hint.plain)} " for hint in question.hints]
     answers = _right_answers(question)
     sheet.spend(len(answers) * sum(map(len, hints)) * _SEARCHING)
     for answer in answers:
@@ -112,8 +112,8 @@ def _check_hints(question: Question, line: int, sheet: SourceFile) -> None:
 
 
 def _right_answers(question: Question) -> list[str]:
-    texts = kinds.of(question).right_words(question.answer)
-    found = (normal(t) for t in texts if not PLACEHOLDER.search(t))
+    texts = kinds.type_of(question).right_words(question.answer)
+    found = (normalize_text(t) for t in texts if not PLACEHOLDER.search(t))
     return [t for t in found if len(t) >= 3]
 
 
@@ -123,7 +123,7 @@ def check_balance(items: Iterable[Question | Flashcard], sheet: SourceFile) -> N
         (place, item.place.line)
         for item in items
         if isinstance(item, Question)
-        and (place := kinds.of(item).position(item.answer)) is not None
+        and (place := kinds.type_of(item).position(item.answer)) is not None
     ]
     if len(found) < _FEWEST:
         return

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote
 
-from app.content.identity import did_you_mean, nearest, slug
+from app.content.identity import closest_word, did_you_mean, slug
 from app.content.parsed import ParsedFile
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 from app.content.source_file import CrossReference
 
 _OTHERWISE = "Correct the link, or create what it names."
@@ -41,7 +41,7 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
     if not found:
         message = f"There is no page or heading “{unquote(mention.value)}”."
         place = (path, mention.line, mention.column)
-        yield problem(place, "E61", message, hint, mention.item)
+        yield make_problem(place, "E61", message, hint, mention.item)
 
 
 def check_related(
@@ -53,13 +53,13 @@ def check_related(
     if any(term.anchor == anchor for term in terms):
         return
     called = {form: t.name for t in terms for form in (t.anchor, *_forms(t.name))}
-    near = called.get(anchor) or called.get(nearest(anchor, called))
+    near = called.get(anchor) or called.get(closest_word(anchor, called))
     hint = "Write the whole heading of a term, and a comma between two."
     if near:
         hint = f"Write its whole heading: “{near}”."
     message = f"“{mention.value}” behind See: is no heading of the glossary."
     place = (path, mention.line, mention.column)
-    yield problem(place, "E61", message, hint)
+    yield make_problem(place, "E61", message, hint)
 
 
 def _forms(name: str) -> Iterable[str]:
@@ -91,4 +91,4 @@ def check_picture(
         code = "E78"
         hint = "Put a picture into the folder of the topic, and name it here."
     place = (path, mention.line, mention.column)
-    yield problem(place, code, message, hint, mention.item)
+    yield make_problem(place, code, message, hint, mention.item)

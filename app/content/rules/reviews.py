@@ -3,15 +3,15 @@
 import datetime as dt
 from collections.abc import Iterator, Mapping
 
-from app.content.identity import revision
+from app.content.identity import content_hash
 from app.content.parsed import ItemFingerprint, LockEntry, ParsedFile
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 
 # The key of nothing, which was once noted for true-false, match, order and design
 # whatever was right in them. It says nothing of what was reviewed, so the next `--fix`
 # notes the key of now in its place and asks for no review. A card without figures has
 # it for good: a figure that comes into its back is a change like any other.
-_NO_KEY = revision("")[:6]
+_NO_KEY = content_hash("")[:6]
 
 
 def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterator[ContentProblem]:
@@ -30,7 +30,7 @@ def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterato
                     f"“reviewed:” in {page}, and run the check with --fix."
                 )
                 place = (path, fact.line, fact.column)
-                yield problem(place, "W19", message, hint, fact.id)
+                yield make_problem(place, "W19", message, hint, fact.id)
 
 
 def page_of(path: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from app.content.identity import SLUG, slug
 from app.content.model import Flashcard, Topic
 from app.content.parsed import ParsedFile
-from app.content.problems import ContentProblem, problem
+from app.content.problems import ContentProblem, make_problem
 from app.content.rules.coverage import counting
 from app.questions.model import Question
 
@@ -54,7 +54,7 @@ def _hooks(topic: Topic, reading: ParsedFile) -> Iterator[ContentProblem]:
     if len(hooks) > 1:
         message = f"“{topic.title}” has {len(hooks)} memory hooks ([!TIP])."
         hint = f"Keep it or the one on line {hooks[0]}; the other can be a [!NOTE]."
-        yield problem((topic.place.path, hooks[1], 1), "W87", message, hint)
+        yield make_problem((topic.place.path, hooks[1], 1), "W87", message, hint)
 
 
 def _unasked(
@@ -87,7 +87,7 @@ def _unaddressed(topic: Topic) -> Iterator[ContentProblem]:
         message = f"The folder “{topic.slug}” makes a poor address."
         hint = "Rename it in lower-case letters, digits and hyphens"
         hint += f": {slug(topic.slug)}." if slug(topic.slug) else "."
-        yield problem((f"topics/{topic.slug}", 1, 1), "W94", message, hint)
+        yield make_problem((f"topics/{topic.slug}", 1, 1), "W94", message, hint)
 
 
 def _unsaid(topic: Topic) -> Iterator[ContentProblem]:
@@ -95,9 +95,9 @@ def _unsaid(topic: Topic) -> Iterator[ContentProblem]:
         if not value:
             message = f"The page has no “{name}” in its front matter."
             hint = f"Write a line “{name}: …”."
-            yield problem((topic.place.path, 1, 1), "W38", message, hint)
+            yield make_problem((topic.place.path, 1, 1), "W38", message, hint)
 
 
 def _lack(topic: Topic, message: str, drafts: Sequence[str] = ()) -> ContentProblem:
     hint = counting(drafts) if drafts else "Add what is missing."
-    return problem((topic.place.path, 1, 1), "W87", message, hint)
+    return make_problem((topic.place.path, 1, 1), "W87", message, hint)

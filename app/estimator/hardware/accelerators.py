@@ -237,21 +237,21 @@ def network_id(name: str) -> str:
 @functools.lru_cache(maxsize=1024)
 def find_accelerator(name: str) -> Accelerator:
     """The accelerator for an id or a name in use; LookupError if there is none."""
-    row = catalogue.load(*_ACCELERATORS)[accelerator_id(name)]
+    row = catalogue.load_table(*_ACCELERATORS)[accelerator_id(name)]
     return Accelerator(**_fields(row, _ACCELERATOR_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_system(name: str) -> System:
     """The system for an id or a name in use; LookupError if there is none."""
-    row = catalogue.load(*_SYSTEMS)[system_id(name)]
+    row = catalogue.load_table(*_SYSTEMS)[system_id(name)]
     return System(**_fields(row, _SYSTEM_UNITS))
 
 
 @functools.lru_cache(maxsize=256)
 def find_network(name: str) -> NetworkPart:
     """The network part for an id or name in use; LookupError if there is none."""
-    row = catalogue.load(*_NETWORKS)[network_id(name)]
+    row = catalogue.load_table(*_NETWORKS)[network_id(name)]
     fields = _fields(row, _NETWORK_UNITS)
     throughput = fields.pop("throughput", None)
     if "bandwidth" not in fields:
@@ -263,22 +263,22 @@ def find_network(name: str) -> NetworkPart:
 def find_reference_design(name: str) -> ReferenceDesign:
     """The reference architecture for an id; LookupError if there is none."""
     key = catalogue.find_id(*_DESIGNS, name, "a reference architecture")
-    return ReferenceDesign(**_fields(catalogue.load(*_DESIGNS)[key], _DESIGN_UNITS))
+    return ReferenceDesign(**_fields(catalogue.load_table(*_DESIGNS)[key], _DESIGN_UNITS))
 
 
 def accelerators() -> tuple[Accelerator, ...]:
     """All accelerators in the order of the catalog."""
-    return tuple(find_accelerator(key) for key in catalogue.load(*_ACCELERATORS))
+    return tuple(find_accelerator(key) for key in catalogue.load_table(*_ACCELERATORS))
 
 
 def systems() -> tuple[System, ...]:
     """All systems in the order of the catalog."""
-    return tuple(find_system(key) for key in catalogue.load(*_SYSTEMS))
+    return tuple(find_system(key) for key in catalogue.load_table(*_SYSTEMS))
 
 
 def reference_designs() -> tuple[ReferenceDesign, ...]:
     """All reference architectures in the order of the catalog."""
-    return tuple(find_reference_design(key) for key in catalogue.load(*_DESIGNS))
+    return tuple(find_reference_design(key) for key in catalogue.load_table(*_DESIGNS))
 
 
 def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
@@ -296,7 +296,7 @@ def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
 
 def networks() -> tuple[NetworkPart, ...]:
     """All network parts in the order of the catalog."""
-    return tuple(find_network(key) for key in catalogue.load(*_NETWORKS))
+    return tuple(find_network(key) for key in catalogue.load_table(*_NETWORKS))
 
 
 # Field of the TOML entry: field of the dataclass and factor to the base unit.

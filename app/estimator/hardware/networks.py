@@ -59,7 +59,7 @@ def link(name: str) -> LinkModel:
     >>> link("nvlink-4").share
     0.973
     """
-    row = catalogue.load("links.toml", "link")[name]
+    row = catalogue.load_table("links.toml", "link")[name]
     known = {f.name for f in dataclasses.fields(LinkModel)}
     fields = {key: value for key, value in row.items() if key in known}
     for latency in ("base", "step", "ramp"):
@@ -136,7 +136,7 @@ def collective_time(
     return _both(inner, outer, TIERS)
 
 
-def quick(
+def engine_collective_time(
     operation: Collective,
     ranks: int,
     message: float,

@@ -56,7 +56,7 @@ class MigGpu:
 @functools.cache
 def find_card(accelerator: str) -> MigGpu | None:
     """The partitions of an accelerator by its id; None if it has none."""
-    row = catalogue.load(*_CARDS).get(accelerator)
+    row = catalogue.load_table(*_CARDS).get(accelerator)
     if row is None:
         return None
     return MigGpu(
@@ -80,7 +80,7 @@ def find_card(accelerator: str) -> MigGpu | None:
 
 def cards() -> tuple[str, ...]:
     """The accelerators that can be partitioned."""
-    return tuple(catalogue.load(*_CARDS))
+    return tuple(catalogue.load_table(*_CARDS))
 
 
 def place(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | None:

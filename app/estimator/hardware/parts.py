@@ -147,7 +147,7 @@ def address_of(part: str, field: str = "") -> str:
 
 def _part(entry: Entry) -> CatalogPart:
     kind = _kind(entry)
-    row = catalogue.load(*_FILES.get(kind, _NETWORKS))[entry.id]
+    row = catalogue.load_table(*_FILES.get(kind, _NETWORKS))[entry.id]
     made = _PartBuilder(entry, row)
     values = [made.value(field) for field in FIELDS[kind]]
     return CatalogPart(

@@ -56,7 +56,7 @@ def generation(architecture: str) -> GpuGeneration:
     >>> generation("Hopper").matmul_bf16
     0.627
     """
-    rows = catalogue.load("training_rates.toml", "generation")
+    rows = catalogue.load_table("training_rates.toml", "generation")
     row = next((r for r in rows.values() if architecture in r["architectures"]), None)
     row = row or rows["other"]
     known = {f.name for f in dataclasses.fields(GpuGeneration)}

@@ -38,7 +38,7 @@ def listed(name: str) -> RentalPrice | None:
     >>> listed("h100-sxm5-80").provider, listed("groq-lpu-v1")
     ('Lambda', None)
     """
-    row = catalogue.load("rents.toml", "rent").get(name)
+    row = catalogue.load_table("rents.toml", "rent").get(name)
     if row is None:
         return None
     source = row["source"][0]

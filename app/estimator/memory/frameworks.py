@@ -29,7 +29,7 @@ class TrainingFramework:
 
 FRAMEWORKS: dict[str, TrainingFramework] = {
     row["id"]: TrainingFramework(**row)
-    for row in catalogue.words("training_software.toml")["framework"]
+    for row in catalogue.load_toml("training_software.toml")["framework"]
 }
 USUAL = "usual"
 FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (

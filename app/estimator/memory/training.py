@@ -117,20 +117,20 @@ def stage_loads(
     tuning: FineTuning = _ALL,
 ) -> tuple[StageMemory, ...]:
     """The load of a GPU on each different stage of the pipeline."""
-    standings = standing(model, layout, step.framework, recipe, tuning)
-    movings = moving(model, layout, step, tuning)
+    standings = resident_memory(model, layout, step.framework, recipe, tuning)
+    movings = transient_memory(model, layout, step, tuning)
     return tuple(
         _load(stays, moves, overhead, tuning)
         for stays, moves in zip(standings, movings, strict=True)
     )
 
 
-def worst(loads: tuple[StageMemory, ...]) -> StageMemory:
+def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
     """The fullest stage, which decides whether the plan fits."""
     return max(loads, key=lambda load: load.total)
 
 
-def standing(
+def resident_memory(
     model: Architecture,
     layout: ParallelLayout,
     framework: TrainingFramework,
@@ -152,7 +152,7 @@ def standing(
     return tuple(found)
 
 
-def moving(
+def transient_memory(
     model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
 ) -> tuple[tuple[float, float], ...]:
     """Activations and logits on each different stage.

@@ -144,7 +144,7 @@ class Architecture:
         return sum(layer.convolution * number for layer, number in self.runs)
 
 
-def assemble(model: Architecture) -> Architecture:
+def count_architecture(model: Architecture) -> Architecture:
     """Count once what every estimate asks for."""
     runs = tuple(collections.Counter(model.stack).items())
     every = (*runs, *collections.Counter(model.encoder).items())

@@ -14,11 +14,11 @@ class UnreadableConfigError(ValueError):
     """A configuration that names no size or that contradicts itself."""
 
 
-_KEYS: dict[str, list[str]] = catalogue.words("config_fields.toml")["keys"]
-_FAMILIES = catalogue.words("families.toml")
+_KEYS: dict[str, list[str]] = catalogue.load_toml("config_fields.toml")["keys"]
+_FAMILIES = catalogue.load_toml("families.toml")
 
 
-def whole(config: Config, meaning: str, default: int | None = None) -> int:
+def config_int(config: Config, meaning: str, default: int | None = None) -> int:
     """The whole number that `config` gives for a meaning, under any of its keys."""
     for key in _KEYS[meaning]:
         value = config.get(key)
@@ -161,11 +161,11 @@ def _is_shortcut(config: Config) -> bool:
 
 def routing_of(config: Config, layers: int) -> MoeRouting | None:
     """How tokens are routed to experts; None for a dense model."""
-    experts = whole(config, "experts", 0)
+    experts = config_int(config, "experts", 0)
     if experts < 2:
         return None
-    width = whole(config, "expert_width", 0) or whole(config, "width")
-    chosen = float(min(whole(config, "experts_per_token", 1), experts))
+    width = config_int(config, "expert_width", 0) or config_int(config, "width")
+    chosen = float(min(config_int(config, "experts_per_token", 1), experts))
     # Experts that do nothing are chosen as often as any other.
     idle = int(config.get("zero_expert_num") or 0)
     return MoeRouting(
@@ -214,7 +214,7 @@ def _by_step(config: Config, layers: int, frequency: int) -> list[int]:
 
 def _shared_width(config: Config, width: int) -> int:
     if _is_shortcut(config):
-        return whole(config, "width")
+        return config_int(config, "width")
     for key in (
         "shared_expert_intermediate_size",
         "moe_shared_expert_intermediate_size",
@@ -226,5 +226,5 @@ def _shared_width(config: Config, width: int) -> int:
         if config.get(key):
             return _positive(key, config[key]) * width
     if config.get("model_type") == "llama4_text":
-        return whole(config, "width")
+        return config_int(config, "width")
     return 0

@@ -8,8 +8,8 @@ from app.estimator.models.config import (
     Config,
     MoeRouting,
     UnreadableConfigError,
+    config_int,
     routing_of,
-    whole,
 )
 from app.estimator.models.families import FamilyTraits
 from app.estimator.models.layer_kinds import layer_count, layer_words
@@ -44,7 +44,7 @@ def _norms(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) ->
         norms += 3
     if config.get("hidden_size_per_layer_input"):
         norms += 1
-    return norms * traits.norm_terms * whole(config, "hidden") + traits.layer_scalars
+    return norms * traits.norm_terms * config_int(config, "hidden") + traits.layer_scalars
 
 
 def _mixers(
@@ -80,7 +80,7 @@ def _mlp(
 
 
 def _dense(config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int) -> Mlp:
-    hidden = whole(config, "hidden")
+    hidden = config_int(config, "hidden")
     listed = config.get("intermediate_size")
     width = listed[index] if isinstance(listed, list) and index < len(listed) else 0
     if routing:
@@ -88,7 +88,7 @@ def _dense(config: Config, traits: FamilyTraits, routing: MoeRouting | None, ind
         width = width or config.get("dense_intermediate_size") or 0
     if routing is None and config.get("model_type") == "granitemoehybrid":
         width = config.get("shared_intermediate_size") or 0
-    width = width or whole(config, "width", 0) or 4 * hidden
+    width = width or config_int(config, "width", 0) or 4 * hidden
     if config.get("block_auto_adjust_ff_dim"):
         width = _adjusted(config, width)
     if config.get("use_double_wide_mlp") and mixers.shares_cache(config, index):
@@ -110,7 +110,7 @@ def _with_side_inputs(config: Config, mlp: Mlp) -> Mlp:
     side = config.get("hidden_size_per_layer_input")
     if not side:
         return mlp
-    hidden = whole(config, "hidden")
+    hidden = config_int(config, "hidden")
     rank, streams = config.get("laurel_rank"), config.get("altup_num_inputs")
     extra: tuple[WeightMatrix, ...] = (
         WeightMatrix("side_in", hidden, side, "mlp", "whole"),
@@ -142,11 +142,11 @@ def routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp
     scales = 0
     shared = routing.shared_width
     if config.get("enable_moe_block"):
-        shared = whole(config, "width")
-        scales = whole(config, "hidden") + routing.experts
+        shared = config_int(config, "width")
+        scales = config_int(config, "hidden") + routing.experts
     return parts.routed_mlp(
         parts.MoeShape(
-            hidden=whole(config, "hidden"),
+            hidden=config_int(config, "hidden"),
             experts=routing.experts,
             per_token=routing.per_token,
             width=routing.width,

@@ -44,7 +44,7 @@ class FamilyTraits:
     full_every: int = 0
 
 
-_WORDS = catalogue.words("families.toml")
+_WORDS = catalogue.load_toml("families.toml")
 _FAMILIES = {name: FamilyTraits(**row) for name, row in _WORDS["traits"].items()}
 
 

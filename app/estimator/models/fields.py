@@ -7,7 +7,7 @@ from app.estimator import catalogue
 from app.estimator.models.families import is_known
 
 Config = Mapping[str, Any]
-_WORDS = catalogue.words("config_fields.toml")
+_WORDS = catalogue.load_toml("config_fields.toml")
 _ENDINGS = tuple(_WORDS["endings"])
 _EVERYWHERE = frozenset(_WORDS["everywhere"])
 _OF_FAMILIES = frozenset(_WORDS["of_families"])
@@ -62,7 +62,7 @@ def with_defaults(text: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
 
     The second value names the fields that were added, less what is switched off.
     """
-    defaults = catalogue.load("defaults.toml", "family")
+    defaults = catalogue.load_table("defaults.toml", "family")
     row = defaults.get(str(text.get("model_type")), {}).get("config", {})
     added = {key: value for key, value in row.items() if key not in text}
     return {**added, **text}, tuple(key for key, value in added.items() if value)

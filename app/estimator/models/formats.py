@@ -59,7 +59,7 @@ def _format(row: dict[str, Any]) -> WeightFormat:
     return WeightFormat(bits=bits, **row)
 
 
-_WORDS = catalogue.words("formats.toml")
+_WORDS = catalogue.load_toml("formats.toml")
 FORMATS: dict[str, WeightFormat] = {row["id"]: _format({**row}) for row in _WORDS["format"]}
 WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
 PUBLISHED = "published"

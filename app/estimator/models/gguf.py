@@ -7,7 +7,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import bytes_of
 from app.estimator.models.layers import Layer, WeightMatrix
 
-_WORDS = catalogue.words("gguf.toml")
+_WORDS = catalogue.load_toml("gguf.toml")
 # Bits per weight of each block format, scales included.
 BLOCK_BITS: dict[str, float] = _WORDS["bits"]
 # What a format falls back to where a row is no multiple of 256 weights.

@@ -4,8 +4,8 @@ from app.estimator.models.config import (
     Config,
     MoeRouting,
     UnreadableConfigError,
+    config_int,
     layer_kinds,
-    whole,
     window_of,
 )
 from app.estimator.models.families import FamilyTraits
@@ -36,7 +36,7 @@ _DOUBLE = "longcat_flash"
 def layer_count(config: Config) -> int:
     """The number of layers; a list or pattern of blocks says it too."""
     blocks = _blocks(config)
-    count = len(blocks) if blocks is not None else whole(config, "layers")
+    count = len(blocks) if blocks is not None else config_int(config, "layers")
     if config.get("model_type") == _DOUBLE:
         count *= 2
     if not 1 <= count <= 2000:

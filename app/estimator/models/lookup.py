@@ -5,7 +5,7 @@ import functools
 
 from app.estimator import catalogue
 from app.estimator.models import pasted
-from app.estimator.models.architecture import Architecture, assemble
+from app.estimator.models.architecture import Architecture, count_architecture
 from app.estimator.models.reading import from_config
 from app.estimator.models.sizes import is_size, parse_size, shape_for, size_name
 
@@ -43,17 +43,19 @@ def _named(name: str) -> Architecture:
     if is_size(name):
         return generic(parse_size(name))
     key = model_id(name)
-    row = catalogue.load(*_MODELS)[key]
+    row = catalogue.load_table(*_MODELS)[key]
     return from_config(row["config"], name=row["name"])
 
 
 def models() -> tuple[tuple[str, str], ...]:
     """Ids and names of the catalog's models, in its order."""
-    return tuple((key, row["name"]) for key, row in catalogue.load(*_MODELS).items())
+    return tuple((key, row["name"]) for key, row in catalogue.load_table(*_MODELS).items())
 
 
 def generic(parameters: int) -> Architecture:
     """A dense, Llama-shaped model with exactly `parameters` parameters."""
     config = shape_for(parameters)
     model = from_config(config, name=f"{size_name(parameters)} dense")
-    return assemble(dataclasses.replace(model, other=model.other + parameters - model.parameters))
+    return count_architecture(
+        dataclasses.replace(model, other=model.other + parameters - model.parameters)
+    )

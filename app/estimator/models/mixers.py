@@ -4,7 +4,7 @@ import dataclasses
 
 from app.estimator.models import latent, recurrent
 from app.estimator.models import layers as parts
-from app.estimator.models.config import Config, UnreadableConfigError, whole, window_of
+from app.estimator.models.config import Config, UnreadableConfigError, config_int, window_of
 from app.estimator.models.families import FamilyTraits
 from app.estimator.models.layers import TokenMixer
 
@@ -14,7 +14,7 @@ def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: 
     window = window_of(config) if sliding else None
     if config.get("kv_lora_rank"):
         return latent.latent_attention(_latent(config, traits, index), window)
-    hidden, heads = whole(config, "hidden"), whole(config, "heads")
+    hidden, heads = config_int(config, "hidden"), config_int(config, "heads")
     if not heads:
         raise UnreadableConfigError("The configuration has no attention heads.")
     own = _layer_overrides(config, index, sliding=sliding)
@@ -47,7 +47,7 @@ def _indexed(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
     if not isinstance(listed, list) or listed[index] != "minimax_m3_sparse":
         return mixer
     heads, dim = config.get("index_n_heads", 4), config.get("index_head_dim", 128)
-    hidden, block = whole(config, "hidden"), config.get("index_block_size", 128)
+    hidden, block = config_int(config, "hidden"), config.get("index_block_size", 128)
     blocks = config.get("index_topk_blocks", 16) + config.get("index_local_blocks", 1)
     queries = parts.WeightMatrix("index_q", hidden, heads * dim, "attention", "whole")
     keys = parts.WeightMatrix("index_k", hidden, dim, "attention", "whole")
@@ -65,7 +65,7 @@ def _indexed(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
 def shares_cache(config: Config, index: int) -> bool:
     """Whether a layer reads the keys and values of an earlier one."""
     shared = config.get("num_kv_shared_layers") or 0
-    return index >= whole(config, "layers", 0) - shared if shared else False
+    return index >= config_int(config, "layers", 0) - shared if shared else False
 
 
 def _layer_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
@@ -80,7 +80,7 @@ def _layer_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, 
     if sliding:
         kv_heads = config.get("swa_num_key_value_heads") or 0
         if not kv_heads and config.get("model_type") == "mimo_v2_flash":
-            kv_heads = 2 * whole(config, "kv_heads")
+            kv_heads = 2 * config_int(config, "kv_heads")
         return {
             "head_dim": config.get("swa_head_dim") or 0,
             "kv_heads": kv_heads,
@@ -99,7 +99,7 @@ def _gemma4_head_dim(config: Config) -> int:
 
 
 def _head_dim(config: Config, hidden: int, heads: int) -> int:
-    return whole(config, "head_dim", 0) or hidden // heads
+    return config_int(config, "head_dim", 0) or hidden // heads
 
 
 def _kv_heads(config: Config, heads: int) -> int:
@@ -107,8 +107,8 @@ def _kv_heads(config: Config, heads: int) -> int:
     if falcon and not config.get("new_decoder_architecture"):
         return 1 if config.get("multi_query", True) else heads
     if config.get("multi_query") and "num_key_value_heads" not in config:
-        return whole(config, "kv_heads", 1)
-    return whole(config, "kv_heads", heads) or heads
+        return config_int(config, "kv_heads", 1)
+    return config_int(config, "kv_heads", heads) or heads
 
 
 def _shares_index(config: Config, index: int) -> bool:
@@ -123,8 +123,8 @@ def _shares_index(config: Config, index: int) -> bool:
 
 def _latent(config: Config, traits: FamilyTraits, index: int) -> latent.LatentAttentionShape:
     return latent.LatentAttentionShape(
-        hidden=whole(config, "hidden"),
-        heads=whole(config, "heads"),
+        hidden=config_int(config, "hidden"),
+        heads=config_int(config, "heads"),
         query_rank=config.get("q_lora_rank") or 0,
         kv_rank=config["kv_lora_rank"],
         nope_dim=config.get("qk_nope_head_dim", 128),
@@ -146,9 +146,9 @@ def compressed_mixer(config: Config, word: str) -> TokenMixer:
     heavy = rates.get("heavily_compressed_attention", 128)
     return latent.compressed_attention(
         latent.CompressedAttentionShape(
-            hidden=whole(config, "hidden"),
-            heads=whole(config, "heads"),
-            head_dim=whole(config, "head_dim"),
+            hidden=config_int(config, "hidden"),
+            heads=config_int(config, "heads"),
+            head_dim=config_int(config, "head_dim"),
             query_rank=config.get("q_lora_rank") or 0,
             out_groups=config.get("o_groups", 8),
             out_rank=config.get("o_lora_rank", 1024),
@@ -166,12 +166,15 @@ def recurrent_mixer(config: Config) -> TokenMixer:
     """The mixer with a state of fixed size that the configuration describes."""
     family = config.get("model_type")
     if family in {"lfm2", "lfm2_moe", "lfm3"}:
-        return recurrent.short_convolution(whole(config, "hidden"), config.get("conv_L_cache", 3))
+        return recurrent.short_convolution(
+            config_int(config, "hidden"), config.get("conv_L_cache", 3)
+        )
     if family == "minimax":
         return recurrent.lightning(
-            whole(config, "hidden"),
-            whole(config, "heads"),
-            whole(config, "head_dim", 0) or whole(config, "hidden") // whole(config, "heads"),
+            config_int(config, "hidden"),
+            config_int(config, "heads"),
+            config_int(config, "head_dim", 0)
+            or config_int(config, "hidden") // config_int(config, "heads"),
         )
     if family in {"kimi_linear", "bailing_hybrid"}:
         return _kimi(config)
@@ -195,7 +198,7 @@ def _kimi(config: Config) -> TokenMixer:
     kernel = inner.get("short_conv_kernel_size") or config.get("linear_conv_kernel_dim")
     return recurrent.kimi_delta(
         recurrent.KimiDeltaShape(
-            hidden=whole(config, "hidden"),
+            hidden=config_int(config, "hidden"),
             heads=heads,
             dim=dim,
             convolution=kernel or 4,
@@ -207,7 +210,7 @@ def _kimi(config: Config) -> TokenMixer:
 def _delta(config: Config) -> TokenMixer:
     return recurrent.gated_delta(
         recurrent.GatedDeltaShape(
-            hidden=whole(config, "hidden"),
+            hidden=config_int(config, "hidden"),
             key_heads=config["linear_num_key_heads"],
             key_dim=config["linear_key_head_dim"],
             value_heads=config["linear_num_value_heads"],
@@ -218,7 +221,7 @@ def _delta(config: Config) -> TokenMixer:
 
 
 def _mamba(config: Config) -> TokenMixer:
-    hidden = whole(config, "hidden")
+    hidden = config_int(config, "hidden")
     expand = config.get("mamba_expand") or config.get("expand") or 2
     jamba = config.get("model_type") == "jamba"
     inner = expand * hidden if jamba else config.get("intermediate_size")
@@ -243,7 +246,7 @@ def _mamba2(config: Config, heads: int | None = None) -> TokenMixer:
     state = config.get("ssm_state_size") or config.get("mamba_d_state")
     groups = config.get("n_groups") or config.get("mamba_n_groups") or 1
     kernel = config.get("conv_kernel") or config.get("mamba_d_conv") or 4
-    hidden = whole(config, "hidden")
+    hidden = config_int(config, "hidden")
     expand = config.get("mamba_expand") or config.get("expand") or 2
     heads = heads or expand * hidden // 64
     if dim == "auto" or not dim:

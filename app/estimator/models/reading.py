@@ -4,12 +4,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from app.estimator.models.architecture import Architecture, assemble
+from app.estimator.models.architecture import Architecture, count_architecture
 from app.estimator.models.config import (
     UnreadableConfigError,
     check_family,
+    config_int,
     text_part,
-    whole,
 )
 from app.estimator.models.decoders import decoder_layers
 from app.estimator.models.families import FamilyTraits, traits_of
@@ -35,7 +35,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     text = TrackedConfig(given)
     check_family(text)
     read = _from_seq2seq if is_seq2seq(text) else _from_decoder
-    model = sound(read(text, name))
+    model = validate_architecture(read(text, name))
     quantization = read_quantization(config, text)
     beside = read_beside(config, model.hidden)
     return dataclasses.replace(
@@ -47,7 +47,7 @@ def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
     )
 
 
-def sound(model: Architecture) -> Architecture:
+def validate_architecture(model: Architecture) -> Architecture:
     """Return `model` if all of its sizes are whole and none is negative."""
     for layer, _ in model.runs:
         for matrix in layer.matrices:
@@ -69,14 +69,14 @@ def _is_size(value: object) -> bool:
 
 def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
     traits = traits_of(text)
-    hidden = whole(text, "hidden")
+    hidden = config_int(text, "hidden")
     stack = decoder_layers(text, traits)
     predictors = _predictors(text)
-    vocabulary = whole(text, "vocabulary")
+    vocabulary = config_int(text, "vocabulary")
     positions = 0
     if traits.learned_positions:
-        positions = whole(text, "positions", 0) + traits.extra_positions
-    return assemble(
+        positions = config_int(text, "positions", 0) + traits.extra_positions
+    return count_architecture(
         Architecture(
             name=name or str(text.get("_name_or_path") or "this model"),
             hidden=hidden,
@@ -87,7 +87,7 @@ def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
             other=_outside(text, traits, hidden, vocabulary),
             side_tables=_side_tables(text, hidden),
             table_width=text.get("word_embed_proj_dim") or 0,
-            max_context=whole(text, "positions", 0) or None,
+            max_context=config_int(text, "positions", 0) or None,
             family=str(text.get("model_type", "llama")),
             norm_terms=traits.norm_terms,
             predicting=_predicting(stack) * predictors,
@@ -123,16 +123,16 @@ def _predicting(stack: tuple[Layer, ...]) -> tuple[Layer, ...]:
 def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
     """An encoder-decoder model; `stack` holds its decoder."""
     shape = read_shape(config)
-    return assemble(
+    return count_architecture(
         Architecture(
             name=name or "this model",
-            hidden=whole(config, "hidden"),
-            vocabulary=whole(config, "vocabulary"),
+            hidden=config_int(config, "hidden"),
+            vocabulary=config_int(config, "vocabulary"),
             tied=bool(config.get("tie_word_embeddings", True)),
             stack=shape.decoder,
             encoder=shape.encoder,
             other=shape.outside,
-            max_context=whole(config, "positions", 0) or None,
+            max_context=config_int(config, "positions", 0) or None,
             family=str(config["model_type"]),
             norm_terms=shape.norm_terms,
         )
@@ -156,8 +156,8 @@ def _side_tables(config: Mapping[str, Any], hidden: int) -> int:
     side = config.get("hidden_size_per_layer_input") or 0
     if not side:
         return 0
-    width = side * whole(config, "layers")
-    rows = config.get("vocab_size_per_layer_input") or whole(config, "vocabulary")
+    width = side * config_int(config, "layers")
+    rows = config.get("vocab_size_per_layer_input") or config_int(config, "vocabulary")
     streams = config.get("altup_num_inputs") or 1
     joining = 2 * (streams - 1) * hidden * hidden
     return rows * width + width * hidden + side + joining

@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.models import layers as parts
-from app.estimator.models.config import Config, UnreadableConfigError, whole
+from app.estimator.models.config import Config, UnreadableConfigError, config_int
 from app.estimator.models.layers import Layer, TokenMixer
 
 
@@ -54,7 +54,7 @@ class EncoderDecoderShape:
 def read_shape(config: Config) -> EncoderDecoderShape:
     """Read both halves of an encoder-decoder model."""
     habits = _HABITS[str(config["model_type"])]
-    hidden = whole(config, "hidden")
+    hidden = config_int(config, "hidden")
     encoders = config.get("encoder_layers") or config.get("num_layers") or 0
     decoders = config.get("decoder_layers") or config.get("num_decoder_layers")
     decoders = decoders or encoders
@@ -72,9 +72,9 @@ def read_shape(config: Config) -> EncoderDecoderShape:
 
 
 def _layer(config: Config, habits: Seq2SeqTraits, half: str, *, cross: bool) -> Layer:
-    hidden = whole(config, "hidden")
-    heads = config.get(f"{half}_attention_heads") or whole(config, "heads")
-    width = config.get(f"{half}_ffn_dim") or whole(config, "width")
+    hidden = config_int(config, "hidden")
+    heads = config.get(f"{half}_attention_heads") or config_int(config, "heads")
+    width = config.get(f"{half}_ffn_dim") or config_int(config, "width")
     gated = "gated" in str(config.get("feed_forward_proj", ""))
     attention = _attention(config, habits, hidden, heads)
     return Layer(
@@ -109,7 +109,7 @@ def _outside(config: Config, habits: Seq2SeqTraits, hidden: int, layers: int) ->
     if habits.relative:
         buckets = config.get("relative_attention_num_buckets", 32)
         stacks = layers if habits.relative_each else 2
-        total += buckets * whole(config, "heads") * stacks
+        total += buckets * config_int(config, "heads") * stacks
     elif habits.learned_positions:
         total += _positions(config, habits) * hidden
     if config.get("model_type") == "whisper":
@@ -119,6 +119,6 @@ def _outside(config: Config, habits: Seq2SeqTraits, hidden: int, layers: int) ->
 
 
 def _positions(config: Config, habits: Seq2SeqTraits) -> int:
-    source = config.get("max_source_positions") or whole(config, "positions", 1024)
-    target = config.get("max_target_positions") or whole(config, "positions", 1024)
+    source = config.get("max_source_positions") or config_int(config, "positions", 1024)
+    target = config.get("max_target_positions") or config_int(config, "positions", 1024)
     return int(source + target) + 2 * habits.positions

@@ -127,7 +127,7 @@ def software(name: str) -> InferenceEngine:
     >>> software("vllm").label
     'vLLM'
     """
-    row = catalogue.load("engines.toml", "engine")[name]
+    row = catalogue.load_table("engines.toml", "engine")[name]
     return InferenceEngine(
         id=name,
         label=row["name"],
@@ -151,7 +151,7 @@ def steps() -> EngineConstants:
     >>> 0 < steps().skew <= 1
     True
     """
-    row = catalogue.load("engines.toml", "steps")["all"]
+    row = catalogue.load_table("engines.toml", "steps")["all"]
     return EngineConstants(
         attention=row["attention_us"] * 1e-6,
         routed=row["routed_us"] * 1e-6,
@@ -165,13 +165,13 @@ def steps() -> EngineConstants:
 
 def engines() -> tuple[tuple[str, str], ...]:
     """Ids and names of the engines, in the order of the catalog."""
-    rows = catalogue.load("engines.toml", "engine")
+    rows = catalogue.load_table("engines.toml", "engine")
     return tuple((key, row["name"]) for key, row in rows.items())
 
 
 @functools.cache
 def _kernels(architecture: str) -> dict[str, Any]:
-    rows = catalogue.load("engines.toml", "kernels")
+    rows = catalogue.load_table("engines.toml", "kernels")
     found = (r for r in rows.values() if architecture in r["architectures"])
     return next(found, rows["other"])
 
@@ -244,13 +244,13 @@ def cache_bytes(cache: str) -> float:
     return CACHE_BITS[cache] / 8
 
 
-def touched(experts: float, per_token: float, tokens: float, skew: float = 1.0) -> float:
+def experts_hit(experts: float, per_token: float, tokens: float, skew: float = 1.0) -> float:
     """Experts that at least one of `tokens` is sent to, of `experts` [1].
 
     E·(1 − (1 − k/E)^T) when routing is even. It is not: T tokens reach as many
     experts as T^skew would.
 
-    >>> round(touched(256, 8, 32, 0.77)), round(touched(256, 8, 1))
+    >>> round(experts_hit(256, 8, 32, 0.77)), round(experts_hit(256, 8, 1))
     (94, 8)
     """
     if experts <= per_token:
@@ -260,13 +260,13 @@ def touched(experts: float, per_token: float, tokens: float, skew: float = 1.0) 
     return experts * (1 - missed)
 
 
-def busiest(hit: float, experts: float, parts: float) -> float:
+def max_experts_per_gpu(hit: float, experts: float, parts: float) -> float:
     """Experts that are chosen on the GPU with most of them, where `hit` is the mean.
 
     The largest of p nearly normal numbers is about √(2·ln p) deviations above their
     middle; how many of E experts are chosen varies by h·(1 − h/E).
 
-    >>> busiest(10.0, 16.0, 1), round(busiest(10.0, 16.0, 8), 1)
+    >>> max_experts_per_gpu(10.0, 16.0, 1), round(max_experts_per_gpu(10.0, 16.0, 8), 1)
     (10.0, 13.9)
     """
     spread = hit * max(0.0, 1 - hit / experts)

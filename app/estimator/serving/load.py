@@ -63,7 +63,7 @@ def sequence_bytes(placed: PlacedModel, context: float) -> float:
     return elements * placed.element + recurrent_bytes(model) / tensor
 
 
-def room(placed: PlacedModel, usable: float = _USABLE) -> float:
+def cache_capacity(placed: PlacedModel, usable: float = _USABLE) -> float:
     """Bytes for the cache on one GPU [B]; negative when weights do not fit."""
     tensor = placed.serving.tensor
     kept = _LOGGED.outside_of(tensor) + peak_bytes(placed.model, _LOGGED, tensor)
@@ -75,4 +75,4 @@ def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE)
     each = sequence_bytes(placed, context)
     if each <= 0:
         return math.inf
-    return max(0.0, room(placed, usable) / each) * placed.serving.replicas
+    return max(0.0, cache_capacity(placed, usable) / each) * placed.serving.replicas

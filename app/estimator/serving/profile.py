@@ -93,7 +93,7 @@ class ReplicaProfile:
 
     def tpot_at(self, batch: float) -> float:
         """Time per token with `batch` requests in the replica [s]."""
-        return pace(self.timed(batch), self.traffic.requests.answer)
+        return time_per_token(self.timed(batch), self.traffic.requests.answer)
 
     def ttft_at(self, batch: float) -> float:
         """Median time to the first token with `batch` requests [s]."""
@@ -109,10 +109,10 @@ class ReplicaProfile:
         timed = self.timed(batch)
         answer = self.traffic.requests.answer
         first = first_token(self.placed, timed.step, timed.cost, timed.batch)
-        return batch / (first + answer * pace(timed, answer)), first, timed
+        return batch / (first + answer * time_per_token(timed, answer)), first, timed
 
 
-def pace(timed: BatchTiming, answer: float) -> float:
+def time_per_token(timed: BatchTiming, answer: float) -> float:
     """Time per token of an answer [s].
 
     s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is made, a prompt of
@@ -122,7 +122,7 @@ def pace(timed: BatchTiming, answer: float) -> float:
         timed: a group of GPUs at b requests.
         answer: tokens of an answer n [1].
 
-    >>> round(pace(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
+    >>> round(time_per_token(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
     0.02
     """
     step, cost, batch, recorded, launching = timed
@@ -210,7 +210,7 @@ def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, floa
     return values[above - 1], values[above], part
 
 
-def settle(
+def operating_point(
     profile: ReplicaProfile, batch: float, shares: Iterable[float] = tuple(_SPREAD)
 ) -> OperatingPoint:
     """A replica with `batch` requests in it on average, for shares of the requests.
@@ -269,7 +269,7 @@ def settle_rate(profile: ReplicaProfile, rate: float) -> OperatingPoint | None:
             low = middle
         else:
             high = middle
-    settled = settle(profile, high)
+    settled = operating_point(profile, high)
     return dataclasses.replace(settled, batch=high, rate=rate)
 
 
@@ -311,7 +311,7 @@ class LatencyTargets:
 
     def kept(self, profile: ReplicaProfile, batch: float) -> bool:
         """Whether a replica keeps both with so many requests in it."""
-        return self.met(settle(profile, batch, (self.share,)))
+        return self.met(operating_point(profile, batch, (self.share,)))
 
     def met(self, settled: OperatingPoint) -> bool:
         """Whether a load keeps both."""
@@ -326,7 +326,7 @@ def highest(profile: ReplicaProfile, targets: LatencyTargets) -> OperatingPoint 
         return None
     top = best_batch(profile)
     if targets.kept(profile, top):
-        return settle(profile, top)
+        return operating_point(profile, top)
     low, high = 1.0, top
     for _ in range(_SEARCH):
         middle = (low + high) / 2
@@ -334,4 +334,4 @@ def highest(profile: ReplicaProfile, targets: LatencyTargets) -> OperatingPoint 
             low = middle
         else:
             high = middle
-    return settle(profile, low)
+    return operating_point(profile, low)

@@ -4,7 +4,7 @@ import dataclasses
 import math
 
 from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.hardware.networks import Interconnect, collective_time, quick
+from app.estimator.hardware.networks import Interconnect, collective_time, engine_collective_time
 from app.estimator.memory.kv_cache import cached_elements
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import WeightFormat, covers, format_of
@@ -14,14 +14,14 @@ from app.estimator.serving.engine import (
     InferenceEngine,
     KernelRates,
     ServingSetup,
-    busiest,
     cache_bytes,
+    experts_hit,
     fused,
     matrix_bytes,
+    max_experts_per_gpu,
     rates_of,
     software,
     steps,
-    touched,
     unpacked,
 )
 from app.estimator.timing.flops import score_flops
@@ -123,7 +123,7 @@ class PlacedModel:
         return self.engine.front + self.launching
 
 
-def place(
+def place_model(
     model: Architecture,
     gpu: Accelerator,
     fabric: Interconnect,
@@ -219,7 +219,7 @@ def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
     >>> from app.estimator.hardware.accelerators import find_accelerator
     >>> from app.estimator.hardware.networks import fabric_of
     >>> a100 = find_accelerator("a100-sxm4-80")
-    >>> placed = place(find_model("llama-2-7b"), a100, fabric_of(a100),
+    >>> placed = place_model(find_model("llama-2-7b"), a100, fabric_of(a100),
     ...     ServingSetup(software="compiled"))
     >>> step = step_time(placed, StepBatch(sequences=1, context=200, answers=1))
     >>> 0.008 < step.total < 0.011
@@ -257,10 +257,10 @@ def _add_experts(sums: _StepSums, placed: PlacedModel, work: LayerWork, batch: S
     serving, mlp = placed.serving, work.layer.mlp
     tokens = batch.rows * serving.replicas
     common = placed.steps
-    hit = touched(mlp.experts, mlp.experts_per_token, tokens, common.skew)
+    hit = experts_hit(mlp.experts, mlp.experts_per_token, tokens, common.skew)
     hit /= serving.expert
     pairs = tokens * mlp.experts_per_token / serving.expert
-    most = busiest(hit, mlp.experts / serving.expert, serving.expert)
+    most = max_experts_per_gpu(hit, mlp.experts / serving.expert, serving.expert)
     pairs, hit = pairs * most / hit, most
     pairs += hit * common.padding
     rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16)
@@ -319,15 +319,17 @@ def _traffic_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
             ranks = serving.tensor
             one = collective_time("all_reduce", ranks, message, placed.fabric)
         else:
-            one = quick("all_reduce", serving.tensor, message, placed.fabric, latency)
+            one = engine_collective_time(
+                "all_reduce", serving.tensor, message, placed.fabric, latency
+            )
         total += one * (1 if serving.replicas > 1 and layer.mlp.is_routed else 2)
     if serving.replicas > 1 and layer.mlp.is_routed:
         ranks = serving.expert * serving.expert_tensor
         # Engines gather all tokens everywhere, 4-bit ones packed, and scatter sums.
         sent = message * ranks
         packed = placed.form.bits / 16 if placed.form.math == "nvfp4" else 1.0
-        total += quick("alltoall", ranks, sent * packed, placed.fabric, latency)
-        total += quick("alltoall", ranks, sent, placed.fabric, latency)
+        total += engine_collective_time("alltoall", ranks, sent * packed, placed.fabric, latency)
+        total += engine_collective_time("alltoall", ranks, sent, placed.fabric, latency)
     return total
 
 

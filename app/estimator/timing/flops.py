@@ -29,12 +29,12 @@ def attention_flops(width: float, layers: float, context: float) -> float:
     return 12.0 * layers * width * context
 
 
-def visible(context: float, window: int | None) -> float:
+def mean_visible_tokens(context: float, window: int | None) -> float:
     """Tokens that a token sees on average under a causal mask [token].
 
     s/2, and w(1 − w/2s) with a window w shorter than the sequence.
 
-    >>> visible(4096, None), visible(4096, 1024)
+    >>> mean_visible_tokens(4096, None), mean_visible_tokens(4096, 1024)
     (2048.0, 896.0)
     """
     if window is None or window >= context:
@@ -57,9 +57,9 @@ def score_flops(mixer: TokenMixer, context: float, *, causal: bool = True) -> fl
     times = 1 if causal else 2
     within = context / mixer.rate
     only_near = mixer.near_tokens and not mixer.cache
-    seen = 0.0 if only_near else visible(within, mixer.top or mixer.window)
-    near = visible(context, mixer.near_tokens) if mixer.near_tokens else 0.0
-    scored = visible(within, None) * mixer.index_heads * mixer.index_dim
+    seen = 0.0 if only_near else mean_visible_tokens(within, mixer.top or mixer.window)
+    near = mean_visible_tokens(context, mixer.near_tokens) if mixer.near_tokens else 0.0
+    scored = mean_visible_tokens(within, None) * mixer.index_heads * mixer.index_dim
     each = 2.0 * mixer.heads * (mixer.head_dim + mixer.value_dim)
     return times * (each * (seen + near) + 2.0 * scored)
 

@@ -8,9 +8,9 @@ from app.estimator.memory.states import BytesPerParameter, recipe
 from app.estimator.memory.training import (
     StageMemory,
     TrainingStep,
+    fullest_stage,
     stage_loads,
     usual_overhead,
-    worst,
 )
 from app.estimator.models.architecture import Architecture
 from app.estimator.timing.training_plan import TrainingPlan
@@ -49,7 +49,7 @@ def load_of(
         states or usual_states(),
         usual_overhead(plan.gpus),
     )
-    return worst(loads)
+    return fullest_stage(loads)
 
 
 def layout_of(plan: TrainingPlan) -> ParallelLayout:

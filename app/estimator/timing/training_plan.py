@@ -33,7 +33,7 @@ class TrainingSoftware:
 
 SOFTWARE: dict[str, TrainingSoftware] = {
     row["id"]: TrainingSoftware(**row)
-    for row in catalogue.words("training_software.toml")["software"]
+    for row in catalogue.load_toml("training_software.toml")["software"]
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from markdown_it.token import Token
 
-from app.content.markdown.syntax import close_of
+from app.content.markdown.syntax import closing_index
 from app.content.markdown.writer import RenderContext
 from app.content.model import Flashcard
 from app.content.numbers import templates
@@ -14,7 +14,7 @@ from app.content.numbers.expressions import ExpressionError, Value
 from app.content.numbers.units import UNITS
 from app.content.read.items import ParsedItem, build
 from app.content.read.metadata import FileKind, FrontMatter, front_matter
-from app.content.read.regions import Region, cut
+from app.content.read.regions import Region, split_into_items
 from app.content.source_file import SourceFile
 from app.content.strict_yaml import YamlMapping
 from app.exchange.items import (
@@ -64,9 +64,9 @@ def read_authored(text: str, path: str, seed: int = 0) -> ImportResult:
     front, body = front_matter(sheet)
     items: list[Item] = []
     refused: list[ItemRemark] = []
-    drafts = cut(body, sheet)
+    drafts = split_into_items(body, sheet)
     # Building an item consumes its tokens, and a computed one is built twice.
-    others = cut(body, sheet) if any(map(_computed, drafts)) else drafts
+    others = split_into_items(body, sheet) if any(map(_computed, drafts)) else drafts
     for first, second in zip(drafts, others, strict=True):
         if not isinstance(first, ItemDraft) or not isinstance(second, ItemDraft):
             continue
@@ -174,7 +174,7 @@ def _common(item: Question | Flashcard, front: str, line: int) -> Item:
 
 def _below(parts: ItemParts, question: Question) -> str:
     """What stands between the heading and the answers, unless it is the answer."""
-    if kinds.of(question).blank:
+    if kinds.type_of(question).blank:
         return ""
     return markdown_of([t for t in parts.stem if t.type != "hr"])
 
@@ -271,7 +271,7 @@ def _steps(tokens: Sequence[Token]) -> tuple[ItemOption, ...]:
     made = []
     at = 1
     while at < len(tokens) - 1:
-        end = close_of(tokens, at)
+        end = closing_index(tokens, at)
         inside = list(tokens[at + 1 : end])
         quote = next(
             (i for i, t in enumerate(inside) if t.type == "blockquote_open"),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from app.content.live.cache import replace_file
-from app.content.live.pictures import flaw_of
+from app.content.live.pictures import image_problem
 from app.content.live.watched_files import WatchedFiles
 from app.content.model import Topic
 from app.content.parsed import ParsedFile, used_ids
@@ -48,14 +48,16 @@ def _digests(folder: Path, slug: str) -> dict[str, str]:
     """The pictures of a topic by name, each with a digest of what it holds."""
     topic = folder / "topics" / slug
     names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
-    shown = (n for n in names if not flaw_of(folder, f"topics/{slug}/{n}"))
+    shown = (n for n in names if not image_problem(folder, f"topics/{slug}/{n}"))
     return {name: digest((topic / name).read_bytes()) for name in shown}
 
 
 def with_pictures(folder: Path, item: Item) -> Item:
     """An item with the pictures that it shows, as they lie in its topic's `folder`."""
     course = folder.parent.parent
-    sound = (name for name in shown_in(item) if not flaw_of(course, f"topics/{folder.name}/{name}"))
+    sound = (
+        name for name in shown_in(item) if not image_problem(course, f"topics/{folder.name}/{name}")
+    )
     pictures = tuple(made(name, (folder / name).read_bytes()) for name in sound)
     return dataclasses.replace(item, pictures=pictures)
 

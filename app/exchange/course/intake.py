@@ -46,7 +46,7 @@ class TopicUpdate:
     lost: tuple[ItemRemark, ...]
 
 
-def take_in(reading: ImportResult, place: TargetTopic) -> TopicUpdate:
+def add_items(reading: ImportResult, place: TargetTopic) -> TopicUpdate:
     """Add the items of a reading to a topic; nothing that stands there is changed.
 
     An item is refused when it is in the topic already, when the check would refuse it,

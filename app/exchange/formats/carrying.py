@@ -18,7 +18,7 @@ class ConvertedItems(NamedTuple, Generic[Made]):
     lost: tuple[ItemRemark, ...]
 
 
-def carry(
+def convert_items(
     items: Iterable[Item], write: Callable[[Item], Made], losses: Losses
 ) -> ConvertedItems[Made]:
     """Write each item; one that raises NotCarried is refused with its sentence."""
@@ -39,6 +39,6 @@ def write_blocks(
     items: Iterable[Item], block: Callable[[Item], str], losses: Losses
 ) -> ExportResult:
     """A text in which every item that fits is a block, with an empty line between."""
-    blocks, refused, lost = carry(items, block, losses)
+    blocks, refused, lost = convert_items(items, block, losses)
     content = "\n\n".join(blocks) + "\n" if blocks else ""
     return ExportResult(content.encode(), len(blocks), refused, lost)

@@ -33,7 +33,7 @@ def tags_of(item: Item) -> list[str]:
     return found
 
 
-def titles_lost(item: Item) -> list[str]:
+def lost_column_titles(item: Item) -> list[str]:
     """What becomes of the titles over the columns of a match question."""
     if not any(item.titles):
         return []

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 
-from app.exchange.items import Item, ItemOption, Kind, worth
+from app.exchange.items import Item, ItemOption, Kind, credit_of_score
 from app.exchange.markup.texts import ConversionLosses
 
 ORDERS = {
@@ -68,7 +68,7 @@ def _one_choice(item: Item, given: Sequence[WeightedChoice], losses: ConversionL
     best = max((w.weight for w in given), default=0)
     options = []
     for choice in given:
-        right, credit = worth(choice.weight, best)
+        right, credit = credit_of_score(choice.weight, best)
         options.append(ItemOption(choice.text, right, choice.feedback, credit=credit))
     made = tuple(options)
     kind: Kind = "true-false" if _truth(made) else "single"

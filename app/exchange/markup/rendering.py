@@ -11,7 +11,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 
-from app.content.markdown.syntax import close_of, tokens
+from app.content.markdown.syntax import closing_index, tokens
 from app.exchange.markup.hypertext import to_markdown
 from app.exchange.markup.pictures import own
 
@@ -47,13 +47,13 @@ def illustrated(markdown: str) -> str:
     return html_of(tokens(markdown), pictures=True)
 
 
-def lean(markdown: str) -> str:
+def html_if_needed(markdown: str) -> str:
     r"""The words as they are, or HTML with a tag in it where markup is needed.
 
     Moodle takes the right sides of pairs and the steps of a GIFT file in this form,
     for which it has no mark.
 
-    >>> lean("A & B"), lean("`x`"), lean(r"\<b> is a tag")
+    >>> html_if_needed("A & B"), html_if_needed("`x`"), html_if_needed(r"\<b> is a tag")
     ('A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>')
     """
     text = to_html(markdown)
@@ -125,7 +125,7 @@ class _PortableHtmlRenderer(RendererHTML):
     ) -> str:
         if _WEB.match(str(found[index].attrs.get("href", ""))):
             return self.renderToken(found, index, options, env)
-        found[close_of(found, index)].meta["gone"] = True
+        found[closing_index(found, index)].meta["gone"] = True
         return ""
 
     def link_close(self, found: Sequence[Token], index: int, *_: Any) -> str:

@@ -5,9 +5,9 @@ from app.exchange.store.arrivals import (
     ImportedCard,
     ImportedReview,
     expect_room,
+    import_cards,
     slices_of,
     stored_size,
-    take_in,
 )
 from app.exchange.store.attempts import COLUMNS, attempts
 from app.exchange.store.held import LearnerCards, OwnCardText, StudiedCards, own_names

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import insert, select, update
 from sqlmodel import Session
 
-from app.cards.names import QUESTION, is_added, origin
-from app.cards.store import MEMORY, change_days, count_act
+from app.cards.names import QUESTION, is_added_card, parse_card_id
+from app.cards.store import MEMORY, bump_manual_edits, change_days
 from app.db.insert_once import BROUGHT
 from app.db.quotas import CARD_LOG, OWN_CARDS, check_quota
 from app.exchange.items import UnusableFileError
@@ -27,8 +27,8 @@ from app.exchange.store.memories import (
 )
 from app.exchange.store.pictures import put_pictures
 from app.learners.current import LearnerProfile
-from app.scheduling import DayCounts, new_left
-from app.web.clock import milliseconds, moment
+from app.scheduling import DayCounts, new_cards_allowed
+from app.web.clock import from_milliseconds, to_milliseconds
 
 # A slice holds the writers' turn for about thirty milliseconds. A card costs as much as
 # some of its grades, and a grade as much as some bytes of a picture.
@@ -147,7 +147,7 @@ def _weight(arrival: ImportedCard) -> int:
     return _ROWS_OF_CARD + len(arrival.log) + pictures // _BYTES_OF_ROW
 
 
-def take_in(
+def import_cards(
     db: Session,
     learner: LearnerProfile,
     arrivals: Sequence[ImportedCard],
@@ -164,18 +164,18 @@ def take_in(
     rows = [
         row
         for arrival in arrivals
-        for row in _rows(arrival, learner, books, (milliseconds(now), left))
+        for row in _rows(arrival, learner, books, (to_milliseconds(now), left))
     ]
     if rows:
         db.connection().execute(insert(LOG), rows)
     if any(row["act"] for row in rows):
-        count_act(db, learner.id)
+        bump_manual_edits(db, learner.id)
     graded = {row["card"]: int(row["at"]) for row in reversed(rows)}
     fresh = _fresh(arrivals, books, graded)
-    waited = _add(db, learner, fresh, (milliseconds(now), graded, waiting))
-    put_pictures(db, learner.id, arrivals, milliseconds(now))
-    worded = _put_words(db, learner.id, arrivals, books, milliseconds(now))
-    _put_aside(db, learner.id, fresh, milliseconds(now))
+    waited = _add(db, learner, fresh, (to_milliseconds(now), graded, waiting))
+    put_pictures(db, learner.id, arrivals, to_milliseconds(now))
+    worded = _put_words(db, learner.id, arrivals, books, to_milliseconds(now))
+    _put_aside(db, learner.id, fresh, to_milliseconds(now))
     _derive(db, learner.id, arrivals, (books, graded))
     new = {a.card for a in fresh}
     changed = ({*graded} | worded) - new
@@ -246,7 +246,9 @@ def _rows(
 
 def _is_over(learner: LearnerProfile, at: int, now: int) -> bool:
     """Whether a card was buried on an earlier study day: Anki lets it go as well."""
-    return at < now and learner.study_day(moment(at)) < learner.study_day(moment(now))
+    return at < now and learner.study_day(from_milliseconds(at)) < learner.study_day(
+        from_milliseconds(now)
+    )
 
 
 def _is_there(times: list[int], at: int) -> bool:
@@ -258,7 +260,7 @@ def _row(arrival: ImportedCard, learner: LearnerProfile, came: ImportedReview) -
     what = came.rating or came.act
     words = f"{learner.id}\0{arrival.origin}\0{came.at}\0{what}"
     took = came.time if 0 < came.time <= _LONGEST_LOOK else None
-    day = learner.study_day(moment(came.at))
+    day = learner.study_day(from_milliseconds(came.at))
     tomorrow = (day + dt.timedelta(days=1)).isoformat()
     return {
         "learner_id": learner.id,
@@ -282,7 +284,7 @@ def _fresh(
     return [
         a
         for a in arrivals
-        if a.card not in known and (a.card in graded or is_added(a.card) or a.suspended)
+        if a.card not in known and (a.card in graded or is_added_card(a.card) or a.suspended)
     ]
 
 
@@ -298,12 +300,12 @@ def _add(
     are that of now, those of the first grades that came, and how many cards wait.
     Returns how many more do.
     """
-    a_day = max(1, new_left(learner.minutes_a_day, DayCounts(0, 0, 0)))
+    a_day = max(1, new_cards_allowed(learner.minutes_a_day, DayCounts(0, 0, 0)))
     now, graded, before = moments
     rows = []
     waiting = before
     for arrival in fresh:
-        if not is_added(arrival.card):
+        if not is_added_card(arrival.card):
             continue
         if arrival.since is not None:
             since = min(arrival.since, now + _LATEST)
@@ -320,7 +322,7 @@ def _add(
 
 def _added(learner_id: int, arrival: ImportedCard, since: int) -> dict[str, Any]:
     seed = arrival.seed
-    if seed is None and origin(arrival.card)[0] == QUESTION:
+    if seed is None and parse_card_id(arrival.card)[0] == QUESTION:
         seed = 0
     mine = {"learner_id": learner_id, "card": arrival.card}
     return {**mine, "seed": seed, "declined": False, "at": since}

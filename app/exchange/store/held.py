@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, Table, func, select
 from sqlmodel import Session
 
-from app.cards.names import is_added
+from app.cards.names import is_added_card
 from app.cards.store import MEMORY, acted, grade_in, standing_rows
 from app.db.tables import TABLES
 from app.exchange.formats.apkg.history import AddedCardInfo, DatedEdit, TimedReview
-from app.web.clock import moment
+from app.web.clock import from_milliseconds
 
 LOG = TABLES["review"]
 ASIDE = TABLES["suspension"]
@@ -125,7 +125,11 @@ class LearnerCards:
             },
             frozenset(aside),
             {row.card: AddedCardInfo(row.seed, row.at) for row in added},
-            {row.card: dt.date.fromisoformat(row.due_day) for row in due if is_added(row.card)},
+            {
+                row.card: dt.date.fromisoformat(row.due_day)
+                for row in due
+                if is_added_card(row.card)
+            },
             {row[0]: OwnCardText(*row[1:]) for row in own},
         )
 
@@ -152,4 +156,4 @@ def standing_log(rows: Iterable[Row[Any]]) -> list[TimedReview | DatedEdit]:
 def _logged(row: Row[Any]) -> TimedReview | DatedEdit:
     if row.rating:
         return TimedReview(grade_in(row), row.milliseconds)
-    return DatedEdit(acted(row), moment(row.at), dt.date.fromisoformat(row.study_day))
+    return DatedEdit(acted(row), from_milliseconds(row.at), dt.date.fromisoformat(row.study_day))

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from app.db.tables import TABLES
 from app.exchange.store.arrivals import ImportCounts
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 IMPORTS = TABLES["card_import"]
 RUNNING, DONE, CANCELLED, STOPPED, FAILED, FULL = (
@@ -66,7 +66,7 @@ def begin_import(db: Session, learner_id: int, batch: ImportBatch, now: dt.datet
     known = read_import(db, learner_id, now)
     if known is not None and known.state == RUNNING:
         return None
-    at = milliseconds(now)
+    at = to_milliseconds(now)
     began = max(at, known.began_at + 1) if known else at
     left = {"cards": dict(batch.cards_left), "grades": dict(batch.grades_left)}
     db.connection().execute(delete(IMPORTS).where(IMPORTS.c.learner_id == learner_id))
@@ -101,7 +101,7 @@ def advance_import(
         .values(
             seen=IMPORTS.c.seen + seen,
             refused=json.dumps({**refused, "grades": grades}),
-            at=milliseconds(now),
+            at=to_milliseconds(now),
             **counts,
         )
     )
@@ -131,7 +131,7 @@ def read_import(db: Session, learner_id: int, now: dt.datetime) -> ImportProgres
     row: Any = db.connection().execute(mine).first()
     if row is None:
         return None
-    silent = milliseconds(now) - row.at > _SILENT
+    silent = to_milliseconds(now) - row.at > _SILENT
     refused = json.loads(row.refused)
     return ImportProgress(
         file=row.file,

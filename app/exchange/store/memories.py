@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 from sqlalchemy import Row, delete, insert, select
 from sqlmodel import Session
 
-from app.cards.store import MEMORY, beginnings, remembered, replayed
+from app.cards.store import MEMORY, beginnings, remembered, replay_card
 from app.exchange.store.held import ASIDE, LOG, LOGGED
 
 _AT_ONCE = 500  # names in one question
@@ -52,7 +52,7 @@ def _memories(
     rows = []
     for card, place in places.items():
         log, begin = logs.get(card, ()), added.get(card)
-        now = replayed(card, log, begin)
+        now = replay_card(card, log, begin)
         values = remembered(now, len(log), begin, aside=card in aside)
         if values is not None:
             own = {"learner_id": learner_id, "card": card}

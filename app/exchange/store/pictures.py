@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 from sqlalchemy import ColumnElement, delete, func, select
 from sqlmodel import Session
 
-from app.db.insert_once import insert_once
+from app.db.insert_once import insert_if_absent
 from app.db.tables import OwnPicture
 from app.exchange.formats.apkg.pictures import names_in
 from app.exchange.store.held import OWN, PICTURE
@@ -96,7 +96,7 @@ def put_pictures(db: Session, learner_id: int, cards: Iterable[HasImages], at: i
     for name, content in kept.items():
         words = base64.b64encode(content).decode()
         row = {"learner_id": learner_id, "name": name, "content": words, "at": at}
-        insert_once(db, OwnPicture, row)
+        insert_if_absent(db, OwnPicture, row)
 
 
 def drop_pictures(db: Session, learner_id: int) -> None:

@@ -6,14 +6,14 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.cards.store import act_on
+from app.cards.store import record_manual_edit
 from app.errors import InvalidInputError
 from app.flashcards.about import about
 from app.flashcards.forms import Acted, ManualEditForm
-from app.flashcards.onward import onward, wish_of
+from app.flashcards.onward import next_card_response, wish_of
 from app.flashcards.review_table import find_card
 from app.learners.desk import Reader, RequestContext, run_reading, run_writing
-from app.scheduling import ManualEdit, refusal
+from app.scheduling import ManualEdit, due_date_error
 
 router = APIRouter()
 
@@ -40,7 +40,7 @@ async def act(request: Request, card: str, sent: Acted) -> Response:
         return RedirectResponse(f"/flashcards/{card}/more?done={sent.act}", 303)
 
     def answer(desk: RequestContext) -> Response:
-        return onward(desk, wish_of(desk, sent.topic, sent.more), undo=number)
+        return next_card_response(desk, wish_of(desk, sent.topic, sent.more), undo=number)
 
     return await run_reading(request, answer)
 
@@ -50,7 +50,7 @@ def _write(desk: RequestContext, card: str, sent: ManualEditForm) -> int:
     found = find_card(desk, card).card
     wish_of(desk, sent.topic, sent.more)  # refused before anything is kept
     when = (desk.now, desk.day, sent.token)
-    return act_on(desk.db, desk.learner.id, found, _act(desk, sent), when) or 0
+    return record_manual_edit(desk.db, desk.learner.id, found, _act(desk, sent), when) or 0
 
 
 def _act(desk: RequestContext, sent: ManualEditForm) -> ManualEdit:
@@ -64,7 +64,7 @@ def _act(desk: RequestContext, sent: ManualEditForm) -> ManualEdit:
     except ValueError:
         said = "Choose the day on which the card is due, as YYYY-MM-DD."
         raise InvalidInputError(said, "day") from None
-    why = refusal(day, desk.day, desk.learner.exam_day)
+    why = due_date_error(day, desk.day, desk.learner.exam_day)
     if why:
         raise InvalidInputError(why, "day")
     return ManualEdit("due", day)

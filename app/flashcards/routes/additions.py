@@ -4,12 +4,12 @@ from fastapi import APIRouter
 from fastapi.responses import RedirectResponse, Response
 
 from app.cards.comeback import comeback_of
-from app.cards.names import QUESTION, TERM, origin, topic_of
+from app.cards.names import QUESTION, TERM, parse_card_id, topic_of
 from app.cards.store import CardToAdd, add_cards, decline
 from app.errors import NotFoundError
 from app.flashcards.forms import Chosen
 from app.learners.desk import RequestContext, Writer
-from app.web.render import is_htmx, page
+from app.web.render import is_htmx_request, render_page
 
 router = APIRouter()
 
@@ -20,7 +20,7 @@ def choose(desk: Writer, card: str, chosen: Chosen) -> Response:
 
     A term may be added by anybody; anything else was there before.
     """
-    kind, name = origin(card)
+    kind, name = parse_card_id(card)
     if kind == TERM and chosen.wanted:
         if name not in desk.library.glossary:
             raise NotFoundError(f"There is no term “{name}”.")
@@ -33,17 +33,17 @@ def choose(desk: Writer, card: str, chosen: Chosen) -> Response:
 
 
 def _answer(desk: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
-    kind, name = origin(card)
-    if not is_htmx(desk.request):
+    kind, name = parse_card_id(card)
+    if not is_htmx_request(desk.request):
         home = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
         return RedirectResponse(back or home, 303)
     if kind == QUESTION:
         comeback = comeback_of(desk.db, desk.learner.id, name, desk.day)
-        return page(desk.request, "flashcards/_comeback.html", comeback=comeback, back=back)
+        return render_page(desk.request, "flashcards/_comeback.html", comeback=comeback, back=back)
     term = desk.library.glossary.get(name)
     if term is None:
         return Response(status_code=204)
-    return page(
+    return render_page(
         desk.request,
         "flashcards/_term.html",
         term=term,

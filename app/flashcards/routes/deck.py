@@ -9,7 +9,7 @@ from app.flashcards.forms import Wished
 from app.flashcards.own_cards import ListedCard, own_cards, standing_words
 from app.flashcards.searching import search_cards
 from app.learners.desk import Reader, RequestContext
-from app.questions.asking import first_words
+from app.questions.asking import excerpt
 from app.scheduling import LEECH
 from app.web.course import find_topic
 
@@ -45,7 +45,7 @@ def _rows(desk: RequestContext, topic: Topic) -> list[ListedCard]:
         rows.append(
             ListedCard(
                 card=card,
-                words=first_words(desk.library.cards[card].front),
+                words=excerpt(desk.library.cards[card].front),
                 state=standing_words(standing, desk),
                 aside=aside,
                 leech=standing is not None and standing.lapses >= LEECH,

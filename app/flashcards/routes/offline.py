@@ -9,17 +9,17 @@ from fastapi.responses import HTMLResponse
 from app.content.model import Flashcard
 from app.flashcards import store
 from app.flashcards.review_table import (
-    known,
+    find_cards_once,
+    learner_marker,
     limits_of,
-    look,
-    mark_of,
+    load_queue,
     new_today,
-    plan_of,
-    token_of,
+    showing_token,
+    todays_plan,
 )
 from app.flashcards.store import QueueQuery
 from app.learners.desk import Reader, RequestContext
-from app.web.page_cache import keep
+from app.web.page_cache import allow_caching
 
 router = APIRouter()
 _MOST = 100
@@ -40,13 +40,13 @@ class OfflineCard:
 @router.get("/offline")
 def offline(desk: Reader) -> HTMLResponse:
     """Today's cards and those due by tomorrow, to be kept by the browser."""
-    keep(desk.request, desk.learner.next_study_day(desk.now))
+    allow_caching(desk.request, desk.learner.next_study_day(desk.now))
     found = leaves(desk)
     return desk.page(
         "flashcards/offline.html",
         today=[leaf for leaf in found if not leaf.later],
         later=[leaf for leaf in found if leaf.later],
-        who=mark_of(desk.learner),
+        who=learner_marker(desk.learner),
         most=_MOST,
     )
 
@@ -64,9 +64,9 @@ def leaves(desk: RequestContext) -> list[OfflineCard]:
     today = [*ripe, *_fresh(desk, limits), *steps]
     held = {one.card: one.turns for one in (*today, *_due(desk, tomorrow))}
     names = {one.card for one in today}
-    found = known(desk, list(held)[:_MOST])
+    found = find_cards_once(desk, list(held)[:_MOST])
     return [
-        OfflineCard(one.card, token_of(card, held[card]), later=card not in names)
+        OfflineCard(one.card, showing_token(card, held[card]), later=card not in names)
         for card, one in found.items()
         if not one.sat
     ]
@@ -82,7 +82,7 @@ def _waits(desk: RequestContext, held: store.CardRecord) -> bool:
 
 def _due(desk: RequestContext, limits: QueueQuery) -> list[store.CardRecord]:
     db, learner = desk.db, desk.learner.id
-    plan = plan_of(desk)
+    plan = todays_plan(desk)
     if plan is not None and limits.day == desk.day:
         return store.upcoming_planned(db, learner, limits, plan, _MOST)
     return store.upcoming(db, learner, limits, _MOST)
@@ -91,7 +91,7 @@ def _due(desk: RequestContext, limits: QueueQuery) -> list[store.CardRecord]:
 def _fresh(desk: RequestContext, limits: QueueQuery) -> list[store.CardRecord]:
     """The new cards that the day has room for, none beside its reverse."""
     db, learner, library = desk.db, desk.learner.id, desk.library
-    room = new_today(desk, look(desk, limits)[0])
+    room = new_today(desk, load_queue(desk, limits)[0])
     topics = store.unseen_by_topic(db, learner, library, limits)
     found: dict[str, str] = {}
     for card in store.new_cards(db, learner, library, limits, topics):

@@ -6,11 +6,11 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.cards.names import is_added
-from app.db.engine import aside, reading_session
+from app.cards.names import is_added_card
+from app.db.engine import read_only_session, run_query
 from app.flashcards import store
 from app.flashcards.finding import ResolvedCard
-from app.flashcards.form_body import sent
+from app.flashcards.form_body import parse_form
 from app.flashcards.forms import (
     GradeForm,
     Suspended,
@@ -19,14 +19,21 @@ from app.flashcards.forms import (
     Undone,
     Wished,
 )
-from app.flashcards.late_grades import late, refuse_others
-from app.flashcards.onward import grade_words, onward, undoable, wish_of
-from app.flashcards.review_table import ReviewFilter, ReviewPage, find_card, known, lay, turn_of
-from app.learners.current import writing
+from app.flashcards.late_grades import record_late_grade, require_same_learner
+from app.flashcards.onward import grade_words, next_card_response, undoable, wish_of
+from app.flashcards.review_table import (
+    ReviewFilter,
+    ReviewPage,
+    build_card_view,
+    build_review_page,
+    find_card,
+    find_cards_once,
+)
+from app.learners.current import write_dependencies
 from app.learners.desk import Reader, RequestContext, desk_of, run_reading, run_writing
 from app.scheduling import ReviewEvent, is_leech
-from app.web.clock import milliseconds
-from app.web.render import page
+from app.web.clock import to_milliseconds
+from app.web.render import render_page
 
 router = APIRouter()
 _LONGEST_LOOK = 10 * 60 * 1000
@@ -41,8 +48,8 @@ def index(desk: Reader, wished: Wished) -> HTMLResponse:
     wish = wish_of(desk, wished.topic, wished.more, "" if graded else wished.card)
     show = wished.show and not graded
     token = wished.token if wish.card else ""
-    table = lay(desk, wish, show=show, since=wished.since, token=token)
-    leech = known(desk, [wished.leech]).get(wished.leech)
+    table = build_review_page(desk, wish, show=show, since=wished.since, token=token)
+    leech = find_cards_once(desk, [wished.leech]).get(wished.leech)
     already = grade_words(graded or wished.graded)
     return desk.page(
         "flashcards/index.html",
@@ -57,13 +64,13 @@ def answer(desk: Reader, card: str, wished: Wished) -> Response:
     """The card with its answer and the four grades, as a fragment."""
     name = find_card(desk, card).card.id
     if graded := _rating_of(desk, name, wished.token):
-        return onward(desk, wish_of(desk, wished.topic, wished.more), graded=graded)
-    held = store.find(desk.db, desk.learner.id, name)
+        return next_card_response(desk, wish_of(desk, wished.topic, wished.more), graded=graded)
+    held = store.load_card(desk.db, desk.learner.id, name)
     token, since = wished.token, wished.since
-    return page(
+    return render_page(
         desk.request,
         "flashcards/_turn.html",
-        turn=turn_of(desk, held, show=True, since=since, token=token),
+        turn=build_card_view(desk, held, show=True, since=since, token=token),
         wish=ReviewFilter(wished.topic, wished.more),
     )
 
@@ -94,18 +101,18 @@ async def review(request: Request) -> Response:
     The next card is looked for when the grade is on disk: that takes longer than the
     grade, and others who write would wait for it.
     """
-    graded = await sent(request, GradeForm)
+    graded = await parse_form(request, GradeForm)
     card: str = request.path_params["card"]
-    async with writing(request) as (db, learner):
+    async with write_dependencies(request) as (db, learner):
         desk = await desk_of(request, learner, db)
         if graded.given:
-            return await aside(db, lambda: _late(desk, card, graded))
-        done = await aside(db, lambda: _grade(desk, card, graded))
-    async with reading_session(request) as db:
+            return await run_query(db, lambda: _late(desk, card, graded))
+        done = await run_query(db, lambda: _grade(desk, card, graded))
+    async with read_only_session(request) as db:
         after = await desk_of(request, learner, db)
         # In a thread: on some days the first grade waits for the plan of the day.
         return await run_in_threadpool(
-            onward,
+            next_card_response,
             after,
             done.wish,
             undo=done.undo,
@@ -116,17 +123,17 @@ async def review(request: Request) -> Response:
 
 def _late(desk: RequestContext, card: str, graded: GradeForm) -> Response:
     found = find_card(desk, card)
-    refuse_others(desk, graded.who)
-    return late(desk, found.card, graded)
+    require_same_learner(desk, graded.who)
+    return record_late_grade(desk, found.card, graded)
 
 
 def _grade(desk: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
     found = find_card(desk, card)
-    refuse_others(desk, graded.who)
+    require_same_learner(desk, graded.who)
     wish = wish_of(desk, graded.topic, graded.more)
     grade = ReviewEvent(graded.rating, desk.now, desk.day, desk.learner.retention)
     submission = store.GradeSubmission(graded.token, _looked(desk, graded.since))
-    done = store.record(desk.db, desk.learner.id, found.card, grade, submission)
+    done = store.record_review(desk.db, desk.learner.id, found.card, grade, submission)
     if done is None:
         return _AfterGrade(wish, graded=_rating_of(desk, found.card.id, graded.token))
     leech = done.lapsed and is_leech(done.standing.lapses)
@@ -142,7 +149,7 @@ async def undo(request: Request, undone: Undone) -> Response:
     card = await run_writing(request, lambda desk: _undo(desk, undone))
 
     def answer(desk: RequestContext) -> Response:
-        return onward(desk, wish_of(desk, undone.topic, undone.more, card))
+        return next_card_response(desk, wish_of(desk, undone.topic, undone.more, card))
 
     return await run_reading(request, answer)
 
@@ -152,7 +159,7 @@ def _undo(desk: RequestContext, undone: UndoForm) -> str:
     wish_of(desk, undone.topic, undone.more)  # refused before anything is kept
     when = (desk.now, desk.day)
     cards = desk.library.cards
-    return store.undo(desk.db, desk.learner.id, undone.review, when, cards) or ""
+    return store.undo_review(desk.db, desk.learner.id, undone.review, when, cards) or ""
 
 
 @router.post("/{card}/suspension")
@@ -160,11 +167,11 @@ async def suspend(request: Request, card: str, wanted: Suspended) -> Response:
     """Put a card aside, or take it up again."""
     topic = await run_writing(request, lambda desk: _suspend(desk, card, wanted))
     if wanted.deck:
-        where = "#own" if is_added(card) else f"?topic={topic}"
+        where = "#own" if is_added_card(card) else f"?topic={topic}"
         return RedirectResponse(f"/flashcards/deck{where}", 303)
 
     def answer(desk: RequestContext) -> Response:
-        return onward(desk, wish_of(desk, wanted.topic, wanted.more))
+        return next_card_response(desk, wish_of(desk, wanted.topic, wanted.more))
 
     return await run_reading(request, answer)
 
@@ -173,7 +180,7 @@ def _suspend(desk: RequestContext, card: str, wanted: SuspensionForm) -> str:
     """Write it down; returns the topic of the card."""
     found = find_card(desk, card).card
     wish_of(desk, wanted.topic, wanted.more)  # refused before anything is kept
-    store.suspend(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
+    store.set_suspended(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
     return found.topic
 
 
@@ -184,5 +191,5 @@ def _is_bare(table: ReviewPage) -> bool:
 
 def _looked(desk: RequestContext, since: int) -> int | None:
     """Milliseconds from showing the card to its grade, where they say anything."""
-    passed = milliseconds(desk.now) - since
+    passed = to_milliseconds(desk.now) - since
     return passed if since and 0 <= passed <= _LONGEST_LOOK else None

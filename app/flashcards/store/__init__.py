@@ -3,34 +3,34 @@
 from app.cards.store.log import (
     CardRecord,
     GradeSubmission,
-    find,
     find_rating,
-    newest,
-    record,
-    suspend,
+    last_undoable,
+    load_card,
+    record_review,
+    set_suspended,
     suspended,
-    undo,
+    undo_review,
     unseen,
 )
 from app.flashcards.store.added_cards import AddedCardDetails, kept
 from app.flashcards.store.planned import (
     ExamGoal,
     TodaysCardPlan,
+    cached_day_plan,
     look_planned,
-    planned_of,
     upcoming_planned,
 )
 from app.flashcards.store.queue import (
     QueueQuery,
     ReviewQueue,
-    look,
+    load_queue,
     new_cards,
     next_due,
     next_new,
     note_of,
+    orphaned_cards,
     standings,
     standings_of,
-    strays_of,
     unseen_by_topic,
     upcoming,
 )

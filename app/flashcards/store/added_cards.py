@@ -9,9 +9,9 @@ from sqlalchemy import and_, bindparam, func, select
 from sqlmodel import Session
 
 from app.cards.added_cards import LONGEST_FACE
-from app.cards.names import question_card
+from app.cards.names import question_card_id
 from app.db.tables import TABLES
-from app.web.clock import milliseconds, moment
+from app.web.clock import from_milliseconds, to_milliseconds
 
 ADDED = TABLES["added_card"]
 OWN = TABLES["own_card"]
@@ -70,16 +70,18 @@ def kept(
     """Those of `cards` that the learner ever added, declined or not: one question."""
     if not (learner_id and cards):
         return {}
-    values = {"of_learner": learner_id, "cards": [*cards], "now": milliseconds(now)}
+    values = {"of_learner": learner_id, "cards": [*cards], "now": to_milliseconds(now)}
     found: dict[str, AddedCardDetails] = {}
     for row in db.connection().execute(_KEPT, values):
         own = (row.deck, row.front, row.back) if row.front is not None else None
         sat = row.paper is not None and _asks(row.paper, row.card)
         sat = sat or (row.card in found and found[row.card].sat)
-        found[row.card] = AddedCardDetails(row.card, row.seed or 0, moment(row.at), own, sat)
+        found[row.card] = AddedCardDetails(
+            row.card, row.seed or 0, from_milliseconds(row.at), own, sat
+        )
     return found
 
 
 def _asks(paper: str, card: str) -> bool:
     """Whether a paper, as it is kept, holds the question of a card."""
-    return any(question_card(slot[1]) == card for slot in json.loads(paper))
+    return any(question_card_id(slot[1]) == card for slot in json.loads(paper))

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from sqlalchemy import bindparam, select
 from sqlmodel import Session
 
-from app.cards.names import is_added
-from app.cards.store import MEMORY, replayed
+from app.cards.names import is_added_card
+from app.cards.store import MEMORY, replay_card
 from app.cards.store.log import IN_TIME, LOG, LOGGED
 from app.content.live.library import Library
 from app.scheduling import ReplayedCard
@@ -45,10 +45,14 @@ _ROWS = (
 def _rows(db: Session, learner_id: int, library: Library) -> list[MorningCard]:
     """The memory of what can be asked or was put aside; what left is left out."""
     rows = db.connection().execute(_ROWS, {"learner": learner_id})
-    return [MorningCard(*row) for row in rows if is_added(row.card) or row.card in library.cards]
+    return [
+        MorningCard(*row) for row in rows if is_added_card(row.card) or row.card in library.cards
+    ]
 
 
-def this_morning(db: Session, learner_id: int, library: Library, day: dt.date) -> list[MorningCard]:
+def states_at_day_start(
+    db: Session, learner_id: int, library: Library, day: dt.date
+) -> list[MorningCard]:
     """The memory as it was when the study day began, but for cards begun on it."""
     rows = _rows(db, learner_id, library)
     today = day.isoformat()
@@ -110,7 +114,7 @@ def _before(db: Session, learner_id: int, cards: list[str], day: str) -> dict[st
     values = {"learner": learner_id, "cards": cards, "day": day}
     rows = db.connection().execute(_BEFORE, values)
     groups = itertools.groupby(rows, lambda row: row.card)
-    return {card: replayed(card, group) for card, group in groups}
+    return {card: replay_card(card, group) for card, group in groups}
 
 
 def _ordinal(day: str) -> int:

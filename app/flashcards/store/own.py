@@ -10,12 +10,12 @@ from html import unescape
 from sqlalchemy import func, select, update
 from sqlmodel import Session, col
 
-from app.db.insert_once import insert_once
+from app.db.insert_once import insert_if_absent
 from app.db.quotas import OWN_CARDS, check_quota
 from app.db.tables import OwnCard, OwnPicture
 from app.questions.faces import CardFaces
 from app.questions.phrases import fold_text
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 DECK = "My cards"
 
@@ -47,8 +47,8 @@ def write_own(
     """
     values = {"learner_id": learner_id, "card": card, "deck": DECK}
     values |= {"front": kept.faces.front, "back": kept.faces.back}
-    values |= {"source": kept.source, "at": milliseconds(now)}
-    if insert_once(db, OwnCard, values) is not None:
+    values |= {"source": kept.source, "at": to_milliseconds(now)}
+    if insert_if_absent(db, OwnCard, values) is not None:
         check_quota(db, OWN_CARDS, col(OwnCard.learner_id) == learner_id)
 
 

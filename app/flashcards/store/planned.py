@@ -15,21 +15,27 @@ from cachetools import LRUCache
 from sqlalchemy import Engine, bindparam, select, union_all
 from sqlmodel import Session
 
-from app.cards.names import is_added
-from app.cards.store import MEMORY, STANDING, standing_of
-from app.cards.store.log import ASIDE, CardRecord, find
+from app.cards.names import is_added_card
+from app.cards.store import MEMORY, STANDING, card_state_from_row
+from app.cards.store.log import ASIDE, CardRecord, load_card
 from app.content.live.library import Library
 from app.flashcards.store.added_cards import ADDED
-from app.flashcards.store.morning import MorningCard, begun_of, this_morning
+from app.flashcards.store.morning import MorningCard, begun_of, states_at_day_start
 from app.flashcards.store.queue import GRADED, QueueQuery, ReviewQueue
 from app.scheduling import DayCounts
 from app.scheduling.card_pace import USUAL as CARD_PACE
 from app.scheduling.card_pace import CardPace
-from app.scheduling.curve import curve_of
+from app.scheduling.curve import fsrs_formulas
 from app.scheduling.exam import StartedCard
-from app.scheduling.exam_plan import CardPlanInputs, PlanOutline, agreeing, day_plan, outline
+from app.scheduling.exam_plan import (
+    CardPlanInputs,
+    PlanOutline,
+    day_plan,
+    outline_plan,
+    reconcile_outline,
+)
 from app.scheduling.habits import USUAL, StudyHabits
-from app.scheduling.outlook import HORIZON, workload
+from app.scheduling.outlook import HORIZON, simulate_until_exam
 
 _LEARNERS = 2000
 
@@ -89,7 +95,7 @@ _kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[_Key, TodaysCardPla
 )
 
 
-def planned_of(
+def cached_day_plan(
     db: Session, learner_id: int, library: Library, day: dt.date, aim: ExamGoal
 ) -> TodaysCardPlan:
     """The plan of a learner's study day, made once in a process."""
@@ -111,13 +117,13 @@ def find_planned(
 
     A day that was set by hand is kept: the card comes first on it, and not before.
     """
-    held = this_morning(db, learner_id, library, day)
+    held = states_at_day_start(db, learner_id, library, day)
     rows = [row for row in held if not _later(row, day, aim)]
     known = {row.card: row for row in rows}
-    curve = curve_of()
+    curve = fsrs_formulas()
     begun = list(begun_of(rows, day, curve))
     today = day.toordinal()
-    old = sum(not is_added(row.card) and row.first_day != day.isoformat() for row in held)
+    old = sum(not is_added_card(row.card) and row.first_day != day.isoformat() for row in held)
     unseen = max(0, len(library.cards) - old)
     times = today, aim.exam.toordinal(), aim.seconds
     asked = CardPlanInputs(*times, habits=aim.habits, pace=aim.pace)
@@ -126,7 +132,7 @@ def find_planned(
     steps = [row.card for row in rows if _unfinished(row, day)]
     steps += [row.card for row in rows if _is_set(row, day)]
     names = dict.fromkeys([*steps, *(c.card for c in plan.looks)])
-    said = outline(len(begun), unseen, asked)
+    said = outline_plan(len(begun), unseen, asked)
     over = sum(c.due <= today and c.card not in names for c in begun if not c.fresh)
     return TodaysCardPlan(
         looks=tuple(_slot(known[card]) for card in names),
@@ -138,7 +144,7 @@ def find_planned(
         over=over,
         passed=_passed(begun, unseen, asked, names) if over and said.short else 0,
         apart=asked.left > 1,
-        outline=agreeing(said, plan, unseen, asked),
+        outline=reconcile_outline(said, plan, unseen, asked),
     )
 
 
@@ -153,7 +159,7 @@ def _passed(
     if asked.exam - asked.day > HORIZON:
         return 0
     known = dataclasses.replace(asked, looks=frozenset(today))
-    return workload(begun, unseen, known, curve_of()).passed_due
+    return simulate_until_exam(begun, unseen, known, fsrs_formulas()).passed_due
 
 
 def _slot(row: MorningCard) -> PlannedCard:
@@ -313,7 +319,7 @@ def _first(
     if ripe:
         return _held(steps[0]), "learning"
     for card in looks:
-        held = find(db, learner_id, card)
+        held = load_card(db, learner_id, card)
         # Put aside, or undone to nothing, since the plan was made.
         if held.known and not held.suspended:
             return held, "review"
@@ -321,9 +327,9 @@ def _first(
 
 
 def _held(row: Any) -> CardRecord:
-    return CardRecord(row.card, standing_of(row), row.turns, known=True)
+    return CardRecord(row.card, card_state_from_row(row), row.turns, known=True)
 
 
 def _day(answered: Sequence[Any], plan: TodaysCardPlan, day: str) -> DayCounts:
-    begun = sum(row.first_day == day and not is_added(row.card) for row in answered)
+    begun = sum(row.first_day == day and not is_added_card(row.card) for row in answered)
     return DayCounts(due=len(plan.looks), answered=len(answered), begun=begun)

@@ -21,8 +21,8 @@ from sqlalchemy import (
 )
 from sqlmodel import Session
 
-from app.cards.names import is_added, still_there
-from app.cards.store import DAYS, MEMORY, STANDING, standing_of
+from app.cards.names import exists_in_course, is_added_card
+from app.cards.store import DAYS, MEMORY, STANDING, card_state_from_row
 from app.cards.store.log import CardRecord
 from app.content.live.library import Library
 from app.scheduling import CardState, DayCounts
@@ -162,7 +162,7 @@ _LOOK = _looking(_due)
 _LOOK_AMONG_STRAYS = _looking(_due.where(_still_there))
 
 
-def look(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
+def load_queue(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
     """The queue of a learner: one narrow read, whatever the number of cards."""
     if not learner_id:
         return _NOTHING
@@ -215,7 +215,7 @@ def upcoming(db: Session, learner_id: int, limits: QueueQuery, most: int) -> lis
 
 
 def _held(row: Any) -> CardRecord:
-    return CardRecord(row.card, standing_of(row), row.turns, known=True)
+    return CardRecord(row.card, card_state_from_row(row), row.turns, known=True)
 
 
 _SEEN_COUNT = (
@@ -317,7 +317,7 @@ def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[CardS
             MEMORY.c.learner_id == learner_id, MEMORY.c.topic == topic
         )
     )
-    return {row.card: (standing_of(row), row.suspended) for row in rows}
+    return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
 
 
 def standings_of(
@@ -329,7 +329,7 @@ def standings_of(
             MEMORY.c.learner_id == learner_id, MEMORY.c.card.in_(cards)
         )
     )
-    return {row.card: (standing_of(row), row.suspended) for row in rows}
+    return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
 
 
 _kept: weakref.WeakKeyDictionary[
@@ -337,7 +337,7 @@ _kept: weakref.WeakKeyDictionary[
 ] = weakref.WeakKeyDictionary()
 
 
-def strays_of(db: Session, learner_id: int, library: Library) -> OrphanedCards:
+def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCards:
     """The strays of a learner, looked for once for each state of the course.
 
     Within one state none appear: reviews are only of cards that it has.
@@ -364,8 +364,8 @@ def find_strays(db: Session, learner_id: int, library: Library) -> OrphanedCards
     )
     gone, moved = set(), {}
     for card, topic in rows:
-        if is_added(card):
-            if not still_there(library, card):
+        if is_added_card(card):
+            if not exists_in_course(library, card):
                 gone.add(card)
             continue
         known = library.cards.get(card)

@@ -11,24 +11,24 @@ from sqlmodel import Session
 from app.db.engine import DbSession
 from app.errors import NotFoundError
 from app.learners import store
-from app.learners.codes import LENGTH, LIFE, new_code, plain
+from app.learners.codes import LENGTH, LIFE, new_code, normalize_code
 from app.learners.current import CurrentLearner, EnrolledLearner, LearnerProfile
 from app.learners.forms import CodeForm
 from app.learners.settings_page import as_typed, settings_page
 from app.learners.store import BrowserVisit, Records
 from app.scheduling.study_day import zone_of
-from app.web.addresses import public
+from app.web.addresses import public_base_url
 from app.web.clock import Now
 from app.web.cookies import forget_line
-from app.web.devices import device_of
-from app.web.front.rate_counting import RateLimiter, client_of
-from app.web.render import page
+from app.web.devices import describe_user_agent
+from app.web.front.rate_counting import RateLimiter, client_key
+from app.web.render import render_page
 from app.web.visitor import (
     FORGET_KEPT,
     SessionCookies,
     Visitor,
-    digest_of,
-    new_key,
+    create_session_key,
+    hash_session_key,
 )
 
 router = APIRouter()
@@ -54,8 +54,8 @@ def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: No
     """Shown in the answer and nowhere else: the database keeps a digest."""
     code = new_code()
     store.add_code(db, learner.id, _digest(request, code), now + LIFE)
-    address = f"{public(request)}/continue"
-    return page(request, "learners/code.html", learner=learner, code=code, address=address)
+    address = f"{public_base_url(request)}/continue"
+    return render_page(request, "learners/code.html", learner=learner, code=code, address=address)
 
 
 @router.get("/continue")
@@ -95,10 +95,10 @@ def use_code(
     owner = store.use_code(db, _digest(request, code), now)
     if owner is None:  # another browser was quicker
         return _entry(request, learner, code, _CodeError(_NOT_VALID))
-    store.leave(db, _visitor(request).digest, now)
-    key = new_key()
-    device = device_of(request.headers.get("user-agent", ""))
-    store.begin_session(db, owner, BrowserVisit(digest_of(key), device, now))
+    store.revoke_own_session(db, _visitor(request).digest, now)
+    key = create_session_key()
+    device = describe_user_agent(request.headers.get("user-agent", ""))
+    store.begin_session(db, owner, BrowserVisit(hash_session_key(key), device, now))
     return _with_cookie(_doorkeeper(request).line(key))
 
 
@@ -136,7 +136,7 @@ def leave_device(
         message = "Tick the box first: without a code there is no way back."
         problems = [_problem("leave", message)]
         return settings_page(request, learner, db, as_typed(learner), problems)
-    store.leave(db, _visitor(request).digest, now)
+    store.revoke_own_session(db, _visitor(request).digest, now)
     return _with_cookie(forget_line())
 
 
@@ -158,13 +158,13 @@ def _find_records(
     code: str,
 ) -> Records:
     """Whose records a code leads to; raises _CodeError, and counts wrong codes."""
-    if len(plain(code)) != LENGTH:
+    if len(normalize_code(code)) != LENGTH:
         given = f"“{code[:_LONGEST]}” is not a code." if code else "Enter a code."
         raise _CodeError(
             f"{given} A code has {LENGTH} letters and digits, none of 0, 1, I, L, O, U."
         )
     rates: RateLimiter = request.app.state.rates
-    who = client_of(request.scope), _visitor(request).known_digest
+    who = client_key(request.scope), _visitor(request).known_digest
     if seconds := rates.seconds_to_wait("codes", *who):
         message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
         raise _CodeError(message, 429, {"retry-after": str(seconds)})
@@ -184,7 +184,7 @@ def _entry(
     code: str,
     error: _CodeError | None = None,
 ) -> HTMLResponse:
-    answer = page(
+    answer = render_page(
         request,
         "learners/continue.html",
         status=error.status if error else 200,
@@ -205,7 +205,7 @@ def _confirmation(
 ) -> HTMLResponse:
     """Whose records those are; 422 where it was confirmed without the tick."""
     message = "Tick the box first: this browser has records of its own."
-    return page(
+    return render_page(
         request,
         "learners/confirmation.html",
         status=422 if form.confirm else 200,
@@ -223,7 +223,7 @@ def _problem(field: str, message: str) -> dict[str, str]:
 
 
 def _digest(request: Request, code: str) -> str:
-    return _doorkeeper(request).digest(plain(code))
+    return _doorkeeper(request).digest(normalize_code(code))
 
 
 def _doorkeeper(request: Request) -> SessionCookies:

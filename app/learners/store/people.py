@@ -9,10 +9,10 @@ from typing import Any
 from sqlalchemy import bindparam, func, select
 from sqlmodel import Session, col, delete, update
 
-from app.db.insert_once import insert_once
+from app.db.insert_once import insert_if_absent
 from app.db.tables import DeviceCode, Learner, LearnerSession, Note, StudyDay
 from app.learners.store.sessions import BrowserVisit, begin_session, rows_of
-from app.web.clock import milliseconds, moment
+from app.web.clock import from_milliseconds, to_milliseconds
 
 _COLUMNS: tuple[Any, ...] = tuple(
     col(column)
@@ -137,7 +137,7 @@ def people(db: Session) -> list[LearnerListRow]:
         .order_by(func.min(col(Learner.id)))
     )
     return [
-        LearnerListRow(number, name, moment(born), moment(seen or born))
+        LearnerListRow(number, name, from_milliseconds(born), from_milliseconds(seen or born))
         for number, name, born, seen in rows
     ]
 
@@ -205,9 +205,9 @@ def enroll(db: Session, enrollment: Enrollment) -> int:
         course=enrollment.course,
         name=enrollment.name,
         zone=enrollment.zone,
-        created_at=milliseconds(arrival.at),
+        created_at=to_milliseconds(arrival.at),
     ).model_dump(exclude={"id"})
-    number = insert_once(db, Learner, row)
+    number = insert_if_absent(db, Learner, row)
     if number is None:  # another first write of theirs came at the same moment
         mine = col(Learner.key) == row["key"]
         return db.scalar(select(col(Learner.id)).where(mine)) or 0
@@ -215,7 +215,7 @@ def enroll(db: Session, enrollment: Enrollment) -> int:
     return number
 
 
-def count_change(db: Session, learner_id: int) -> bool:
+def bump_change_counter(db: Session, learner_id: int) -> bool:
     """Note that something of this learner changes, so that kept pages fall away.
 
     Says whether there is such a learner still. With many writers at a time, others
@@ -224,7 +224,7 @@ def count_change(db: Session, learner_id: int) -> bool:
     return db.connection().execute(_COUNT, {"wanted": learner_id}).first() is not None
 
 
-def hold(db: Session, learner_id: int) -> None:
+def lock_learner(db: Session, learner_id: int) -> None:
     """Wait for others who write for this learner; without counting a change."""
     db.execute(select(col(Learner.id)).where(col(Learner.id) == learner_id).with_for_update())
 
@@ -244,7 +244,7 @@ def in_course(db: Session, course: str) -> int:
     return db.scalar(theirs) or 0
 
 
-def adopt(db: Session, course: str) -> tuple[int, int]:
+def move_to_course(db: Session, course: str) -> tuple[int, int]:
     """Give a course what was done when it was alone: how many rows, and how many not.
 
     Who has begun anew in the course keeps that; the row of before stays as it is.
@@ -261,7 +261,7 @@ def adopt(db: Session, course: str) -> tuple[int, int]:
 def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
     """Keep a device code; earlier ones of this learner stop working."""
     void_codes(db, learner_id)
-    db.add(DeviceCode(learner_id=learner_id, digest=digest, expires_at=milliseconds(expires)))
+    db.add(DeviceCode(learner_id=learner_id, digest=digest, expires_at=to_milliseconds(expires)))
 
 
 def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
@@ -271,9 +271,9 @@ def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
         .where(
             col(DeviceCode.digest) == digest,
             col(DeviceCode.used_at).is_(None),
-            col(DeviceCode.expires_at) > milliseconds(now),
+            col(DeviceCode.expires_at) > to_milliseconds(now),
         )
-        .values(used_at=milliseconds(now))
+        .values(used_at=to_milliseconds(now))
         .returning(col(DeviceCode.learner_id))
     )
 
@@ -284,7 +284,7 @@ def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
         select(col(DeviceCode.learner_id)).where(
             col(DeviceCode.digest) == digest,
             col(DeviceCode.used_at).is_(None),
-            col(DeviceCode.expires_at) > milliseconds(now),
+            col(DeviceCode.expires_at) > to_milliseconds(now),
         )
     )
 
@@ -317,8 +317,8 @@ def describe_records(db: Session, learner_id: int) -> Records:
     return Records(
         person=person,
         name=name,
-        since=moment(since),
-        last_seen=moment(last_seen or since),
+        since=from_milliseconds(since),
+        last_seen=from_milliseconds(last_seen or since),
         days=days,
         answers=int(answers or 0),
         reviews=int(reviews or 0),

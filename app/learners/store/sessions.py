@@ -7,10 +7,10 @@ from typing import Any
 from sqlalchemy import bindparam, select
 from sqlmodel import Session, col, update
 
-from app.db.insert_once import insert_once
+from app.db.insert_once import insert_if_absent
 from app.db.quotas import SESSIONS, check_quota
 from app.db.tables import Learner, LearnerSession
-from app.web.clock import milliseconds, moment
+from app.web.clock import from_milliseconds, to_milliseconds
 
 _SEEN = (
     update(LearnerSession)
@@ -45,7 +45,7 @@ def begin_session(db: Session, learner_id: int, arrival: BrowserVisit) -> None:
     Raises Conflict where the learner has had as many browsers as one may have; those
     that were signed out count, for their rows stay.
     """
-    at = milliseconds(arrival.at)
+    at = to_milliseconds(arrival.at)
     row = LearnerSession(
         learner_id=learner_id,
         digest=arrival.digest,
@@ -53,7 +53,7 @@ def begin_session(db: Session, learner_id: int, arrival: BrowserVisit) -> None:
         created_at=at,
         last_seen=at,
     )
-    if insert_once(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
+    if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
         theirs = col(LearnerSession.learner_id).in_(rows_of(learner_id))
         check_quota(db, SESSIONS, theirs)
 
@@ -64,9 +64,9 @@ def rows_of(learner_id: int) -> Any:
     return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
 
 
-def see(db: Session, arrival: BrowserVisit) -> None:
+def touch_session(db: Session, arrival: BrowserVisit) -> None:
     """Note that a session is in use."""
-    now = milliseconds(arrival.at)
+    now = to_milliseconds(arrival.at)
     db.connection().execute(_SEEN, {"wanted": arrival.digest, "now": now, "named": arrival.device})
 
 
@@ -87,7 +87,9 @@ def browsers(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
         .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
     )
     found = [
-        BrowserSession(number, device, moment(since), moment(seen), bool(here))
+        BrowserSession(
+            number, device, from_milliseconds(since), from_milliseconds(seen), bool(here)
+        )
         for number, device, since, seen, here in rows
     ]
     return sorted(found, key=lambda browser: not browser.here)
@@ -126,7 +128,7 @@ def revoke_others(db: Session, learner_id: int, digest: str, now: dt.datetime) -
     )
 
 
-def leave(db: Session, digest: str, now: dt.datetime) -> None:
+def revoke_own_session(db: Session, digest: str, now: dt.datetime) -> None:
     """End the session of this digest, where there is one."""
     db.execute(_revoking(now).where(col(LearnerSession.digest) == digest))
 
@@ -136,5 +138,5 @@ def _revoking(now: dt.datetime) -> Any:
     return (
         update(LearnerSession)
         .where(col(LearnerSession.revoked_at).is_(None))
-        .values(revoked_at=milliseconds(now))
+        .values(revoked_at=to_milliseconds(now))
     )

@@ -8,7 +8,7 @@ from sqlalchemy import Select, bindparam, select
 from sqlmodel import Session
 
 from app.db.tables import TABLES
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 SITTING = TABLES["sitting"]
 _PAPERS = select(SITTING.c.paper).where(
@@ -35,6 +35,6 @@ def in_past_exams(db: Session, learner_id: int, now: dt.datetime) -> frozenset[s
 def _asked(db: Session, papers: Select[Any], learner_id: int, now: dt.datetime) -> frozenset[str]:
     if not learner_id:
         return frozenset()
-    values = {"of_learner": learner_id, "now": milliseconds(now)}
+    values = {"of_learner": learner_id, "now": to_milliseconds(now)}
     found = db.connection().execute(papers, values).scalars()
     return frozenset(slot[1] for paper in found for slot in json.loads(paper))

@@ -10,7 +10,7 @@ from app.mastery.standing import NOTHING, LearnerEvidence
 from app.mastery.store.firsts import first_answers
 from app.mastery.store.learned import TopicCardTotals, learned
 from app.mastery.store.reading import Pages, pages
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 _HALF_A_DAY = dt.timedelta(hours=12)
 
@@ -24,12 +24,12 @@ class MasteryData:
     pages: Pages = ()
 
 
-def known_of(db: Session, learner: LearnerProfile, now: dt.datetime) -> MasteryData:
+def load_mastery_data(db: Session, learner: LearnerProfile, now: dt.datetime) -> MasteryData:
     """Three questions to the database, none for one who has no row yet."""
     if not learner.id:
         return MasteryData()
     # Counted from the middle of the study day, so that its hours change nothing.
-    noon = milliseconds(learner.next_study_day(now) - _HALF_A_DAY)
+    noon = to_milliseconds(learner.next_study_day(now) - _HALF_A_DAY)
     cards, read = learned(db, learner.id, noon), pages(db, learner.id)
     sections = {row.topic: frozenset(row.sections) for row in read}
     record = LearnerEvidence(first_answers(db, learner.id), cards.cards, sections)

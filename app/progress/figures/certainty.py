@@ -8,10 +8,10 @@ from typing import Literal
 from markupsafe import Markup
 
 from app.drawings.planes import SHARES, PlotArea, in_percent
-from app.drawings.svg import Box, dot, frame, line, rect, text
+from app.drawings.svg import Box, dot, line, rect, svg_root, text
 from app.mastery.wilson import wilson
 from app.questions.certainty import LEVELS
-from app.web.words import count_of, percent_of
+from app.web.words import format_count, format_percent
 
 _PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
 _NAMES = 254.0
@@ -54,7 +54,7 @@ class CalibrationRow:
     @property
     def words(self) -> str:
         """The share in words."""
-        return percent_of(self.share)
+        return format_percent(self.share)
 
     @property
     def look(self) -> Look:
@@ -108,7 +108,7 @@ def _draw(levels: Sequence[CalibrationRow], told: Sequence[CalibrationRow]) -> M
         text("sure", 100, _NAMES, "e"),
     ]
     said = "; ".join(f"{level.word}: right {level.words}" for level in told)
-    return frame(marks, _NAMES + 10, f"How sure you were. {said}.")
+    return svg_root(marks, _NAMES + 10, f"How sure you were. {said}.")
 
 
 def _box(level: CalibrationRow) -> str:
@@ -136,11 +136,11 @@ def _sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
     if sure.told:
         wrong = sure.answers - sure.right
         found = f"When you were sure, you were right {sure.words} of the time"
-        them = count_of(wrong, "answer")
+        them = format_count(wrong, "answer")
         said.append(
             f"{found}. In {them} you were sure and not right."
             if wrong
-            else f"{found}, in {count_of(sure.answers, 'answer')}."
+            else f"{found}, in {format_count(sure.answers, 'answer')}."
         )
     said += [
         f"“{level.word}” was right {level.words} of the time."

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 
 from app.drawings.columns import ColumnLabel
-from app.web.words import short_date_of
+from app.web.words import format_short_date
 
 WIDTH = 93.0
 """What the columns take of a drawing in percent."""
@@ -21,5 +21,5 @@ def day_names(days: Sequence[dt.date]) -> tuple[ColumnLabel, ...]:
     mondays = [n for n, day in enumerate(days) if day.weekday() == 0]
     every = math.ceil(_NAME / (7 * slot))
     free = [n for n in mondays if _NAME < n * slot < WIDTH - 1.6 * _NAME]
-    middle = (ColumnLabel(slot * (n + 0.5), short_date_of(days[n]), "m") for n in free[::every])
-    return (first, *middle, ColumnLabel(WIDTH, short_date_of(days[-1]), "e"))
+    middle = (ColumnLabel(slot * (n + 0.5), format_short_date(days[n]), "m") for n in free[::every])
+    return (first, *middle, ColumnLabel(WIDTH, format_short_date(days[-1]), "e"))

@@ -5,7 +5,7 @@ import datetime as dt
 from collections.abc import Iterable, Mapping
 
 from app.cards.store import DayTotals
-from app.web.words import count_of, date_of, day_of, short_date_of
+from app.web.words import format_count, format_date, format_date_with_year, format_short_date
 
 WEEKS = 12
 
@@ -49,7 +49,7 @@ class WeekTotals:
     @property
     def name(self) -> str:
         """The week by its Monday, e.g. “Mar 16”."""
-        return short_date_of(self.monday)
+        return format_short_date(self.monday)
 
 
 def weeks(recent: Mapping[str, DayTotals], today: dt.date) -> tuple[WeekTotals, ...]:
@@ -66,13 +66,17 @@ def summary(days: StudyHistory, firsts: int, today: dt.date) -> str:
     """
     if days.first is None:
         return "You have not answered or reviewed anything yet."
-    since = date_of(days.first) if days.first.year == today.year else day_of(days.first)
+    since = (
+        format_date(days.first)
+        if days.first.year == today.year
+        else format_date_with_year(days.first)
+    )
     total = days.total
     new = f" ({firsts:,} to new questions)" if total.answers else ""
     parts = (
-        f"{count_of(days.count, 'day')} of study",
-        count_of(total.answers, "answer") + new,
-        count_of(total.reviews, "review"),
+        f"{format_count(days.count, 'day')} of study",
+        format_count(total.answers, "answer") + new,
+        format_count(total.reviews, "review"),
     )
     return f"Since {since}: {', '.join(parts)}."
 

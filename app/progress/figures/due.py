@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.drawings.axes import counting
+from app.drawings.axes import count_axis
 from app.drawings.columns import ColumnChart, draw_columns
 from app.progress.figures.day_names import WIDTH, day_names
-from app.web.words import count_of, weekday_of
+from app.web.words import format_count, format_weekday
 
 DAYS = 30
 FARTHEST = 60  # an exam beyond this would make the bars too thin to read
@@ -76,7 +76,7 @@ def columns_of(bars: Sequence[DueDay]) -> ColumnChart:
     looks = ["mark edge", *["fill"] * (len(bars) - 1)]
     return ColumnChart(
         columns=[[(look, bar.cards)] for look, bar in zip(looks, bars, strict=True)],
-        axis=counting(max(bar.cards for bar in bars)),
+        axis=count_axis(max(bar.cards for bar in bars)),
         names=day_names([bar.day for bar in bars]),
         width=WIDTH,
     )
@@ -86,12 +86,12 @@ def _sentence(bars: Sequence[DueDay], overdue: int) -> str:
     most = max(bars, key=lambda bar: bar.cards)
     if not most.cards:
         return ""
-    today = f"{count_of(bars[0].cards, 'card')} today"
+    today = f"{format_count(bars[0].cards, 'card')} today"
     if overdue:
         today += f", {overdue:,} of them overdue"
     if most is bars[0]:
         return f"{today}; no later day has more."
-    return f"{today}; at most {most.cards:,}, on {weekday_of(most.day)}."
+    return f"{today}; at most {most.cards:,}, on {format_weekday(most.day)}."
 
 
 def _says(bars: Sequence[DueDay], overdue: int, *, by_exam: bool) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from app.cards.store import DayTotals
-from app.drawings.axes import counting
+from app.drawings.axes import count_axis
 from app.drawings.columns import ColumnChart, ColumnLabel, draw_columns
 from app.progress.figures.days import WeekTotals
-from app.web.words import count_of, date_of, time_of
+from app.web.words import format_count, format_date, format_duration
 
 _WIDTH = 86.0
 _HOUR = 60
@@ -44,14 +44,14 @@ def hours(weeks: Sequence[WeekTotals], begun: dt.date | None = None) -> TimeChar
     # Whole minutes, as the table has them: a sum of parts would differ from its own.
     total = sum(round(m) if m >= 1 else m for m in minutes)
     young = begun if begun and begun > weeks[0].monday else None
-    span = f"since {date_of(young)}" if young else "in twelve weeks"
+    span = f"since {format_date(young)}" if young else "in twelve weeks"
     done = sum((week.sums for week in weeks), DayTotals())
-    time = time_of(total)
+    time = format_duration(total)
     words = (
         f"{time[:1].upper()}{time[1:]} {span}, for "
-        f"{count_of(done.answers, 'answer')} and {count_of(done.reviews, 'review')}."
+        f"{format_count(done.answers, 'answer')} and {format_count(done.reviews, 'review')}."
     )
-    now = time_of(minutes[-1]) if weeks[-1].sums.work else "none"
+    now = format_duration(minutes[-1]) if weeks[-1].sums.work else "none"
     says = f"Time by week: {words} This week {now}."
     return TimeChart(
         weeks=tuple(WeekMinutes(w.name, w.sums.minutes, w.sums) for w in weeks),
@@ -68,7 +68,7 @@ def _columns(weeks: Sequence[WeekTotals], minutes: Sequence[float]) -> ColumnCha
     slot = _WIDTH / len(weeks)
     return ColumnChart(
         columns=[[(look, m / unit)] for look, m in zip(looks, minutes, strict=True)],
-        axis=counting(max(minutes) / unit, "h" if in_hours else "min"),
+        axis=count_axis(max(minutes) / unit, "h" if in_hours else "min"),
         names=(
             ColumnLabel(0, weeks[0].name),
             ColumnLabel(slot * 6.5, weeks[6].name, "m"),

@@ -5,12 +5,12 @@ import datetime as dt
 
 from markupsafe import Markup
 
-from app.drawings.axes import counting
+from app.drawings.axes import count_axis
 from app.drawings.columns import ColumnChart, draw_columns
 from app.progress.figures.day_names import WIDTH, day_names
 from app.scheduling.exam_plan import again_words
 from app.scheduling.outlook import ForecastDay, PlanForecast
-from app.web.words import count_of, minutes_of, weekday_of
+from app.web.words import format_count, format_minutes, format_weekday
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def columns_of(outlook: PlanForecast, seconds: float) -> ColumnChart:
     most = max([seconds, *(day.seconds for day in outlook.days)]) / 60
     return ColumnChart(
         columns=[_parts(day, now=not n) for n, day in enumerate(outlook.days)],
-        axis=counting(most, "min"),
+        axis=count_axis(most, "min"),
         names=day_names([_date(day) for day in outlook.days]),
         width=WIDTH,
         limit=seconds / 60,
@@ -74,8 +74,8 @@ def _sentence(outlook: PlanForecast) -> str:
     longest = max(day.seconds for day in outlook.days) / 60
     if not most.cards:
         return "No card is left to ask."
-    cards = f"At most {count_of(most.cards, 'card')} a day"
-    return f"{cards}, at most about {minutes_of(longest)}."
+    cards = f"At most {format_count(most.cards, 'card')} a day"
+    return f"{cards}, at most about {format_minutes(longest)}."
 
 
 def _date(day: ForecastDay) -> dt.date:
@@ -88,19 +88,19 @@ def course_of(outlook: PlanForecast, pace: str) -> str:
     fresh = [day for day in outlook.days if day.fresh]
     said = []
     if pace and fresh:
-        last = weekday_of(_date(fresh[-1]))
+        last = format_weekday(_date(fresh[-1]))
         said.append(f"{pace[:1].upper()}{pace[1:]} until {last}.")
     if final is not None:
         beside = "also " if fresh and fresh[-1].day >= final.day else ""
         again = again_words(short=final.short)
-        day = weekday_of(_date(final))
+        day = format_weekday(_date(final))
         when = f"On {day}" if final is outlook.days[-1] else f"From {day} on"
         said.append(f"{when}, {beside}{again}.")
     left = outlook.cards - outlook.begun
     if left > 0:
-        said.append(f"{count_of(left, 'card')} will not be started: there is no time for them.")
+        said.append(f"{format_count(left, 'card')} will not be started: there is no time for them.")
     if outlook.passed:
-        of = f"{outlook.passed:,} of the {count_of(outlook.before, 'started card')}"
+        of = f"{outlook.passed:,} of the {format_count(outlook.before, 'started card')}"
         why = "new ones gain more in the same minutes" if fresh else "there is no time"
         said.append(f"For about {of} no review is planned: {why}.")
     return " ".join(said)

@@ -10,10 +10,10 @@ from app.cards.store import DayTotals
 from app.drawings.axes import Axis
 from app.drawings.columns import HEIGHT, TOP
 from app.drawings.planes import PlotArea
-from app.drawings.svg import Box, dot, frame, line, nested, polyline, text
+from app.drawings.svg import Box, dot, line, nested, polyline, svg_root, text
 from app.mastery.wilson import wilson
 from app.progress.figures.days import WeekTotals
-from app.web.words import count_of, percent_of
+from app.web.words import format_count, format_percent
 
 LEAST = 10  # fewer cards in a week, and its share would mostly be luck
 LATELY = 4  # the weeks that the sentence speaks of
@@ -69,7 +69,7 @@ def _draw(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> Markup:
         for look, value in (("ln ln2", _chance), ("ln", _share))
         for run in runs
     ]
-    marks = [*plane.scale(percent_of), *_target(plane, wanted), nested(lines, _BOX)]
+    marks = [*plane.scale(format_percent), *_target(plane, wanted), nested(lines, _BOX)]
     slot = step * _WIDTH / 100
     for n, sums in _alone(told):
         marks.append(dot("ink", n * slot, plane.down(_share(sums)), 3))
@@ -79,7 +79,7 @@ def _draw(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> Markup:
         text(weeks[6].name, _WIDTH / 2, _NAMES, "m"),
         text("this week", _WIDTH, _NAMES, "m"),
     ]
-    return frame(marks, _NAMES + 6, _says(weeks, told, wanted))
+    return svg_root(marks, _NAMES + 6, _says(weeks, told, wanted))
 
 
 def recall_axis(told: Told, wanted: float) -> Axis:
@@ -99,13 +99,13 @@ def _target(plane: PlotArea, wanted: float) -> list[str]:
     at = plane.down(wanted)
     marks = [line("dash", 0, at, _WIDTH, at)]
     if _LINE <= at - _BOX.y <= _BOX.height - _LINE:
-        marks.append(text(percent_of(wanted), 100, at + 4, "e"))
+        marks.append(text(format_percent(wanted), 100, at + 4, "e"))
     return marks
 
 
 def _last(plane: PlotArea, x: float, share: float) -> list[str]:
     at = plane.down(share)
-    words = text("", x, at - 10, "m", bold=percent_of(share))
+    words = text("", x, at - 10, "m", bold=format_percent(share))
     return [dot("ink", x, at, 4.5), words]
 
 
@@ -135,8 +135,8 @@ def _row(week: WeekTotals) -> WeekRetention:
         name=week.name,
         asked=sums.asked,
         known=sums.recalled,
-        share=percent_of(_share(sums)) if told else "",
-        expected=percent_of(_chance(sums)) if told else "",
+        share=format_percent(_share(sums)) if told else "",
+        expected=format_percent(_chance(sums)) if told else "",
     )
 
 
@@ -146,29 +146,29 @@ def _sentence(lately: Sequence[DayTotals], wanted: float) -> str:
     if sums.asked < LEAST:
         return ""
     low, high = wilson(sums.recalled, sums.asked)
-    of = f"{percent_of(_share(sums))} of {count_of(sums.asked, 'card')}"
+    of = f"{format_percent(_share(sums))} of {format_count(sums.asked, 'card')}"
     known = (
         f"In the last four weeks you knew {of} when they came back; the schedule "
-        f"expected {percent_of(_chance(sums))}."
+        f"expected {format_percent(_chance(sums))}."
     )
     if low > wanted:
         return (
-            f"{known} You want {percent_of(wanted)}, so fewer reviews would do: lower "
+            f"{known} You want {format_percent(wanted)}, so fewer reviews would do: lower "
             "the target recall in the settings."
         )
     if high < wanted:
         return (
-            f"{known} You want {percent_of(wanted)}. Raise the target recall in the "
+            f"{known} You want {format_percent(wanted)}. Raise the target recall in the "
             "settings, and cards come back sooner, which takes more of your minutes."
         )
-    return f"{known} That is about the {percent_of(wanted)} you want."
+    return f"{known} That is about the {format_percent(wanted)} you want."
 
 
 def _says(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> str:
     (first, then), (last, now) = told[0], told[-1]
-    since = f"from {percent_of(_share(then))} in the week of {weeks[first].name}"
+    since = f"from {format_percent(_share(then))} in the week of {weeks[first].name}"
     until = "this week" if last == len(weeks) - 1 else f"in that of {weeks[last].name}"
     return (
-        f"Recall at review by week: {since} to {percent_of(_share(now))} {until}; "
-        f"you want {percent_of(wanted)}."
+        f"Recall at review by week: {since} to {format_percent(_share(now))} {until}; "
+        f"you want {format_percent(wanted)}."
     )

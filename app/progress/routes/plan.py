@@ -19,10 +19,10 @@ from app.progress.planning import CardForecast, whole_plan
 from app.progress.snapshot import CurrentSnapshot, LearnerSnapshot, main_exam
 from app.scheduling import card_seconds
 from app.scheduling.outlook import HORIZON, WHOLE
-from app.web.addresses import public
-from app.web.clock import Now, moment
-from app.web.page_cache import keep
-from app.web.render import page
+from app.web.addresses import public_base_url
+from app.web.clock import Now, from_milliseconds
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
 
 router = APIRouter()
 _DAY = dt.timedelta(days=1)
@@ -30,7 +30,7 @@ _DAY = dt.timedelta(days=1)
 
 @router.get("/plan")
 def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
-    keep(request, snapshot.until, strangers=True)
+    allow_caching(request, snapshot.until, strangers=True)
     learner, exam, day = snapshot.learner, snapshot.learner.exam_day, snapshot.day
     seconds = card_seconds(learner.minutes_a_day)
     held = store.held_cards(db, learner.id, snapshot.library, day)
@@ -38,7 +38,7 @@ def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResp
     days = store.study_days(db, learner.id, day - _DAY)
     made = whole_plan(desk, snapshot, held, days)
     key = store.feed_key(db, learner.id) if learner.id else ""
-    return page(
+    return render_page(
         request,
         "progress/plan.html",
         learner=learner,
@@ -53,7 +53,7 @@ def plan(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResp
         study=made.study,
         card_words=card_words,
         missed=None if learner.is_off(day - _DAY) else _missed_yesterday(snapshot, days),
-        feed=f"{public(request)}/calendar/{key}.ics" if key else "",
+        feed=f"{public_base_url(request)}/calendar/{key}.ics" if key else "",
         **_shown(made.cards, seconds),
     )
 
@@ -68,7 +68,7 @@ def _missed_yesterday(snapshot: LearnerSnapshot, days: StudyHistory) -> dt.date 
     if not begun or yesterday.isoformat() in days.recent:
         return None
     moments = (at for page in snapshot.pages for at in page.sections.values())
-    read = any(snapshot.learner.study_day(moment(at)) == yesterday for at in moments)
+    read = any(snapshot.learner.study_day(from_milliseconds(at)) == yesterday for at in moments)
     return None if read else yesterday
 
 

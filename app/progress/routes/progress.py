@@ -8,26 +8,26 @@ from sqlmodel import Session
 
 from app.db.engine import DbSession
 from app.flashcards.left_words import over_words
-from app.flashcards.review_table import stack_of
-from app.flashcards.store import strays_of
+from app.flashcards.review_table import todays_queue
+from app.flashcards.store import orphaned_cards
 from app.learners.desk import RequestContext
 from app.mastery.standing import certainties
 from app.progress import figures, store
 from app.progress.mastery_table import mastery_of, turnouts_of
-from app.progress.prediction_log import keep_shown
+from app.progress.prediction_log import log_prediction
 from app.progress.snapshot import WEEK, CurrentSnapshot, LearnerSnapshot
 from app.progress.study_log import first_day, study_log
 from app.scheduling import CardsLeft
-from app.web.page_cache import keep
-from app.web.render import page
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
 
 router = APIRouter()
 
 
-@router.get("/progress", dependencies=[Depends(keep_shown)])
+@router.get("/progress", dependencies=[Depends(log_prediction)])
 def progress(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
-    keep(request, snapshot.until, strangers=True)
-    return page(
+    allow_caching(request, snapshot.until, strangers=True)
+    return render_page(
         request,
         "progress/index.html",
         learner=snapshot.learner,
@@ -45,7 +45,7 @@ def _figures(request: Request, snapshot: LearnerSnapshot, db: Session) -> dict[s
     days = store.study_days(db, learner.id, first_day(today))
     weeks = figures.weeks(days.recent, today)
     firsts = snapshot.record.firsts
-    left = stack_of(desk).left
+    left = todays_queue(desk).left
     begun = days.first or today
     return {
         "days": days,
@@ -74,6 +74,6 @@ def _due(snapshot: LearnerSnapshot, left: CardsLeft, db: Session) -> dict[str, i
     overdue = sum(cards for day, cards in due.items() if day < today)
     due[today] = max(0, left.returning - overdue)
     if last > week:
-        gone = strays_of(db, learner.id, snapshot.library).gone
+        gone = orphaned_cards(db, learner.id, snapshot.library).gone
         return due | store.coming_later(db, learner.id, (week, last), gone)
     return {day: cards for day, cards in due.items() if day <= last.isoformat()}

@@ -12,7 +12,7 @@ from sqlmodel import Session
 from app.content.model import Topic
 from app.db.engine import DbSession
 from app.flashcards.left_words import over_words
-from app.flashcards.review_table import stack_of
+from app.flashcards.review_table import todays_queue
 from app.learners.desk import RequestContext
 from app.mastery.bank import missed
 from app.mastery.course import anchors
@@ -26,7 +26,7 @@ from app.progress.planning import (
     running_of,
     today_plan,
 )
-from app.progress.prediction_log import keep_shown
+from app.progress.prediction_log import log_prediction
 from app.progress.snapshot import CurrentSnapshot, LearnerSnapshot, main_exam
 from app.progress.study_log import first_day, study_log
 from app.progress.until_exam import until_exam
@@ -34,10 +34,10 @@ from app.progress.week import week
 from app.progress.welcome import welcome_of
 from app.questions.asking import new_token
 from app.scheduling import CardsLeft
-from app.web.clock import moment
-from app.web.page_cache import keep
-from app.web.render import page
-from app.web.words import time_of
+from app.web.clock import from_milliseconds
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
+from app.web.words import format_duration
 
 _MINUTE = dt.timedelta(minutes=1)
 
@@ -52,9 +52,9 @@ class TodayCards:
     sentence: str = ""
 
 
-@router.get("/", name="today", dependencies=[Depends(keep_shown)])
+@router.get("/", name="today", dependencies=[Depends(log_prediction)])
 def today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
-    keep(request, snapshot.until, strangers=True)
+    allow_caching(request, snapshot.until, strangers=True)
     if not snapshot.learner.id:
         return _first(request, snapshot, _today(snapshot, TodaySoFar(), TodayCards()))
     day = snapshot.day
@@ -72,29 +72,29 @@ def today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLRes
         left_run=left_run,
     )
     if so_far.running is not None:  # the minutes on its clock are named
-        keep(request, min(snapshot.until, snapshot.now + _MINUTE), strangers=True)
+        allow_caching(request, min(snapshot.until, snapshot.now + _MINUTE), strangers=True)
     desk = RequestContext(request, snapshot.library, snapshot.learner, db, snapshot.now)
-    stack = stack_of(desk)
+    stack = todays_queue(desk)
     cards = TodayCards(stack.left, until_exam(desk, stack))
     shown = _today(snapshot, so_far, cards)
     if snapshot.is_new and so_far.running is None:
         return _first(request, snapshot, shown)
     begun = days.first or day
     log = study_log(days.counts, day, begun) if snapshot.learner.calendar else None
-    return page(request, "progress/today.html", log=log, **shown)
+    return render_page(request, "progress/today.html", log=log, **shown)
 
 
 def _first(request: Request, snapshot: LearnerSnapshot, shown: dict[str, Any]) -> HTMLResponse:
     """The page of a first visit."""
     minutes, exam = snapshot.learner.minutes_a_day, main_exam(snapshot.library)
     welcome = welcome_of(snapshot.library, exam, minutes, snapshot.learner.key)
-    return page(request, "progress/first.html", welcome=welcome, token=new_token(), **shown)
+    return render_page(request, "progress/first.html", welcome=welcome, token=new_token(), **shown)
 
 
 def _sat(snapshot: LearnerSnapshot, db: Session) -> dt.date | None:
     """The study day of the last mock exam, if the plan may have one today."""
     sat = store.last_sat(db, snapshot.learner.id) if may_sit_today(snapshot) else None
-    return snapshot.learner.study_day(moment(sat)) if sat else None
+    return snapshot.learner.study_day(from_milliseconds(sat)) if sat else None
 
 
 def _today(snapshot: LearnerSnapshot, so_far: TodaySoFar, cards: TodayCards) -> dict[str, Any]:
@@ -113,8 +113,8 @@ def _today(snapshot: LearnerSnapshot, so_far: TodaySoFar, cards: TodayCards) -> 
         "spent": so_far.shown,
         "minutes": learner.minutes_on(snapshot.day),
         "off": learner.is_off(snapshot.day),
-        "answered": time_of(so_far.answered) if so_far.answered else "",
-        "read": time_of(so_far.read) if so_far.read else "",
+        "answered": format_duration(so_far.answered) if so_far.answered else "",
+        "read": format_duration(so_far.read) if so_far.read else "",
         "left": cards.left,
         "over": over_words(cards.left.over, cards.left.passed),
         "missed": missed(library, snapshot.record.firsts),
@@ -150,8 +150,8 @@ def _recent(snapshot: LearnerSnapshot) -> Sequence[dict[str, Any]]:
         {
             "topic": snapshot.library.topics[row.topic],
             "what": _read_of(snapshot.library.topics[row.topic], row.sections),
-            "ago": (snapshot.day - snapshot.learner.study_day(moment(row.at))).days,
-            "day": snapshot.learner.study_day(moment(row.at)),
+            "ago": (snapshot.day - snapshot.learner.study_day(from_milliseconds(row.at))).days,
+            "day": snapshot.learner.study_day(from_milliseconds(row.at)),
         }
         for row in snapshot.pages[:4]
         if row.topic in snapshot.library.topics

@@ -8,7 +8,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from app.db.tables import CalendarFeed, Learner
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 
 def feed_key(db: Session, learner_id: int) -> str:
@@ -43,5 +43,5 @@ def renew_feed(db: Session, learner_id: int, key: str, now: dt.datetime) -> None
     mine = col(CalendarFeed.learner_id) == learner_id
     db.execute(delete(CalendarFeed).where(mine))
     if key:
-        row = {"learner_id": learner_id, "key": key, "at": milliseconds(now)}
+        row = {"learner_id": learner_id, "key": key, "at": to_milliseconds(now)}
         db.execute(insert(CalendarFeed).values(**row))

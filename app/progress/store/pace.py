@@ -12,8 +12,8 @@ from app.db.tables import TABLES
 from app.learners.current import LearnerProfile
 from app.progress.pace import USUAL, StudyPace, pace_of, page_spent
 from app.scheduling.card_pace import TimeSpent
-from app.scheduling.study_day import begin_of
-from app.web.clock import milliseconds
+from app.scheduling.study_day import study_day_start
+from app.web.clock import to_milliseconds
 
 _ATTEMPT = TABLES["attempt"]
 _READING = TABLES["reading"]
@@ -61,7 +61,7 @@ def _asked(db: Session, learner: LearnerProfile, library: Library, day: dt.date)
     values = {
         "learner": learner.id,
         "day": day.isoformat(),
-        "begun": milliseconds(begin_of(day, learner.zone)),
+        "begun": to_milliseconds(study_day_start(day, learner.zone)),
     }
     rows = db.connection().execute(_SPENT, values).all()
     read = ((r.topic, r.section, r.at) for r in rows if r.topic is not None)

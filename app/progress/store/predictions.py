@@ -7,11 +7,11 @@ from sqlalchemy import bindparam, func, select
 from sqlmodel import Session
 
 from app.db.counted_scores import ATTEMPT, NEWEST, REGRADE, SCORE
-from app.db.insert_once import insert_once
+from app.db.insert_once import insert_if_absent
 from app.db.tables import TABLES, Prediction
 from app.mastery.readiness import RULE, ScoreForecast
 from app.mastery.turnout import ExamResult, ScorePrediction
-from app.web.clock import milliseconds
+from app.web.clock import to_milliseconds
 
 _PREDICTION = TABLES["prediction"]
 _SITTING = TABLES["sitting"]
@@ -51,9 +51,9 @@ def keep_first(
         "high": ahead.high,
         "target": target,
         "chance": chance,
-        "at": milliseconds(now),
+        "at": to_milliseconds(now),
     }
-    insert_once(db, Prediction, values)
+    insert_if_absent(db, Prediction, values)
 
 
 _PREDICTIONS = select(

@@ -55,7 +55,7 @@ class HasAnswer(Protocol):
         """Its answer part."""
 
 
-def of(asked: HasAnswer) -> QuestionType[Any]:
+def type_of(asked: HasAnswer) -> QuestionType[Any]:
     """The kind of a question or of a variant."""
     return of_answer(asked.answer)
 

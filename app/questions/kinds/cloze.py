@@ -8,15 +8,15 @@ from html import escape
 
 from markdown_it.token import Token
 
-from app.content.identity import key, normal
+from app.content.identity import normalize_text, option_key
 from app.content.limits import MOST_OPTIONS
-from app.content.markdown.syntax import close_of, first_line
-from app.content.markdown.writer import write
+from app.content.markdown.syntax import closing_index, first_line
+from app.content.markdown.writer import render_tokens
 from app.content.model import NO_TEXT, RichText
 from app.content.source_file import SourceFile
 from app.questions.faces import CardFaces
 from app.questions.kind import Gap, QuestionType, State
-from app.questions.options import ParsedOption, is_full
+from app.questions.options import ParsedOption, exceeds_option_limit
 from app.questions.phrases import same_words
 from app.questions.verdict import (
     LONGEST,
@@ -24,8 +24,8 @@ from app.questions.verdict import (
     PartResult,
     Raw,
     UnreadableResponse,
-    only,
-    share,
+    fraction,
+    single_value,
 )
 from app.questions.verdict import (
     written as as_text,
@@ -55,7 +55,7 @@ class ClozeBlank:
     def choices(self) -> tuple[str, ...]:
         """The words to choose from, in an order that tells nothing; none if typed."""
         words = (self.answers[0], *self.wrong) if self.wrong else ()
-        return tuple(sorted(words, key=lambda word: (normal(word), word)))
+        return tuple(sorted(words, key=lambda word: (normalize_text(word), word)))
 
     def fits(self, given: str) -> bool:
         """Whether what was given fills the gap."""
@@ -119,7 +119,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
         for at, token in enumerate(body):
             if token.type != "table_open":
                 continue
-            inside = body[at : close_of(body, at)]
+            inside = body[at : closing_index(body, at)]
             if any(re.search(r"\[\[", t.content) for t in inside if t.type == "inline"):
                 message = "A blank stands inside a table, where its bars part columns."
                 hint = "Put it into a sentence."
@@ -130,11 +130,11 @@ class ClozeType(QuestionType[ClozeAnswer]):
     ) -> None:
         """W56: no answer stands elsewhere in the text."""
         del stem
-        text = f" {normal(' '.join(p.plain for p in answer.pieces))} "
+        text = f" {normalize_text(' '.join(p.plain for p in answer.pieces))} "
         count = sum(len(blank.answers) for blank in answer.blanks)
         sheet.spend(count * len(text) * _SEARCHING)
         for words in (words for blank in answer.blanks for words in blank.answers):
-            if len(words) > 2 and f" {normal(words)} " in text:
+            if len(words) > 2 and f" {normalize_text(words)} " in text:
                 message = f"“{words}” is a blank and stands elsewhere in the text."
                 sheet.report("W56", line, 1, message, "Reword the text.")
 
@@ -149,7 +149,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
 
         Each gap counts the same unless the item wants all or nothing.
         """
-        typed = {b.key: only(raw, f"blank.{b.key}") for b in answer.blanks}
+        typed = {b.key: single_value(raw, f"blank.{b.key}") for b in answer.blanks}
         if not any(typed.values()):
             return UnreadableResponse("No gap is filled.", "Type what is missing.")
         if any(len(words) > LONGEST for words in typed.values()):
@@ -159,7 +159,7 @@ class ClozeType(QuestionType[ClozeAnswer]):
         )
         good, all_ = sum(mark.good for mark in marks), len(marks)
         return GradeResult(
-            score=float(good == all_) if partial == "off" else share(good, all_),
+            score=float(good == all_) if partial == "off" else fraction(good, all_),
             parsed={"blanks": typed},
             marks=marks,
             said=", ".join(f"“{words}”" if words else "nothing" for words in typed.values()),
@@ -206,9 +206,9 @@ def _cloze(blocks: list[Token], written: AuthoredItem) -> ClozeAnswer:
             if child.type in {"text", "text_special"}:
                 _cut(child, first_line(token), blanks, written)
     if len(blanks) > MOST_OPTIONS:
-        is_full(blanks, "blanks", first_line(blocks[0]), written.sheet)
+        exceeds_option_limit(blanks, "blanks", first_line(blocks[0]), written.sheet)
         return ClozeAnswer((NO_TEXT,), ())
-    text = write(blocks, written.scope)
+    text = render_tokens(blocks, written.scope)
     html, words = text.html.split(_MARK), text.plain.split(_MARK)
     words += [""] * (len(html) - len(words))
     pieces = tuple(RichText(h, w) for h, w in zip(html, words, strict=False))
@@ -259,7 +259,7 @@ def _blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeB
         at = written.sheet.find("[[", line, line + 20)
         message = "A blank has no answer."
         written.sheet.report("E54", *at, message, "Write [[answer]].")
-    offered = [*map(normal, (*answers, *wrong))]
+    offered = [*map(normalize_text, (*answers, *wrong))]
     if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
         at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
         message = f"“{inside.strip()[:40]}” offers a word twice, or an empty one."
@@ -269,7 +269,7 @@ def _blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeB
         message = f"“{inside.strip()[:40]}” has no spaces around its tilde."
         apart = _TIGHT.sub(" ~ ", body).strip()
         written.sheet.report("E54", *at, message, f"Write [[{apart[:60]}]].")
-    name = key(written.comment.id, "blank", str(number))
+    name = option_key(written.comment.id, "blank", str(number))
     return ClozeBlank(name, answers, hint.strip(), wrong)
 
 

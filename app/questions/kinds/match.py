@@ -8,15 +8,22 @@ from html import escape
 
 from markdown_it.token import Token
 
-from app.content.identity import key, normal
-from app.content.markdown.syntax import first_line, plain
-from app.content.markdown.writer import write
+from app.content.identity import normalize_text, option_key
+from app.content.markdown.syntax import first_line, plain_text
+from app.content.markdown.writer import render_tokens
 from app.content.model import NO_TEXT, RichText
 from app.content.source_file import SourceFile
 from app.questions.faces import CardFaces, items, why
 from app.questions.kind import Gap, QuestionType, State, Typed
-from app.questions.options import ParsedOption, fresh, is_full
-from app.questions.verdict import GradeResult, PartResult, Raw, UnreadableResponse, only, share
+from app.questions.options import ParsedOption, exceeds_option_limit, unique_key
+from app.questions.verdict import (
+    GradeResult,
+    PartResult,
+    Raw,
+    UnreadableResponse,
+    fraction,
+    single_value,
+)
 from app.questions.written import AuthoredItem
 
 
@@ -81,17 +88,17 @@ class MatchingType(QuestionType[MatchAnswer]):
         """The rows of the table below its titles."""
         table, item = written.parts.block, written.comment.id
         rows = rows_of(table)
-        titles = [plain(cell) for cell in rows[0]] if rows else []
+        titles = [plain_text(cell) for cell in rows[0]] if rows else []
         pairs: list[MatchPair] = []
         taken: set[str] = set()
         for row in rows[1:]:
-            if is_full(pairs, "pairs", first_line(table[0]), written.sheet):
+            if exceeds_option_limit(pairs, "pairs", first_line(table[0]), written.sheet):
                 break
             left, right, reason = (
-                write(row[i], written.scope) if i < len(row) else NO_TEXT for i in range(3)
+                render_tokens(row[i], written.scope) if i < len(row) else NO_TEXT for i in range(3)
             )
-            name = fresh(item, f"left {normal(left.plain)}", taken)
-            answer = key(item, f"right {normal(right.plain)}")
+            name = unique_key(item, f"left {normalize_text(left.plain)}", taken)
+            answer = option_key(item, f"right {normalize_text(right.plain)}")
             pairs.append(MatchPair(name, left, right, reason, answer))
         padded = [*titles, "", ""]
         return MatchAnswer(padded[0], padded[1], tuple(pairs))
@@ -157,7 +164,7 @@ class MatchingType(QuestionType[MatchAnswer]):
         rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
         rows = _shown(answer, rows)
         known = {pair.answer: pair.right for pair in answer.pairs}
-        given = {r.key: only(raw, f"pair.{r.key}") for r in rows}
+        given = {r.key: single_value(raw, f"pair.{r.key}") for r in rows}
         given = {name: value if value in known else "" for name, value in given.items()}
         if not any(given.values()):
             return UnreadableResponse("Nothing is matched.", "Choose a match for each row.")
@@ -262,7 +269,7 @@ def _check_filled(answer: MatchAnswer, at: int, sheet: SourceFile) -> None:
 def _check_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
-        words = normal(pair.left.plain)
+        words = normalize_text(pair.left.plain)
         if words and words in seen:
             message = f"“{pair.left.plain[:50]}” stands twice on the left."
             hint = "Change one: what is asked twice has two right answers."
@@ -273,7 +280,7 @@ def _check_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
 def _check_rights(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
     seen: set[str] = set()
     for index, pair in enumerate(answer.pairs):
-        words = normal(pair.right.plain)
+        words = normalize_text(pair.right.plain)
         if words and words in seen and not pair.why.html:
             message = f"“{pair.right.plain[:50]}” stands twice on the right."
             hint = "Say in the third column why both count, or change one."
@@ -290,8 +297,8 @@ def _credit(good: int, wrong: int, rows: int, rule: str) -> float:
     if rule == "off":
         return float(good == rows)
     if rule == "coverage":
-        return share(good * good, rows * (good + wrong))
-    return share(good - wrong if rule == "net" else good, rows)
+        return fraction(good * good, rows * (good + wrong))
+    return fraction(good - wrong if rule == "net" else good, rows)
 
 
 def _shown(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:

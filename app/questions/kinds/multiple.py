@@ -9,7 +9,7 @@ from app.content.source_file import SourceFile
 from app.questions.choosing import ChoiceAnswer, ChoiceType
 from app.questions.kind import State
 from app.questions.options import ParsedOption
-from app.questions.verdict import share
+from app.questions.verdict import fraction
 from app.questions.written import AuthoredItem
 
 
@@ -76,11 +76,11 @@ def credit(key: Collection[str], chosen: Collection[str], all_: int, rule: str) 
     key, chosen = set(key), set(chosen)
     hits, misses = len(key & chosen), len(chosen - key)
     if rule == "net":
-        return share(hits - misses, len(key))
+        return fraction(hits - misses, len(key))
     if rule == "coverage":
-        return share(hits * hits, len(key) * len(chosen))
+        return fraction(hits * hits, len(key) * len(chosen))
     if rule == "each":
-        return share(all_ - len(key ^ chosen), all_) if hits or not key else 0.0
+        return fraction(all_ - len(key ^ chosen), all_) if hits or not key else 0.0
     return float(key == chosen)
 
 

@@ -10,14 +10,28 @@ from collections.abc import Iterator, Sequence
 
 from markdown_it.token import Token
 
-from app.content.identity import normal
-from app.content.markdown.syntax import close_of, first_line, last_line
-from app.content.markdown.writer import write
+from app.content.identity import normalize_text
+from app.content.markdown.syntax import closing_index, first_line, last_line
+from app.content.markdown.writer import render_tokens
 from app.content.model import RichText
-from app.questions.faces import CardFaces, aside, items, with_why
+from app.questions.faces import CardFaces, items, titled_block, with_why
 from app.questions.kind import Gap, QuestionType, State, Typed
-from app.questions.options import Choice, ParsedOption, choices_of, fresh, is_full, text_of
-from app.questions.verdict import GradeResult, PartResult, Raw, UnreadableResponse, only, share
+from app.questions.options import (
+    Choice,
+    ParsedOption,
+    choices_of,
+    exceeds_option_limit,
+    text_of,
+    unique_key,
+)
+from app.questions.verdict import (
+    GradeResult,
+    PartResult,
+    Raw,
+    UnreadableResponse,
+    fraction,
+    single_value,
+)
 from app.questions.verdict import written as as_text
 from app.questions.written import AuthoredItem
 
@@ -65,14 +79,14 @@ class OrderingType(QuestionType[OrderAnswer]):
         steps = written.parts.block
         at = 1
         while at < len(steps) - 1:
-            if is_full(made, "steps", first_line(steps[at]), written.sheet):
+            if exceeds_option_limit(made, "steps", first_line(steps[at]), written.sheet):
                 break
-            end = close_of(steps, at)
+            end = closing_index(steps, at)
             inside = steps[at + 1 : end]
             quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
             cut = quotes[0] if quotes else len(inside)
-            text = write(inside[:cut], written.scope)
-            name = fresh(written.comment.id, f"step {normal(text.plain)}", taken)
+            text = render_tokens(inside[:cut], written.scope)
+            name = unique_key(written.comment.id, f"step {normalize_text(text.plain)}", taken)
             why = text_of(inside[cut + 1 : -1], written.scope)
             made.append(Choice(name, text, True, why))
             at = end + 1
@@ -94,7 +108,7 @@ class OrderingType(QuestionType[OrderAnswer]):
             sheet.report("E50", line, 1, message, hint)
         seen: set[str] = set()
         for step in (*answer.steps, *answer.distractors):
-            words = normal(step.text.plain)
+            words = normalize_text(step.text.plain)
             if words in seen:
                 message = f"The step “{step.text.plain[:50]}” stands twice."
                 sheet.report("E51", line, 1, message, "Change or delete one of them.")
@@ -197,7 +211,7 @@ class OrderingType(QuestionType[OrderAnswer]):
         return CardFaces(
             f"<p>{note}</p><ul>{items(item.text.html for item in shown)}</ul>",
             f"<ol>{items(with_why(step) for step in answer.steps)}</ol>"
-            + aside("No step", [with_why(item) for item in answer.distractors]),
+            + titled_block("No step", [with_why(item) for item in answer.distractors]),
         )
 
     def states(self, answer: OrderAnswer) -> Iterator[State]:
@@ -233,9 +247,9 @@ def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float
     """
     if rule == "lcs" and len(right) > 1:
         foreign = len(set(given) - set(right))
-        return share(_longest_common(right, given) - 1 - foreign, len(right) - 1)
+        return fraction(_longest_common(right, given) - 1 - foreign, len(right) - 1)
     if rule == "each":
-        return share(_in_place(right, given), max(len(right), len(given)))
+        return fraction(_in_place(right, given), max(len(right), len(given)))
     return float(list(right) == list(given))
 
 
@@ -300,7 +314,7 @@ def _places(answer: OrderAnswer, raw: Raw) -> dict[str, int] | UnreadableRespons
     pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
     places: dict[str, int] = {}
     for key, item in pieces.items():
-        typed = only(raw, f"place.{key}")
+        typed = single_value(raw, f"place.{key}")
         if not typed:
             continue
         if not (typed.isascii() and typed.isdigit()) or len(typed) > 3:

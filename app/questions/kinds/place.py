@@ -8,10 +8,10 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from app.content.identity import SLUG, lies_within
-from app.content.markdown.syntax import plain
-from app.content.markdown.writer import write
+from app.content.markdown.syntax import plain_text
+from app.content.markdown.writer import render_tokens
 from app.content.model import RegionBox, SvgFigure
-from app.content.svg_cleaning import narrow
+from app.content.svg_cleaning import phone_variant
 from app.content.svg_figures import WIDTHS, opening
 from app.drawings.svg import tag
 from app.questions.choosing import LETTERS, faces_of, letters, marks_of
@@ -133,7 +133,7 @@ class HotspotType(QuestionType[HotspotAnswer]):
 
     def drawings(self, answer: HotspotAnswer) -> tuple[str, ...]:
         """The drawing, and the one for phones."""
-        return answer.file, narrow(answer.file)
+        return answer.file, phone_variant(answer.file)
 
     def drawn(self, answer: HotspotAnswer, found: Mapping[str, SvgFigure]) -> HotspotAnswer:
         """The answer with its drawings, the wide one first."""
@@ -206,7 +206,7 @@ def label_of(option: ParsedOption) -> tuple[str, Token]:
         first.content = first.content.lstrip()
         children[0] = first
     label.children = [c for c in children if c.type != "text" or c.content]
-    label.content = plain([label])
+    label.content = plain_text([label])
     return region, label
 
 
@@ -235,7 +235,7 @@ def _region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> Hot
         written.sheet.mention("drawing", f"{file}#{region}", *place)
     return HotspotRegion(
         make_key(written.comment.id, option, taken),
-        write([label], written.scope),
+        render_tokens([label], written.scope),
         option.ticked,
         text_of(option.feedback, written.scope),
         region=region,

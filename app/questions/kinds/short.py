@@ -7,12 +7,12 @@ from html import escape
 from app.content.model import NO_TEXT, RichText
 from app.content.numbers import templates
 from app.content.numbers.expressions import Value
-from app.questions.faces import CardFaces, aside, told
+from app.questions.faces import CardFaces, paragraphs, titled_block
 from app.questions.kind import CountedOption, Gap, QuestionType, State
 from app.questions.option_rules import check_any_right, check_doubles, check_feedback
 from app.questions.options import code_or_report, make_key, text_of, worth_of
 from app.questions.phrases import same_words
-from app.questions.verdict import LONGEST, GradeResult, Raw, UnreadableResponse, only
+from app.questions.verdict import LONGEST, GradeResult, Raw, UnreadableResponse, single_value
 from app.questions.written import AuthoredItem
 
 
@@ -96,7 +96,7 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
     ) -> GradeResult | UnreadableResponse:
         """Judge one typed word or phrase; `answer` in the response holds it."""
         del partial
-        typed = only(raw, "answer")
+        typed = single_value(raw, "answer")
         if not typed:
             return UnreadableResponse("Nothing is typed.", "Type a word or a short phrase.")
         if len(typed) > LONGEST:
@@ -120,9 +120,9 @@ class ShortAnswerType(QuestionType[ShortAnswer]):
             for o in answer.options
             if not o.right and o.feedback.html
         ]
-        back = told([f"<b>{' or '.join(right)}</b>"])
+        back = paragraphs([f"<b>{' or '.join(right)}</b>"])
         asked = "<p>A word or a short phrase.</p>"
-        return CardFaces(asked, back + aside("Not right", others))
+        return CardFaces(asked, back + titled_block("Not right", others))
 
     def states(self, answer: ShortAnswer) -> Iterator[State]:
         """Each word, and another."""

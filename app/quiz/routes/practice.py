@@ -11,17 +11,17 @@ from app.content.model import Domain
 from app.errors import NotFoundError
 from app.learners.desk import Reader, RequestContext
 from app.learners.store.under_exam import in_past_exams
-from app.mastery.bank import QuestionCount, domain_of, held_back, of_objective, of_topic
+from app.mastery.bank import QuestionCount, domain_of, of_objective, of_topic, reserved_for_exams
 from app.mastery.standing import DomainMastery, ObjectiveMastery
 from app.questions.asking import new_token, title_of
 from app.questions.model import Question
 from app.quiz import store
 from app.quiz.practice import PastAttempts
-from app.quiz.showing import away
+from app.quiz.showing import excluded_questions
 from app.quiz.store import PracticeRunState
 from app.quiz.weakest import standing_of
 from app.web.course import find_topic
-from app.web.page_cache import keep
+from app.web.page_cache import allow_caching
 
 router = APIRouter()
 Count = Annotated[int, Query(ge=1, le=100)]
@@ -58,7 +58,7 @@ class _OpenRun:
 def index(desk: Reader) -> HTMLResponse:
     """Every way to practice, with what there is of it."""
     # What is weakest fades from day to day.
-    keep(desk.request, desk.learner.next_study_day(desk.now))
+    allow_caching(desk.request, desk.learner.next_study_day(desk.now))
     past = store.history(desk.db, desk.learner.id)
     questions = list(desk.library.questions.values())
     kept = _kept(desk)
@@ -102,10 +102,10 @@ def _offered(
     desk: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
 ) -> HTMLResponse:
     """Questions and how they went; a run of so many of them begins with `pick`."""
-    keep(desk.request)
+    allow_caching(desk.request)
     mode, _, scope = pick.partition(":")
     past = store.history(desk.db, desk.learner.id)
-    kept, hidden = _kept(desk), away(desk)
+    kept, hidden = _kept(desk), excluded_questions(desk)
     rows = [
         {
             "address": f"/quiz/{q.topic}/{q.id}",
@@ -132,7 +132,7 @@ def _offered(
 def _kept(desk: RequestContext) -> frozenset[str]:
     """The questions that are kept for mock exams to come."""
     met = in_past_exams(desk.db, desk.learner.id, desk.now)
-    return held_back(desk.library, met)
+    return reserved_for_exams(desk.library, met)
 
 
 def _tally(questions: Iterable[Question], past: Mapping[str, PastAttempts]) -> QuestionCount:

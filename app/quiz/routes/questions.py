@@ -7,13 +7,13 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from app.cards.names import comes_back
-from app.db.engine import reading_session
+from app.cards.names import can_be_card
+from app.db.engine import read_only_session
 from app.errors import NotFoundError
-from app.learners.current import writing
+from app.learners.current import write_dependencies
 from app.learners.desk import Reader, RequestContext, Writer, desk_of
 from app.questions.asking import OpenQuestion
-from app.questions.grading import grade, unanswered
+from app.questions.grading import grade, grade_blank
 from app.questions.model import Question
 from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz import store
@@ -23,17 +23,17 @@ from app.quiz.showing import (
     FlagButton,
     RunFrame,
     frame_of,
-    judged,
-    not_in_exam,
     once_more,
-    put,
+    open_question,
     question_page,
+    recorded_feedback,
+    refuse_during_exam,
     tally_of,
     verdict_page,
 )
 from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
 from app.web.course import CurrentLibrary, find_question
-from app.web.render import is_htmx, page, reply
+from app.web.render import is_htmx_request, render_fragment_or_redirect, render_page
 
 router = APIRouter()
 
@@ -72,14 +72,14 @@ Addressed = Annotated[Question, Depends(read_question)]
 @router.get("/{topic}/{question}")  # noqa: FAST003 - in Addressed
 def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
     """The question alone: open, or with the verdict of an attempt."""
-    not_in_exam(desk, question)
+    refuse_during_exam(desk, question)
     if not sent.form.attempt:
-        asked = put(desk, question, sent)
+        asked = open_question(desk, question, sent)
         return question_page(desk, asked, reported=sent.form.reported)
-    given = store.find(desk.db, desk.learner.id, sent.form.attempt)
+    given = store.load_attempt(desk.db, desk.learner.id, sent.form.attempt)
     if given.item != question.id:
         raise NotFoundError(f"Answer {given.id} belongs to another question.")
-    outcome = judged(desk, given, None, sent)
+    outcome = recorded_feedback(desk, given, None, sent)
     shown = once_more(desk, outcome, sent) or outcome
     return question_page(desk, shown, reported=sent.form.reported)
 
@@ -87,9 +87,9 @@ def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
 @router.get("/{topic}/{question}/form")  # noqa: FAST003 - in Addressed
 def form(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
     """The open question as a fragment: another hint, a step moved, another try."""
-    not_in_exam(desk, question)
-    asked = _placed(put(desk, question, sent), _run(desk, question, sent))
-    return page(desk.request, "quiz/_question.html", asked=asked)
+    refuse_during_exam(desk, question)
+    asked = _placed(open_question(desk, question, sent), _run(desk, question, sent))
+    return render_page(desk.request, "quiz/_question.html", asked=asked)
 
 
 @router.post("/{topic}/{question}/attempts")  # noqa: FAST003 - in Addressed
@@ -100,19 +100,19 @@ async def attempt(request: Request, question: Addressed, sent: Posted) -> Respon
     it, and others who write would wait for it.
     """
     sent = _without_answer(sent)
-    async with writing(request) as (db, learner):
+    async with write_dependencies(request) as (db, learner):
         desk = await desk_of(request, learner, db)
         taken = await run_in_threadpool(_take, desk, question, sent)
-    async with reading_session(request) as db:
+    async with read_only_session(request) as db:
         after = dataclasses.replace(desk, db=db)
         return await run_in_threadpool(_answer_to, after, taken, sent)
 
 
 def _take(desk: RequestContext, question: Question, sent: Submission) -> SubmitResult:
     """Keep an answer that can be judged."""
-    not_in_exam(desk, question)
+    refuse_during_exam(desk, question)
     run = _run(desk, question, sent)
-    asked = _placed(put(desk, question, sent), run)
+    asked = _placed(open_question(desk, question, sent), run)
     verdict = _judge(asked, sent)
     if isinstance(verdict, RejectedAnswer):
         shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
@@ -128,7 +128,7 @@ def flag(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
     store.set_flag(desk.db, desk.learner.id, question.id, desk.now, wanted=sent.wanted)
     made = FlagButton(question.topic, question.id, sent.wanted, sent.back)
     where = sent.back or f"/quiz/{question.topic}/{question.id}"
-    return reply(desk.request, "quiz/_flag.html", otherwise=where, flag=made)
+    return render_fragment_or_redirect(desk.request, "quiz/_flag.html", otherwise=where, flag=made)
 
 
 @router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
@@ -148,7 +148,9 @@ def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
     )
     where = sent.back or f"/quiz/{question.topic}/{question.id}"
     sign = "&" if "?" in where else "?"
-    return reply(desk.request, "quiz/_reported.html", otherwise=f"{where}{sign}reported=1")
+    return render_fragment_or_redirect(
+        desk.request, "quiz/_reported.html", otherwise=f"{where}{sign}reported=1"
+    )
 
 
 def _without_answer(sent: Submission) -> Submission:
@@ -168,7 +170,7 @@ def _judge(asked: OpenQuestion, sent: Submission) -> GradeResult | RejectedAnswe
         hint = "Read it again, and answer what it asks now."
         return RejectedAnswer(words, hint, 409)
     if _gives_up(sent):
-        return unanswered(asked.variant)
+        return grade_blank(asked.variant)
     verdict = grade(asked.variant, sent.raw)
     if isinstance(verdict, UnreadableResponse):
         return RejectedAnswer(verdict.message, verdict.hint, 422)
@@ -188,25 +190,25 @@ def _keep(
         run=sent.form.run or None,
         certainty=sent.form.certainty or None,
         hints=asked.hints,
-        milliseconds=store.waited(sent.form.since, desk.now),
+        milliseconds=store.elapsed_milliseconds(sent.form.since, desk.now),
         # A placement test asks before anything was taught: its pages come first.
         missed=desk.learner.missed
         and sent.form.context != "placement"
         and verdict.result != "right"
-        and comes_back(asked.question),
+        and can_be_card(asked.question),
     )
     day = desk.learner.study_day(desk.now)
-    number = store.record(desk.db, desk.learner.id, answer, day, desk.now)
-    return store.find(desk.db, desk.learner.id, number)
+    number = store.record_attempt(desk.db, desk.learner.id, answer, day, desk.now)
+    return store.load_attempt(desk.db, desk.learner.id, number)
 
 
 def _answer_to(desk: RequestContext, taken: SubmitResult, sent: Submission) -> Response:
     given, frame = taken.given, taken.frame
     if given is None:
         return question_page(desk, taken.asked, frame, status=taken.status)
-    if not is_htmx(desk.request):
+    if not is_htmx_request(desk.request):
         return RedirectResponse(verdict_page(given, frame, sent), 303)
-    outcome = judged(desk, given, frame, sent, taken.judged)
+    outcome = recorded_feedback(desk, given, frame, sent, taken.judged)
     near = once_more(desk, outcome, sent)
     if near is not None:
         near = dataclasses.replace(near, place=frame.place if frame else 0)

@@ -12,15 +12,15 @@ from app.questions.asking import new_token, title_of
 from app.quiz import store
 from app.quiz.forms import AskedFor, PracticeForm, RunWished, ScoreWished, Submission
 from app.quiz.placement import draw_placement
-from app.quiz.practice import PracticeRequest, choose
+from app.quiz.practice import PracticeRequest, select_questions
 from app.quiz.showing import (
-    away,
+    excluded_questions,
     frame_of,
-    judged,
-    not_in_exam,
     once_more,
-    put,
+    open_question,
     question_page,
+    recorded_feedback,
+    refuse_during_exam,
 )
 from app.quiz.store import NewPracticeRun, PracticeRunState
 from app.quiz.weakest import weakest_of
@@ -140,12 +140,14 @@ def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTML
     kind = "placement" if found.mode == "placement" else "practice"
     form = sent.form.model_copy(update={"run": found.id, "context": kind})
     sent = Submission(form, sent.raw)
-    not_in_exam(desk, question)
+    refuse_during_exam(desk, question)
     answered = found.answers.get(question.id)
     if answered is None:
-        asked = put(desk, question, sent)
+        asked = open_question(desk, question, sent)
         return question_page(desk, dataclasses.replace(asked, place=place), frame)
-    outcome = judged(desk, store.find(desk.db, desk.learner.id, answered[0]), frame, sent)
+    outcome = recorded_feedback(
+        desk, store.load_attempt(desk.db, desk.learner.id, answered[0]), frame, sent
+    )
     near = once_more(desk, outcome, sent)
     shown = dataclasses.replace(near, place=place) if near else outcome
     return question_page(desk, shown, frame, reported=sent.form.reported)
@@ -161,7 +163,7 @@ def _find(desk: RequestContext, number: int) -> PracticeRunState:
 
 
 def _chosen(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
-    hidden = away(desk)
+    hidden = excluded_questions(desk)
     questions = [q for q in desk.library.questions.values() if q.id not in hidden]
     past = store.history(desk.db, desk.learner.id)
     seed = f"{desk.learner.key}:{desk.now.timestamp()}"
@@ -172,7 +174,7 @@ def _chosen(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
         questions = [q for q in questions if q.id in marked]
     order = weakest_of(desk) if wish.mode == "weakest" else ()
     weakest = [weak.standing.objective.number for weak in order]
-    return choose(questions, past, wish, seed, weakest)
+    return select_questions(questions, past, wish, seed, weakest)
 
 
 def _missed_of(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
@@ -181,7 +183,7 @@ def _missed_of(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
     if not plain or int(wish.scope) > LAST_ROW:
         raise NotFoundError(f"There is no practice run “{wish.scope}” of yours.")
     run = _find(desk, int(wish.scope))
-    hidden = away(desk)
+    hidden = excluded_questions(desk)
     return tuple(
         item for item in run.items if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1
     )

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
-from app.db.schema_state import BESIDE, looking_into
+from app.db.schema_state import BESIDE, open_read_only
 from app.upkeep.installation import InstallationError
 
 _PAGES = 256  # one megabyte, so that nobody waits long for the disk
@@ -25,7 +25,7 @@ def copy(source: Path, target: Path, breath: Callable[[], object]) -> None:
     copy begin anew; `breath` is called between the steps.
     """
     with (
-        looking_into(source) as original,
+        open_read_only(source) as original,
         contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copied,
     ):
         copied.execute("PRAGMA synchronous=OFF")  # it is a draft until it is packed
@@ -39,7 +39,7 @@ def copy(source: Path, target: Path, breath: Callable[[], object]) -> None:
 def damage(path: Path) -> str:
     """The first thing that SQLite finds wrong with a file, or nothing."""
     try:
-        with looking_into(path) as connection:
+        with open_read_only(path) as connection:
             (words,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     except sqlite3.DatabaseError as error:
         words = str(error)
@@ -48,19 +48,19 @@ def damage(path: Path) -> str:
 
 def orphans(path: Path) -> int:
     """How many rows point to a row that is not there."""
-    with looking_into(path) as connection:
+    with open_read_only(path) as connection:
         return len(connection.execute("PRAGMA foreign_key_check").fetchall())
 
 
 def counts(path: Path) -> dict[str, int]:
     """The rows of each table."""
-    with looking_into(path) as connection:
+    with open_read_only(path) as connection:
         return {t: _count(connection, t) for t in sorted(_tables(connection))}
 
 
 def newest_moment(path: Path) -> int | None:
     """When anybody last did something, in milliseconds since 1970."""
-    with looking_into(path) as connection:
+    with open_read_only(path) as connection:
         found = [
             connection.execute(f'SELECT max("{column}") FROM "{table}"').fetchone()[0]  # noqa: S608 - names of ours
             for table, column in _MOMENTS.items()

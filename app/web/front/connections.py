@@ -268,7 +268,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._watch_closing()
 
 
-def guarded(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     """The protocol class for uvicorn; counts the connections of one process."""
     made = functools.partial(GuardedProtocol, limits=limits, clients={})
     return cast("type[asyncio.Protocol]", made)  # uvicorn calls it, as it would a class

@@ -37,7 +37,7 @@ class CourseRoute:
     cookie: bytes = b""
 
 
-def way(courses: CourseRegistry, scope: Scope) -> CourseRoute:
+def resolve_course(courses: CourseRegistry, scope: Scope) -> CourseRoute:
     """Where a request leads."""
     site: str = scope.get("root_path", "")
     if not courses.named:

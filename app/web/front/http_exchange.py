@@ -8,7 +8,7 @@ from app.web.compression import CompressedBody
 from app.web.cookies import COOKIE
 from app.web.front.headers import Headers
 from app.web.front.prefix import body_below, headers_below
-from app.web.front.rate_counting import client_of
+from app.web.front.rate_counting import client_key
 from app.web.page_cache import USUAL_CACHING, CachedPage, Target
 from app.web.visitor import Visitor
 
@@ -45,7 +45,7 @@ class HttpExchange:
         self._chosen: Headers = []
         self.path: str = scope["path"].removeprefix(self.root)
         self.target: Target = (scope["path"], scope["query_string"], self.root)
-        self.client = client_of(scope)
+        self.client = client_key(scope)
         self.visitor = visitor
         self.begun = time.perf_counter()
         self.status = 0

@@ -24,11 +24,11 @@ from app.web.compression import BEST_QUALITY, LONG_PAGE, QUALITY, CompressedBody
 from app.web.front.admission import RequestGuard
 from app.web.front.body import BodyBuffer, read_form
 from app.web.front.characters import FORM, refuse_null, without_null
-from app.web.front.course_paths import way
+from app.web.front.course_paths import resolve_course
 from app.web.front.fair_slots import FairSlots
 from app.web.front.headers import security
 from app.web.front.http_exchange import HttpExchange
-from app.web.front.rate_counting import SLOW, RateLimiter, kind_of
+from app.web.front.rate_counting import SLOW, RateLimiter, rate_limit_kind
 from app.web.metrics import Metrics
 from app.web.page_cache import CachedPage, CachePolicy, CacheStamp, PageCache
 from app.web.static import StaticAssets
@@ -84,7 +84,7 @@ class EdgeMiddleware:
             await self._app(scope, receive, send)
             return
         https = self._door.https
-        found = way(self._door.courses, scope)
+        found = resolve_course(self._door.courses, scope)
         scope = found.scope
         exchange = HttpExchange(scope, send, _NOBODY, self._security, https=https)
         if found.course:
@@ -188,7 +188,7 @@ class EdgeMiddleware:
             raise refusal
         door = self._door
         refuse_null(exchange.path, exchange.target[1])
-        work = kind_of(exchange.method, exchange.path, exchange.target[1])
+        work = rate_limit_kind(exchange.method, exchange.path, exchange.target[1])
         browser = exchange.visitor.known_digest
         door.rates.admit(work, exchange.client, browser)
         if exchange.writes:

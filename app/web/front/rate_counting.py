@@ -114,7 +114,7 @@ class RateLimiter:
         return HTTPException(429, words, {"retry-after": str(left)})
 
 
-def kind_of(method: str, path: str, query: bytes) -> str:
+def rate_limit_kind(method: str, path: str, query: bytes) -> str:
     """The kind of costly work that a request asks for; empty for none."""
     if path in _SEARCHES or path.startswith("/search/"):
         return "searches" if query else ""
@@ -125,6 +125,6 @@ def kind_of(method: str, path: str, query: bytes) -> str:
     return next((kind for start, kind in _BY_START if path.startswith(start)), "")
 
 
-def client_of(scope: Scope) -> str:
+def client_key(scope: Scope) -> str:
     """The client of a request, as far as its address tells."""
     return network_of(scope["client"][0]) if scope.get("client") else ""

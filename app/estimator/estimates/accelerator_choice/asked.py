@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.inputs import InputGroup, ask
+from app.estimator.inputs import InputGroup, input_field
 from app.estimator.shared_inputs import (
     LOAD,
     ask_cache,
@@ -40,7 +40,7 @@ COOLING = (("any", "Any"), ("air", "Air only"))
 class AcceleratorChoiceInputs:
     """The job, what an accelerator must and must not be, and what counts most."""
 
-    job: str = ask(
+    job: str = input_field(
         "serving",
         "Job",
         choices=JOBS,
@@ -49,7 +49,7 @@ class AcceleratorChoiceInputs:
         topic="training-versus-inference",
     )
     model: str = ask_model()
-    rank: str = ask(
+    rank: str = input_field(
         "gpus",
         "Best is",
         choices=RANKS,

@@ -21,7 +21,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import format_of
 from app.estimator.models.lookup import find_model
 from app.estimator.serving.engine import ServingSetup, unpacked
-from app.estimator.serving.step import decode_time, place
+from app.estimator.serving.step import decode_time, place_model
 from app.estimator.timing.hours import hours_per_token
 from app.estimator.units import format_value
 
@@ -215,7 +215,7 @@ def token_time(
         weights=asked.weights, cache=asked.cache, tensor=count, expert_tensor=count
     )
     try:
-        placed = place(model, gpu, fabric_of(_joined(gpu.id, count)), serving)
+        placed = place_model(model, gpu, fabric_of(_joined(gpu.id, count)), serving)
     except ValueError:
         return None
     return decode_time(placed, asked.concurrent, asked.context).total

@@ -13,7 +13,7 @@ from app.estimator.hardware.accelerators import (
 )
 from app.estimator.models.formats import FORMATS, format_of
 from app.estimator.models.lookup import find_model
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 from app.estimator.units import format_number, format_value, split_number
 
 # What is planned by other rules than GPUs, and so shown beside the ranking.
@@ -172,12 +172,12 @@ def read_prices(asked: AcceleratorChoiceInputs) -> Mapping[str, float]:
             prices[key] = split_number(price.strip(" =:$"))[0]
         except (LookupError, ValueError) as error:
             message = f"“{part}” is not an accelerator and its price: {error.args[0]}"
-            raise refuse("prices", part, f"{message.rstrip('.')}.") from None
+            raise input_error("prices", part, f"{message.rstrip('.')}.") from None
         if not 0 < prices[key] < 1e6:
-            raise refuse("prices", part, f"The price in “{part}” must lie above 0.")
+            raise input_error("prices", part, f"The price in “{part}” must lie above 0.")
     if not prices and (asked.budget is not None or asked.rank == "cost"):
         what = "Ranking by cost" if asked.rank == "cost" else "A budget"
-        raise refuse("prices", asked.prices, f"{what} needs prices, such as h100 4.")
+        raise input_error("prices", asked.prices, f"{what} needs prices, such as h100 4.")
     return prices
 
 

@@ -1,6 +1,6 @@
 """The words, figures, picture and tables of the estimate `accelerator-choice`."""
 
-from app.estimator.confidence import around
+from app.estimator.confidence import error_range
 from app.estimator.estimate import (
     BarSegment,
     Estimate,
@@ -34,8 +34,8 @@ from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_value
 from app.estimator.working import (
     StepBuilder,
-    added,
-    term,
+    format_sum,
+    format_term,
 )
 
 OUTPUTS = (
@@ -143,7 +143,7 @@ def _figures(
 
 def _served(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
     seconds = best.seconds or 0.0
-    low, high = around("decode" if _is_measured(best) else "tpot", seconds)
+    low, high = error_range("decode" if _is_measured(best) else "tpot", seconds)
     rate = asked.concurrent / seconds
     pair = asked.concurrent / high, asked.concurrent / low
     note = "For training."
@@ -167,7 +167,7 @@ def _costs(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, 
         return hourly, Figure(run, None, note="For training.", applies=False)
     if best.price is None:
         return hourly, Figure(run, None, note=note)
-    low, high = around("gpu-hours", best.hours * best.price)
+    low, high = error_range("gpu-hours", best.hours * best.price)
     return hourly, Figure(run, best.hours * best.price, low, high)
 
 
@@ -178,7 +178,7 @@ def _is_measured(best: GpuCandidate) -> bool:
 
 def _trained(best: GpuCandidate) -> tuple[Figure, ...]:
     hours = best.hours or 0.0
-    low, high = around("gpu-hours", hours)
+    low, high = error_range("gpu-hours", hours)
     each = 3600 / best.count
     note = "For serving."
     return (
@@ -194,15 +194,15 @@ def _steps(
 ) -> tuple[FormulaStep, ...]:
     if best.hours is None:
         return _serving_steps(asked, best, found.loads[best.count])
-    parameters = term(found.model.parameters)
-    memory = term(best.gpu.capacity, "B")
+    parameters = format_term(found.model.parameters)
+    memory = format_term(best.gpu.capacity, "B")
     board = board_of(best.gpu)
     useful = 1 - asked.lost
     return (
         FormulaStep(
             "GPUs for the states",
             "parameters × 16 B ÷ (memory × share for states)",
-            f"{parameters} × {term(STATES)} B ÷ ({memory} × {term(FOR_STATES, '%')})",
+            f"{parameters} × {format_term(STATES)} B ÷ ({memory} × {format_term(FOR_STATES, '%')})",
             found.model.parameters * STATES / (best.gpu.capacity * FOR_STATES),
             "GPU",
             "zero",
@@ -212,18 +212,18 @@ def _steps(
         _WORKING.line(
             "gpu_hours",
             "tokens ÷ (tokens per second of a GPU × (1 − time lost)) ÷ 3,600",
-            f"{term(asked.tokens)} ÷ ("
-            f"{term(asked.tokens / (best.hours * 3600 * useful))} × "
-            f"(1 − {term(asked.lost, '%')})) ÷ 3,600",
+            f"{format_term(asked.tokens)} ÷ ("
+            f"{format_term(asked.tokens / (best.hours * 3600 * useful))} × "
+            f"(1 − {format_term(asked.lost, '%')})) ÷ 3,600",
             best.hours,
             "megatron-2021",
         ),
         _WORKING.line(
             "gpus",
             "the more of both, in whole boards",
-            f"⌈max({parameters} × {term(STATES)} B ÷ ({memory} × "
-            f"{term(FOR_STATES, '%')}), {term(best.hours)} ÷ "
-            f"{term(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
+            f"⌈max({parameters} × {format_term(STATES)} B ÷ ({memory} × "
+            f"{format_term(FOR_STATES, '%')}), {format_term(best.hours)} ÷ "
+            f"{format_term(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
             best.count,
             "megatron-2021",
         ),
@@ -244,7 +244,7 @@ def _serving_steps(
             "need",
             "weights + KV cache + activations + overhead"
             + (" + padding of repacked experts" if load.padding else ""),
-            added(_parts_of(load), "B"),
+            format_sum(_parts_of(load), "B"),
             best.need,
             "vllm-memory",
             topic="inference-memory",
@@ -252,7 +252,7 @@ def _serving_steps(
         _WORKING.line(
             "need",
             "memory × usable share",
-            f"{term(best.gpu.capacity, 'B')} × {term(USABLE, '%')}",
+            f"{format_term(best.gpu.capacity, 'B')} × {format_term(USABLE, '%')}",
             best.gpu.capacity * USABLE,
             "catalogue",
             label="Usable on each",
@@ -261,7 +261,7 @@ def _serving_steps(
         _WORKING.line(
             "token_time",
             "sequences at once ÷ tokens per second of all",
-            f"{term(asked.concurrent)} ÷ {term(asked.concurrent / (best.seconds or 1.0))}",
+            f"{format_term(asked.concurrent)} ÷ {format_term(asked.concurrent / (best.seconds or 1.0))}",
             best.seconds or 0.0,
             "pope-2022",
             topic="batching-and-latency",
@@ -277,7 +277,7 @@ def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
         _WORKING.line(
             "power",
             "GPUs × TDP",
-            f"{term(best.count)} × {term(best.gpu.tdp or 0.0, 'W')}",
+            f"{format_term(best.count)} × {format_term(best.gpu.tdp or 0.0, 'W')}",
             best.power,
             "catalogue",
             topic="power-and-cooling",
@@ -290,7 +290,7 @@ def _no_steps(found: GpuRanking) -> tuple[FormulaStep, ...]:
         _WORKING.line(
             "excluded",
             "GPUs of the catalog left out",
-            term(len(found.against)),
+            format_term(len(found.against)),
             len(found.against),
             "catalogue",
             topic="cluster-components",

@@ -6,7 +6,7 @@ from app.estimator.estimates.collectives.asked import OPERATIONS, CollectivesInp
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Interconnect, collective_time, fabric_of
 from app.estimator.hardware.traffic import Collective
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ def links_of(asked: CollectivesInputs, gpu: Accelerator) -> Interconnect:
     """The links around a card; refused where the catalog knows none."""
     if not gpu.nvlink and not gpu.pcie:
         message = f"The links of the {gpu.name} are not known."
-        raise refuse("gpu", asked.gpu, message)
+        raise input_error("gpu", asked.gpu, message)
     return fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from app.estimator.confidence import around, around_rate
+from app.estimator.confidence import around_rate, error_range
 from app.estimator.estimate import (
     Chart,
     ChartLine,
@@ -37,7 +37,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
     StepBuilder,
-    term,
+    format_term,
 )
 
 OUTPUTS = (
@@ -122,14 +122,14 @@ def _figures(
     if measured.limit == "network":
         moved, rate = across, fabric.nic_rate
     share = moved / seconds / rate if seconds else 0.0
-    low, high = around("collective", seconds)
+    low, high = error_range("collective", seconds)
     return (
         Figure(_OUT["time"], seconds, low, high, primary=True),
         Figure(_OUT["bytes_sent"], sent),
         Figure(_OUT["bytes_across"], across),
         Figure(_OUT["bus_bandwidth"], bus, *_rates(bus)),
         Figure(_OUT["algorithm_bandwidth"], plain, *_rates(plain)),
-        Figure(_OUT["latency"], measured.floor, *around("collective", measured.floor)),
+        Figure(_OUT["latency"], measured.floor, *error_range("collective", measured.floor)),
         Figure(
             _OUT["link_share"],
             share,
@@ -188,7 +188,7 @@ def _within(asked: CollectivesInputs, fabric: Interconnect, message: float) -> s
     parts = parts_inside(operation_of(asked), inside, message, fabric)
     if not any(parts):
         return "0 s"
-    latency, transfer = (term(part, "s") for part in parts)
+    latency, transfer = (format_term(part, "s") for part in parts)
     return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
 
 
@@ -200,7 +200,7 @@ def _whole(asked: CollectivesInputs, fabric: Interconnect, message: float) -> st
     inner = collective_time(operation, inside, message, fabric)
     way = reducing(asked, fabric)
     outer = time_between(operation, inside, groups, message, way)
-    parts = (f"{term(part, 's')}^{TIERS:g}" for part in (inner, outer))
+    parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
     return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
 
 
@@ -212,9 +212,9 @@ def _steps(
     asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
 ) -> tuple[FormulaStep, ...]:
     operation, ranks = operation_of(asked), asked.gpus
-    size, crosses = term(asked.message, "B"), measured.crosses
+    size, crosses = format_term(asked.message, "B"), measured.crosses
     empty = _whole(asked, fabric, 1.0) if crosses else _within(asked, fabric, 1.0)
-    whole = term(measured.seconds, "s")
+    whole = format_term(measured.seconds, "s")
     if crosses:
         whole = _whole(asked, fabric, asked.message)
     sent = bytes_sent(operation, ranks, asked.message)
@@ -236,7 +236,7 @@ def _steps(
 
 def _across_step(asked: CollectivesInputs, fabric: Interconnect) -> FormulaStep:
     groups = math.ceil(asked.gpus / fabric.domain)
-    operation, size = operation_of(asked), term(asked.message, "B")
+    operation, size = operation_of(asked), format_term(asked.message, "B")
     formula = "what each of the domains sends of message ÷ GPUs of a domain"
     if operation == "alltoall":
         formula = "(domains − 1) ÷ domains × message"

@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.hardware.rents import example
-from app.estimator.inputs import InputGroup, ask
+from app.estimator.inputs import InputGroup, input_field
 from app.estimator.shared_inputs import ask_gpus, ask_pue
 
 TOPIC = "on-premises-and-cloud"
@@ -188,7 +188,7 @@ class CostInputs:
         help="Share of all hours in which owned machines can work at all.",
         advanced=True,
     )
-    run: float = ask(
+    run: float = input_field(
         100_000.0,
         "Hours of a training run",
         unit="GPU-h",
@@ -199,7 +199,7 @@ class CostInputs:
         topic="training-memory",
         advanced=True,
     )
-    token_rate: float = ask(
+    token_rate: float = input_field(
         400.0,
         "Tokens per second of a GPU",
         unit="token/s",

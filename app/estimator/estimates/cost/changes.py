@@ -5,7 +5,7 @@ from app.estimator.estimates.cost.asked import CostInputs
 from app.estimator.estimates.cost.compute import CostResult, purchase
 from app.estimator.running.money import annuity
 from app.estimator.running.ownership import HOURS_PER_YEAR
-from app.estimator.thresholds import rounded, within
+from app.estimator.thresholds import round_past_limit, within
 from app.estimator.units import format_number
 
 
@@ -18,17 +18,17 @@ def changes_of(asked: CostInputs, found: CostResult) -> tuple[VerdictFlip, ...]:
     meets = found.meets or 0.0
     if meets <= asked.availability and within(type(asked), "utilisation", meets):
         now = f"{format_number(100 * asked.utilisation)}%"
-        flips = f"{rounded(100 * meets, up=not buys)}%"
+        flips = f"{round_past_limit(100 * meets, up=not buys)}%"
         changes.append(VerdictFlip("utilisation", "Utilization", now, flips, becomes))
     rent = _rent(asked, found)
     if within(type(asked), "rent", rent):
         now = f"{format_number(asked.rent)} USD/h"
-        flips = f"{rounded(rent, up=not buys)} USD/h"
+        flips = f"{round_past_limit(rent, up=not buys)} USD/h"
         changes.append(VerdictFlip("rent", "Rent of a GPU-hour", now, flips, becomes))
     price = _price(asked, found)
     if within(type(asked), "price", price):
         now = f"{format_number(asked.price)} USD"
-        flips = f"{rounded(price, up=buys)} USD"
+        flips = f"{round_past_limit(price, up=buys)} USD"
         changes.append(VerdictFlip("price", "Price of a GPU in its server", now, flips, becomes))
     return tuple(changes)
 

@@ -11,7 +11,7 @@ from app.estimator.running.ownership import (
     capital_per_year,
     electricity_per_year,
 )
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 from app.estimator.units import format_value
 
 
@@ -81,7 +81,7 @@ def find(asked: CostInputs) -> CostResult:
             f"GPUs that are up {format_value(asked.availability, '%')} of the time "
             f"cannot work {format_value(asked.utilisation, '%')} of it."
         )
-        raise refuse("utilisation", asked.utilisation, message)
+        raise input_error("utilisation", asked.utilisation, message)
     ends = owned_at(asked, 0.0).total, owned_at(asked, 1.0).total
     rent_ends = rented_at(asked, 0.0), rented_at(asked, 1.0)
     return CostResult(

@@ -21,8 +21,8 @@ from app.estimator.running.ownership import HOURS_PER_YEAR
 from app.estimator.units import format_value
 from app.estimator.working import (
     StepBuilder,
-    added,
-    term,
+    format_sum,
+    format_term,
 )
 
 OUTPUTS = (
@@ -116,13 +116,13 @@ def _never(found: CostResult) -> str:
 
 
 def _steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...]:
-    gpus = term(asked.gpus)
-    share = term(asked.utilisation, "%")
+    gpus = format_term(asked.gpus)
+    share = format_term(asked.utilisation, "%")
     return (
         _WORKING.line(
             "purchase",
             "GPUs × price × (1 + network, storage and racks)",
-            f"{gpus} × {term(asked.price, 'USD')} × {term(1 + asked.infrastructure)}",
+            f"{gpus} × {format_term(asked.price, 'USD')} × {format_term(1 + asked.infrastructure)}",
             found.purchase,
             "barroso-2018",
         ),
@@ -130,8 +130,8 @@ def _steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...]:
         _WORKING.line(
             "owned_hour",
             "a year of owning ÷ used GPU-hours",
-            f"{term(found.owned.total, 'USD/year')} ÷ "
-            f"({gpus} × {term(HOURS_PER_YEAR)} h × {share})",
+            f"{format_term(found.owned.total, 'USD/year')} ÷ "
+            f"({gpus} × {format_term(HOURS_PER_YEAR)} h × {share})",
             found.owned_hour,
             "barroso-2018",
         ),
@@ -140,14 +140,14 @@ def _steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...]:
         _WORKING.line(
             "tokens_owned",
             "owned GPU-hour ÷ (3,600 × tokens per second) × 10⁶",
-            f"{term(found.owned_hour, 'USD/h')} ÷ (3,600 × {term(asked.token_rate)}) × 1,000,000",
+            f"{format_term(found.owned_hour, 'USD/h')} ÷ (3,600 × {format_term(asked.token_rate)}) × 1,000,000",
             tokens_cost(asked, found.owned_hour),
             "barroso-2018",
         ),
         _WORKING.line(
             "run_owned",
             "hours of the run × owned GPU-hour",
-            f"{term(asked.run)} × {term(found.owned_hour, 'USD/h')}",
+            f"{format_term(asked.run)} × {format_term(found.owned_hour, 'USD/h')}",
             asked.run * found.owned_hour,
             "deepseek-v3",
         ),
@@ -173,10 +173,10 @@ def _owned_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...
         _WORKING.line(
             "owned_year",
             "kW × (idle + (1 − idle) × utilization) × hours × PUE × price",
-            f"{term(kilowatts)} kW × ({term(asked.idle)} + "
-            f"{term(1 - asked.idle)} × {term(asked.utilisation)}) × "
-            f"{term(HOURS_PER_YEAR)} h × {term(asked.pue)} × "
-            f"{term(asked.electricity, 'USD/kWh')}",
+            f"{format_term(kilowatts)} kW × ({format_term(asked.idle)} + "
+            f"{format_term(1 - asked.idle)} × {format_term(asked.utilisation)}) × "
+            f"{format_term(HOURS_PER_YEAR)} h × {format_term(asked.pue)} × "
+            f"{format_term(asked.electricity, 'USD/kWh')}",
             owned.electricity,
             "barroso-2018",
             label="Electricity, a year",
@@ -184,7 +184,7 @@ def _owned_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...
         _WORKING.line(
             "owned_year",
             "machines + support + electricity + place + staff",
-            added(
+            format_sum(
                 (
                     owned.capital,
                     owned.upkeep,
@@ -203,24 +203,24 @@ def _owned_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...
 
 def _yearly(asked: CostInputs, found: CostResult, sold: float) -> str:
     """The yearly share of a price, with interest."""
-    bought, resale = term(found.purchase, "USD"), term(sold, "USD")
-    years, growth = term(found.years), term(1 + asked.interest)
+    bought, resale = format_term(found.purchase, "USD"), format_term(sold, "USD")
+    years, growth = format_term(found.years), format_term(1 + asked.interest)
     if not asked.interest:
         return f"({bought} − {resale}) ÷ {years}"
-    interest = term(asked.interest)
+    interest = format_term(asked.interest)
     return f"({bought} − {resale} ÷ {growth}^{years}) × {interest} ÷ (1 − {growth}^(−{years}))"
 
 
 def _rented_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ...]:
     every = asked.commitment == "all"
-    share = "" if every else f" × {term(asked.utilisation, '%')}"
+    share = "" if every else f" × {format_term(asked.utilisation, '%')}"
     return (
         _WORKING.line(
             "rented_year",
             f"GPUs × {'all' if every else 'used'} hours × rent × (1 − discount) + data moved out",
-            f"{term(asked.gpus)} × {term(HOURS_PER_YEAR)} h{share} × "
-            f"{term(asked.rent, 'USD/h')} × "
-            f"{term(1 - asked.discount)} + {term(found.egress, 'USD')}",
+            f"{format_term(asked.gpus)} × {format_term(HOURS_PER_YEAR)} h{share} × "
+            f"{format_term(asked.rent, 'USD/h')} × "
+            f"{format_term(1 - asked.discount)} + {format_term(found.egress, 'USD')}",
             found.rented,
             "barroso-2018",
             label="A year of renting",
@@ -228,7 +228,7 @@ def _rented_steps(asked: CostInputs, found: CostResult) -> tuple[FormulaStep, ..
         _WORKING.line(
             "rented_hour",
             "a year of renting ÷ used GPU-hours",
-            f"{term(found.rented, 'USD/year')} ÷ {term(found.hours)}",
+            f"{format_term(found.rented, 'USD/year')} ÷ {format_term(found.hours)}",
             found.rented_hour,
             "barroso-2018",
         ),
@@ -244,8 +244,8 @@ def _break_even_steps(found: CostResult) -> tuple[FormulaStep, ...]:
             "break_even",
             "(owning − renting, a year at 0%) ÷ (rise of renting − rise of owning, "
             "from 0% to 100%)",
-            f"({term(idle, 'USD')} − {term(none, 'USD')}) ÷ "
-            f"({term(every - none, 'USD')} − {term(full - idle, 'USD')})",
+            f"({format_term(idle, 'USD')} − {format_term(none, 'USD')}) ÷ "
+            f"({format_term(every - none, 'USD')} − {format_term(full - idle, 'USD')})",
             found.meets,
             "barroso-2018",
         ),

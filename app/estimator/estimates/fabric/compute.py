@@ -20,7 +20,7 @@ from app.estimator.hardware.switches import (
     rail_units,
     split_ports,
 )
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 from app.estimator.units import format_number
 
 
@@ -198,13 +198,13 @@ def hosts_of(asked: FabricInputs) -> FabricHosts:
     adapters = asked.adapters or system.nics
     rate = asked.rate or system.nic
     if adapters is None:
-        raise refuse("adapters", "", _unknown("the number of adapters", system))
+        raise input_error("adapters", "", _unknown("the number of adapters", system))
     if rate is None:
-        raise refuse("rate", "", _unknown("the rate of the adapters", system))
+        raise input_error("rate", "", _unknown("the rate of the adapters", system))
     trays = adapters // _TRAY if adapters > _SERVER else 1
     if adapters > _SERVER and adapters % _TRAY:
         message = f"A rack with {adapters} adapters cannot be parted into trays of four"
-        raise refuse("adapters", adapters, f"{message}.")
+        raise input_error("adapters", adapters, f"{message}.")
     rails = adapters // trays
     return FabricHosts(system, asked.nodes, asked.nodes * trays, rails, trays, rate)
 
@@ -222,7 +222,7 @@ def switch_of(asked: FabricInputs, rate: float) -> NetworkPart:
     part = find_network(asked.switch)
     if part.kind != "switch" or not part.ports or not part.port_rate:
         message = f"The {part.name} is not a switch; take for example the QM9700."
-        raise refuse("switch", asked.switch, message)
+        raise input_error("switch", asked.switch, message)
     return part
 
 
@@ -260,7 +260,7 @@ def most_systems(way: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
 def _too_many(way: PlaneWiring, hosts: FabricHosts) -> Exception:
     tiers = way.tiers or 3
     most = format_number(most_systems(way, hosts, tiers))
-    return refuse(
+    return input_error(
         "nodes",
         hosts.systems,
         f"{format_number(hosts.systems)} systems are too many for {tiers} tiers of "
@@ -299,7 +299,7 @@ def _side(name: str, switch: NetworkPart, endpoints: int, ratio: float) -> SideN
     tree = fat_tree(leaves, ports, ratio)
     if tree is None:
         message = f"{format_number(endpoints)} ports are too many for three tiers"
-        raise refuse("nodes", endpoints, f"{message} of {switch.name}: {name.lower()}.")
+        raise input_error("nodes", endpoints, f"{message} of {switch.name}: {name.lower()}.")
     return SideNetwork(name, switch, endpoints, tree)
 
 

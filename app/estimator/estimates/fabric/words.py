@@ -16,8 +16,8 @@ from app.estimator.hardware.switches import FatTree
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
     StepBuilder,
-    term,
-    times,
+    format_product,
+    format_term,
 )
 
 OUTPUTS = (
@@ -135,7 +135,7 @@ def _steps(asked: FabricInputs, found: FabricResult) -> tuple[FormulaStep, ...]:
             "node_links",
             f"({nodes}) × planes" if found.planes > 1 else nodes,
             _planes(
-                f"{term(hosts.count)} × {hosts.rails} + {found.managers}",
+                f"{format_term(hosts.count)} × {hosts.rails} + {found.managers}",
                 found.planes,
             ),
             found.node_links,
@@ -148,9 +148,9 @@ def _steps(asked: FabricInputs, found: FabricResult) -> tuple[FormulaStep, ...]:
         _WORKING.line(
             "bisection",
             "adapters × rate ÷ 2 ÷ oversubscription",
-            f"{term(hosts.ports)} × "
-            f"{term(found.link * found.planes, 'B/s')} ÷ 2 ÷ "
-            f"{term(tree.oversubscription)}",
+            f"{format_term(hosts.ports)} × "
+            f"{format_term(found.link * found.planes, 'B/s')} ÷ 2 ÷ "
+            f"{format_term(tree.oversubscription)}",
             found.bisection,
             "leiserson-1985",
         )
@@ -217,7 +217,7 @@ def _leaf_step(asked: FabricInputs, found: FabricResult) -> FormulaStep:
         line = f"{found.groups} × {rails}"
     else:
         formula = "⌈cables to nodes ÷ ports⌉"
-        line = f"⌈{term(found.node_links // planes)} ÷ {tree.down}⌉"
+        line = f"⌈{format_term(found.node_links // planes)} ÷ {tree.down}⌉"
         together = max(1, tree.down // found.hosts.count)
         if asked.layout == "rail" and tree.leaves == -(-rails // together) > 1:
             formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
@@ -228,7 +228,7 @@ def _leaf_step(asked: FabricInputs, found: FabricResult) -> FormulaStep:
 
 
 def _planes(line: str, planes: int) -> str:
-    return times(line, planes) if planes > 1 else line
+    return format_product(line, planes) if planes > 1 else line
 
 
 def _spine_numbers(tree: FatTree, planes: int) -> str:
@@ -242,7 +242,7 @@ def _side_steps(found: FabricResult) -> list[FormulaStep]:
     return [
         _WORKING.line(
             f"{keys[side.name]}_switches",
-            f"leaf + spine + core switches: {term(side.endpoints)} ports on {side.switch.name}",
+            f"leaf + spine + core switches: {format_term(side.endpoints)} ports on {side.switch.name}",
             " + ".join(
                 str(count)
                 for count in (side.tree.leaves, side.tree.spines, side.tree.cores)

@@ -39,7 +39,7 @@ from app.estimator.models.formats import (
 )
 from app.estimator.models.quantized.repacking import padding_bytes
 from app.estimator.serving.engine import unpacked
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -239,7 +239,7 @@ def check(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -
     form = format_of(model, asked.weights)
     needed = "fp8" if form.math == "fp8" else form.id
     if gpu.lacks(needed):
-        raise refuse(
+        raise input_error(
             "weights",
             asked.weights,
             f"The {gpu.name} cannot compute in {form.label}"
@@ -248,12 +248,12 @@ def check(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
     if problem and not whole:
-        raise refuse("tensor_parallel", asked.tensor_parallel, problem)
+        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
     if asked.prompt is not None and asked.prompt > asked.context:
         message = f"The context has {asked.context} tokens, its prompt among them."
-        raise refuse("prompt", asked.prompt, message)
+        raise input_error("prompt", asked.prompt, message)
     if not gpu.capacity:
-        raise refuse("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
+        raise input_error("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
 
 
 def rates(gpu: Accelerator) -> str:

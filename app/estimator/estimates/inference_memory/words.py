@@ -38,13 +38,13 @@ from app.estimator.models.formats import CACHE_BITS, format_of, weight_table
 from app.estimator.room_verdict import MemoryLimit, capacity_note, close_note, memory_verdict
 from app.estimator.working import (
     StepBuilder,
-    added,
     cache_source,
     cached,
+    format_product,
+    format_sum,
+    format_term,
     split,
-    term,
     terms,
-    times,
 )
 
 OUTPUTS = (
@@ -233,13 +233,13 @@ def _cache_step(
     gpus, tokens = asked.tensor_parallel, whole_blocks(asked.context, asked.block)
     formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
     own = own_sequences(asked, gpus)
-    numbers = times(cached(model, tokens, width, state, sharing_gpus(asked, gpus)), own)
+    numbers = format_product(cached(model, tokens, width, state, sharing_gpus(asked, gpus)), own)
     if own != asked.concurrent:
         formula = "bytes per token × tokens × the sequences of one GPU"
     if asked.engine == TRANSFORMERS:
         formula = "bytes per token × tokens × sequences ÷ GPUs"
         whole = cached(model, asked.context, width, state)
-        numbers = f"{times(whole, asked.concurrent)} ÷ {gpus}"
+        numbers = f"{format_product(whole, asked.concurrent)} ÷ {gpus}"
     source = cache_source(model, "shazeer-2019")
     return _WORKING.line("kv_cache", formula, numbers, load.cache, source)
 
@@ -253,9 +253,9 @@ def _activations_step(
     tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * own)
     gpus = sharing_gpus(asked, asked.tensor_parallel)
     numbers = (
-        f"max({term(tokens)} × 2 B × (3 × {term(widest(model))} ÷ "
-        f"{gpus} + 4 × {term(model.hidden)}), "
-        f"{term(own)} × {term(model.vocabulary)} × 6 B ÷ {gpus})"
+        f"max({format_term(tokens)} × 2 B × (3 × {format_term(widest(model))} ÷ "
+        f"{gpus} + 4 × {format_term(model.hidden)}), "
+        f"{format_term(own)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
     )
     formula = (
         "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
@@ -274,8 +274,8 @@ def _measured_step(
         loading = loading_bytes(model, asked.weights) / asked.tensor_parallel
         held = (load.weights, load.cache, load.overhead)
         formula = "more of tokens × (6 × MLP width + 8 × width) and what loading adds"
-        numbers = f"max({term(running, 'B')}, {term(loading, 'B')}"
-        numbers += "".join(f" − {term(part, 'B')}" for part in held) + ")"
+        numbers = f"max({format_term(running, 'B')}, {format_term(loading, 'B')}"
+        numbers += "".join(f" − {format_term(part, 'B')}" for part in held) + ")"
         return _activations_line(formula, numbers, load)
     engine = ENGINES[asked.engine]
     formula = (
@@ -284,10 +284,10 @@ def _measured_step(
     )
     tokens = asked.step_tokens or engine.step_tokens
     numbers = (
-        f"max({term(tokens)} × 2 B × (3 × {term(measured_width(model))} ÷ "
+        f"max({format_term(tokens)} × 2 B × (3 × {format_term(measured_width(model))} ÷ "
         f"{sharing_gpus(asked, asked.tensor_parallel)} + 4 × "
-        f"{term(model.hidden)}), {term(engine.sequences)} × "
-        f"{term(model.vocabulary)} × {term(engine.sampler)} B)"
+        f"{format_term(model.hidden)}), {format_term(engine.sequences)} × "
+        f"{format_term(model.vocabulary)} × {format_term(engine.sampler)} B)"
     )
     return _activations_line(formula, numbers, load)
 
@@ -299,7 +299,7 @@ def _activations_line(formula: str, numbers: str, load: GpuMemoryUse) -> Formula
 
 def _overhead_step(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaStep:
     formula, others = "CUDA context + communication buffers", asked.tensor_parallel - 1
-    numbers = term(load.overhead, "B")
+    numbers = format_term(load.overhead, "B")
     if asked.overhead is not None:
         formula = "given"
     elif asked.engine == TRANSFORMERS:
@@ -307,10 +307,10 @@ def _overhead_step(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaS
     elif asked.engine != GENERAL:
         engine = ENGINES[asked.engine]
         formula = "outside of the framework + more for each further GPU, as logged"
-        each = term(engine.outside_each, "B")
-        numbers = f"{term(engine.outside, 'B')} + {each} × {others}"
+        each = format_term(engine.outside_each, "B")
+        numbers = f"{format_term(engine.outside, 'B')} + {each} × {others}"
     elif others:
-        numbers = added((CONTEXT, COMMUNICATION), "B")
+        numbers = format_sum((CONTEXT, COMMUNICATION), "B")
     return _WORKING.line("overhead", formula, numbers, load.overhead, "vllm-memory")
 
 
@@ -322,14 +322,14 @@ def _padding_steps(
         return ()
     experts = weight_table(model, asked.weights).experts / asked.tensor_parallel
     formula = "experts × (padded widths ÷ widths − 1)"
-    numbers = f"{term(experts, 'B')} × ({term(1 + load.padding / experts)} − 1)"
+    numbers = f"{format_term(experts, 'B')} × ({format_term(1 + load.padding / experts)} − 1)"
     return (_WORKING.line("padding", formula, numbers, load.padding, "vllm-memory"),)
 
 
 def _sum_step(load: GpuMemoryUse) -> FormulaStep:
     parts: tuple[float, ...] = (load.weights, load.cache, load.activations)
     parts += (load.overhead, load.padding) if load.padding else (load.overhead,)
-    numbers = added(parts, "B")
+    numbers = format_sum(parts, "B")
     formula = "weights + KV cache + activations + overhead"
     if load.padding:
         formula += " + padding"
@@ -339,13 +339,13 @@ def _sum_step(load: GpuMemoryUse) -> FormulaStep:
 def _usable_step(
     asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
 ) -> FormulaStep:
-    share = term(asked.memory_utilization, "%")
-    whole, formula = term(memory_of(asked, gpu), "B"), "memory × usable share"
+    share = format_term(asked.memory_utilization, "%")
+    whole, formula = format_term(memory_of(asked, gpu), "B"), "memory × usable share"
     numbers = f"{whole} × {share}"
     if asked.engine in ENGINES and ENGINES[asked.engine].static:
         formula = "(memory − outside) × usable share + outside"
         outside = ENGINES[asked.engine].outside_of(asked.tensor_parallel)
-        beside = term(outside, "B")
+        beside = format_term(outside, "B")
         numbers = f"({whole} − {beside}) × {share} + {beside}"
     if asked.cache_memory is not None:
         formula = f"less of {formula} and all but the cache + memory given for it"
@@ -362,13 +362,13 @@ def _weights_step(
     table, gpus = weight_table(model, asked.weights), asked.tensor_parallel
     covered = model.parameters if form.covers == "all" else table.quantized
     formula = "parameters × bits ÷ 8"
-    numbers = f"{term(covered)} × {term(form.bits)} ÷ 8"
+    numbers = f"{format_term(covered)} × {format_term(form.bits)} ÷ 8"
     if covered < model.parameters:
         formula = "parameters in the format × bits ÷ 8 + the others × their bytes"
-        numbers += f" + {term(model.parameters - covered)} × {term(form.rest / 8)} B"
+        numbers += f" + {format_term(model.parameters - covered)} × {format_term(form.rest / 8)} B"
     if model.tower:
         formula += " + the vision tower × its bytes"
-        numbers += f" + {term(model.tower_parameters)} × {term(form.rest / 8)} B"
+        numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
     if gpus > 1:
         formula += ", without what each GPU copies, ÷ GPUs + the copy"
     numbers = split(numbers, table.total, load.weights, gpus)

@@ -16,7 +16,7 @@ from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.formats import CACHE_BITS
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 
 
 def estimate(asked: KvCacheInputs) -> Estimate:
@@ -25,7 +25,7 @@ def estimate(asked: KvCacheInputs) -> Estimate:
     gpus = asked.tensor_parallel
     problem = tensor_parallel_problem(model, gpus)
     if problem:
-        raise refuse("tensor_parallel", gpus, problem)
+        raise input_error("tensor_parallel", gpus, problem)
     found, width = find(model, asked), CACHE_BITS[asked.cache] / 8
     return Estimate(
         name="kv-cache",

@@ -22,8 +22,8 @@ from app.estimator.working import (
     StepBuilder,
     cache_source,
     cached,
-    term,
-    times,
+    format_product,
+    format_term,
 )
 
 OUTPUTS = (
@@ -99,7 +99,7 @@ def steps(
     all_of_them = _WORKING.line(
         "total",
         f"({rule} + state) × sequences" if found.state else f"{rule} × sequences",
-        times(numbers, asked.sequences),
+        format_product(numbers, asked.sequences),
         found.total,
         "paged-attention",
         topic="batching-and-latency",
@@ -107,7 +107,7 @@ def steps(
     share = _WORKING.line(
         "per_gpu",
         "one sequence, over as many GPUs as there are KV heads to divide × sequences",
-        times(
+        format_product(
             cached(model, found.tokens, bytes_each, found.state, asked.tensor_parallel),
             asked.sequences,
         ),
@@ -124,7 +124,7 @@ def steps(
 
 
 def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaStep:
-    width = f"{term(CACHE_BITS[cache] / 8)} B"
+    width = f"{format_term(CACHE_BITS[cache] / 8)} B"
     mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
     kinds: dict[int, int] = {}
     for layer, number in model.runs:
@@ -142,12 +142,12 @@ def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaSte
         numbers = f"2 × {layers} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
     else:
         formula = "layers of each kind × values of a token × bytes per value"
-        parts = (f"{n} × {term(size)}" for size, n in kinds.items())
+        parts = (f"{n} × {format_term(size)}" for size, n in kinds.items())
         numbers = f"({' + '.join(parts)}) × {width}"
     indexed = value - model.cache_elements * CACHE_BITS[cache] / 8
     if indexed > 1e-6 * value:
         formula += " + keys of the indexer in FP8, with scales"
-        numbers += f" + {term(indexed, 'B')}"
+        numbers += f" + {format_term(indexed, 'B')}"
     return _WORKING.line("per_token", formula, numbers, value, source, label="One token")
 
 

@@ -8,7 +8,7 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import format_of, published_hint
-from app.estimator.serving.load import room, sequence_bytes
+from app.estimator.serving.load import cache_capacity, sequence_bytes
 from app.estimator.serving.step import (
     TILE,
     InferenceStep,
@@ -18,7 +18,7 @@ from app.estimator.serving.step import (
     prefill_time,
     step_time,
 )
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 from app.estimator.timing.speculative import tokens_per_step
 
 
@@ -59,14 +59,14 @@ def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> N
     """Refuse a card whose rates are unknown, a format or a split that cannot be."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
-        raise refuse("gpu", gpu.id, message)
+        raise input_error("gpu", gpu.id, message)
     form = format_of(model, weights)
     if form.math == "fp8" and gpu.lacks("fp8"):
         message = f"The {gpu.name} cannot compute in {form.label}"
-        raise refuse("weights", weights, f"{message}{published_hint(model, weights)}.")
+        raise input_error("weights", weights, f"{message}{published_hint(model, weights)}.")
     problem = tensor_parallel_problem(model, tensor)
     if problem:
-        raise refuse("tensor_parallel", tensor, problem)
+        raise input_error("tensor_parallel", tensor, problem)
 
 
 def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
@@ -86,7 +86,7 @@ def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
         turns = turning_point(placed, context, asked.batch, decode)
         flips = flipping_point(placed, context, asked.batch, turns)
     each = sequence_bytes(placed, asked.prompt + asked.answer)
-    if flips is not None and flips * each > room(placed):
+    if flips is not None and flips * each > cache_capacity(placed):
         flips = None
     return LatencyResult(
         prefill=prefill,
@@ -96,7 +96,7 @@ def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
         accepted=tokens,
         turns=turns,
         flips=flips,
-        fits=asked.batch * each <= room(placed),
+        fits=asked.batch * each <= cache_capacity(placed),
     )
 
 

@@ -9,7 +9,7 @@ from app.estimator.hardware.networks import fabric_of
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.step import place
+from app.estimator.serving.step import place_model
 
 
 def estimate(asked: LatencyInputs) -> Estimate:
@@ -25,7 +25,7 @@ def estimate(asked: LatencyInputs) -> Estimate:
         expert_tensor=asked.tensor_parallel,
         software=asked.engine,
     )
-    placed = place(model, gpu, fabric, serving)
+    placed = place_model(model, gpu, fabric, serving)
     return answer(asked, placed, timed(asked, placed))
 
 

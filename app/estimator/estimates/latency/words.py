@@ -1,6 +1,6 @@
 """The words, figures and pictures of the estimate `latency`."""
 
-from app.estimator.confidence import around, around_rate
+from app.estimator.confidence import around_rate, error_range
 from app.estimator.estimate import (
     Chart,
     ChartLine,
@@ -24,8 +24,8 @@ from app.estimator.timing.flops import score_flops
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
     StepBuilder,
-    added,
-    term,
+    format_sum,
+    format_term,
 )
 
 OUTPUTS = (
@@ -123,7 +123,7 @@ def _figures(asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult) ->
 
 
 def _time(name: str, value: float, kind: str = "decode", *, primary: bool = False) -> Figure:
-    low, high = around(kind, value)
+    low, high = error_range(kind, value)
     return Figure(_OUT[name], value, low, high, primary=primary)
 
 
@@ -153,14 +153,14 @@ def _steps(
         _WORKING.line(
             "memory_time",
             "time for the weights + time for the cache, at the reached bandwidth",
-            added((timed.decode.weights, timed.decode.attention), "s"),
+            format_sum((timed.decode.weights, timed.decode.attention), "s"),
             timed.reading,
             "pope-2022",
         ),
         _WORKING.line(
             "communication_time",
             "exchanges, two for each layer × time of one",
-            f"{exchanges} × {term(each, 's')}",
+            f"{exchanges} × {format_term(each, 's')}",
             timed.decode.communication,
             "aiconfigurator",
             topic="interconnects",
@@ -168,7 +168,7 @@ def _steps(
         _WORKING.line(
             "overhead_time",
             "launches of all kernels + host and sampling",
-            added((timed.decode.launch, timed.decode.host), "s"),
+            format_sum((timed.decode.launch, timed.decode.host), "s"),
             timed.overhead,
             "inferencex",
         ),
@@ -179,13 +179,13 @@ def _steps(
 def _token_steps(
     asked: LatencyInputs, placed: PlacedModel, timed: LatencyResult
 ) -> tuple[FormulaStep, ...]:
-    tokens = term(timed.accepted)
+    tokens = format_term(timed.accepted)
     return (
         _parts("decode_time", timed.decode),
         _WORKING.line(
             "tpot",
             "one step ÷ tokens kept per step",
-            f"{term(timed.per_token * timed.accepted, 's')} ÷ {tokens}",
+            f"{format_term(timed.per_token * timed.accepted, 's')} ÷ {tokens}",
             timed.per_token,
             "leviathan-2023" if asked.draft_tokens else "pope-2022",
         ),
@@ -193,7 +193,7 @@ def _token_steps(
         _WORKING.line(
             "ttft",
             "way to the engine and launches + prompt in its chunks",
-            added((placed.front, timed.first - placed.front), "s"),
+            format_sum((placed.front, timed.first - placed.front), "s"),
             timed.first,
             "inferencex",
         ),
@@ -214,7 +214,7 @@ def _parts(figure: str, step: InferenceStep) -> FormulaStep:
     """The line that adds up a step: its parts that take time, named in their order."""
     seconds = {name: getattr(step, part) for part, name in _PARTS.items()}
     named = [name for name, value in seconds.items() if value]
-    numbers = added(seconds.values(), "s")
+    numbers = format_sum(seconds.values(), "s")
     return _WORKING.line(figure, " + ".join(named), numbers, step.total, "pope-2022")
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 
 from app.estimator.hardware.accelerators import accelerators
-from app.estimator.inputs import ask
+from app.estimator.inputs import input_field
 from app.estimator.shared_inputs import ask_gpu
 
 
@@ -17,7 +17,7 @@ class MigInputs:
         help="The GPU to divide; only GPUs that have MIG are listed.",
         topic="mig",
     )
-    instances: str = ask(
+    instances: str = input_field(
         "3g, 2g, 1g",
         "Instances",
         kind="text",

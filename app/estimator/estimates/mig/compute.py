@@ -3,7 +3,7 @@
 import re
 
 from app.estimator.hardware.partitions import MigGpu, MigProfile
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 
 _COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
 
@@ -19,9 +19,9 @@ def read_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
         if profile is None:
             names = ", ".join(p.name for p in card.profiles)
             message = f"“{match[2]}” is not a profile of this GPU: {names}."
-            raise refuse("instances", word.strip(), message)
+            raise input_error("instances", word.strip(), message)
         wanted += [profile] * min(int(match[1] or 1), 16)
     if not wanted:
         names = ", ".join(p.name for p in card.profiles)
-        raise refuse("instances", text, f"Name at least one profile: {names}.")
+        raise input_error("instances", text, f"Name at least one profile: {names}.")
     return tuple(wanted[:64])

@@ -15,7 +15,7 @@ from app.estimator.estimates.mig.words import (
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.hardware.partitions import cards, find_card, place
 from app.estimator.registry import EstimateSpec
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 
 
 def estimate(asked: MigInputs) -> Estimate:
@@ -27,7 +27,7 @@ def estimate(asked: MigInputs) -> Estimate:
         if gpu.mig_instances:
             why = f"has {gpu.mig_instances} instances, whose profiles are not published"
         message = f"The {gpu.name} {why}; GPUs that can: {', '.join(cards())}."
-        raise refuse("gpu", asked.gpu, message)
+        raise input_error("gpu", asked.gpu, message)
     wanted = read_instances(card, asked.instances)
     starts = place(card, wanted)
     return Estimate(

@@ -15,7 +15,7 @@ from app.estimator.hardware.partitions import MigGpu, MigProfile, most
 from app.estimator.room_verdict import capacity_note
 from app.estimator.working import (
     StepBuilder,
-    added,
+    format_sum,
 )
 
 OUTPUTS = (
@@ -104,7 +104,7 @@ def steps(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[FormulaStep, ..
         _WORKING.line(
             "memory",
             "memory of each",
-            added((p.capacity for p in wanted), "B"),
+            format_sum((p.capacity for p in wanted), "B"),
             sum(p.capacity for p in wanted),
             "mig-guide",
             label="Memory",

@@ -5,7 +5,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.config import UnreadableConfigError
 from app.estimator.models.lookup import find_model
 from app.estimator.models.pasted import read_pasted
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 
 
 def model_of(asked: ModelInputs) -> Architecture:
@@ -16,4 +16,4 @@ def model_of(asked: ModelInputs) -> Architecture:
     try:
         return read_pasted(pasted)
     except UnreadableConfigError as error:
-        raise refuse("config", pasted[:40], str(error)) from error
+        raise input_error("config", pasted[:40], str(error)) from error

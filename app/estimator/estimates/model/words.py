@@ -10,8 +10,8 @@ from app.estimator.timing.flops import predicting_flops
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
     StepBuilder,
+    format_term,
     multiplied,
-    term,
 )
 
 OUTPUTS = (
@@ -96,7 +96,7 @@ def figures(model: Architecture, training: float) -> tuple[Figure, ...]:
 def steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]:
     """The working: parameters by part, those in use, operations."""
     parts = model.parts()
-    summed = " + ".join(term(count) for count in parts.values())
+    summed = " + ".join(format_term(count) for count in parts.values())
     added = " + ".join(parts)
     formula = "6 × weights that multiply a token + causal attention"
     numbers = multiplied(model, training)
@@ -111,9 +111,9 @@ def steps(model: Architecture, training: float) -> tuple[FormulaStep, ...]:
 
 def _active_step(model: Architecture) -> FormulaStep:
     numbers = (
-        f"{term(model.parameters)} − "
-        f"{term(model.routed_parameters)} × "
-        f"(1 − {term(model.experts_per_token)} ÷ {model.experts})"
+        f"{format_term(model.parameters)} − "
+        f"{format_term(model.routed_parameters)} × "
+        f"(1 − {format_term(model.experts_per_token)} ÷ {model.experts})"
     )
     formula = "all − those of experts × (1 − experts per token ÷ experts)"
     return _WORKING.line(
@@ -128,7 +128,7 @@ def _active_step(model: Architecture) -> FormulaStep:
 
 
 def _tower_step(tower: VisionTower) -> FormulaStep:
-    numbers = f"{term(tower.encoder)} + {term(tower.projector)}"
+    numbers = f"{format_term(tower.encoder)} + {format_term(tower.projector)}"
     formula = "tower + projector"
     return _WORKING.line(
         "tower_parameters",
@@ -142,7 +142,7 @@ def _tower_step(tower: VisionTower) -> FormulaStep:
 
 def _weights_step(model: Architecture) -> FormulaStep:
     every = (model.parameters, model.tower_parameters)
-    numbers = f"({' + '.join(term(count) for count in every)}) × 2 B"
+    numbers = f"({' + '.join(format_term(count) for count in every)}) × 2 B"
     formula, value = "(parameters + vision tower) × 2 B", 2.0 * sum(every)
     return _WORKING.line("weights", formula, numbers, value, "shape", topic="number-formats")
 

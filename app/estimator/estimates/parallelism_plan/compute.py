@@ -15,7 +15,7 @@ from app.estimator.estimates.parallelism_plan.search import (
 from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.hardware.networks import Interconnect, fabric_of
 from app.estimator.models.architecture import Architecture
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ def check(asked: ParallelismPlanInputs, gpu: Accelerator) -> None:
     """Refuse a card without the rates, memory or format that a search needs."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
-        raise refuse("gpu", asked.gpu, message)
+        raise input_error("gpu", asked.gpu, message)
     if gpu.peak(asked.number_format) is None:
         message = f"The {gpu.name} does not compute in {asked.number_format.upper()}."
-        raise refuse("number_format", asked.number_format, message)
+        raise input_error("number_format", asked.number_format, message)
 
 
 def job_of(asked: ParallelismPlanInputs) -> TrainingJob:

@@ -8,7 +8,7 @@ from app.estimator.memory.layouts import ParallelLayout, in_flight
 from app.estimator.memory.training import (
     TransientMemory,
     moving_by_stage,
-    standing,
+    resident_memory,
     usual_overhead,
 )
 from app.estimator.models.architecture import Architecture
@@ -45,7 +45,9 @@ class MemoryFit:
     @property
     def holds_states(self) -> bool:
         """Whether the states alone fit where nothing of them is kept twice."""
-        alone = standing(self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_states())[0]
+        alone = resident_memory(self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_states())[
+            0
+        ]
         states = alone.weights + alone.gradients + alone.optimizer
         return states / self._job.gpus <= self._limit
 
@@ -79,7 +81,7 @@ class MemoryFit:
         if found is None:
             plan = family.plan(self._job, family.sizes[0])
             framework = step_of(plan).framework
-            stages = standing(self._model, layout_of(plan), framework, usual_states())
+            stages = resident_memory(self._model, layout_of(plan), framework, usual_states())
             beside = usual_overhead(plan.gpus)
             found = tuple(stage.total + beside for stage in stages)
             self._standing[key] = found

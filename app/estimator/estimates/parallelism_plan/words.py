@@ -2,7 +2,7 @@
 
 import math
 
-from app.estimator.confidence import around, around_rate
+from app.estimator.confidence import around_rate, error_range
 from app.estimator.estimate import (
     BarSegment,
     Estimate,
@@ -29,8 +29,8 @@ from app.estimator.timing.flops import flops_per_token, utilization
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
     StepBuilder,
-    added,
-    term,
+    format_sum,
+    format_term,
 )
 
 OUTPUTS = (
@@ -207,7 +207,7 @@ def _speed(
     figures = []
     for name, value in values.items():
         rates = name in ("tokens_per_second_per_gpu", "mfu")
-        low, high = around_rate(kind, value) if rates else around(kind, value)
+        low, high = around_rate(kind, value) if rates else error_range(kind, value)
         if name == "memory":
             low, high = 0.9 * value, 1.1 * value
         figures.append(Figure(_OUT[name], value, low, high, primary=name == "time"))
@@ -254,7 +254,7 @@ def _steps(
         _WORKING.line(
             "memory",
             "states + activations in flight + logits + overhead and buffers",
-            added(
+            format_sum(
                 (
                     first.load.weights + first.load.gradients + first.load.optimizer,
                     first.load.activations,
@@ -270,7 +270,7 @@ def _steps(
         _WORKING.line(
             "time",
             "tokens ÷ tokens per step × step",
-            f"{term(asked.tokens)} ÷ {term(plan.tokens)} × {term(step.total, 's')}",
+            f"{format_term(asked.tokens)} ÷ {format_term(plan.tokens)} × {format_term(step.total, 's')}",
             asked.tokens / first.tokens_per_second,
             "megatron-2021",
             topic="parallelism",
@@ -278,8 +278,8 @@ def _steps(
         _WORKING.line(
             "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
-            f"{term(each, 'FLOP')} × {term(rate)} ÷ "
-            f"{term(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
+            f"{format_term(each, 'FLOP')} × {format_term(rate)} ÷ "
+            f"{format_term(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
             _mfu(model, gpu, first),
             "palm",
             topic="number-formats",
@@ -291,7 +291,7 @@ def _tried(found: ParallelismPlanResult) -> FormulaStep:
     return FormulaStep(
         "Layouts that fit",
         "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
-        term(found.count),
+        format_term(found.count),
         found.count,
         "",
         "megatron-2021",

@@ -3,7 +3,7 @@
 from app.estimator.estimate import VerdictFlip
 from app.estimator.estimates.power_cooling.asked import PowerCoolingInputs
 from app.estimator.estimates.power_cooling.compute import PowerCoolingResult
-from app.estimator.thresholds import rounded, within
+from app.estimator.thresholds import round_past_limit, within
 from app.estimator.units import format_number, format_value
 
 
@@ -22,14 +22,14 @@ def _rack_changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple
     changes = []
     needed = (found.in_rack + 1) * found.node
     if found.in_rack < room and within(type(asked), "rack_limit", needed):
-        flips = f"{rounded(needed / 1e3, up=True)} kW"
+        flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
         count = found.in_rack + 1
         racks = format_number(-(-asked.nodes // count))
         holds = "one system" if count == 1 else f"{count} systems"
         becomes = f"Holds {holds}: {racks} racks."
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
     if found.in_rack and within(type(asked), "rack_limit", found.node):
-        flips = f"{rounded(found.node / 1e3 * 0.999, up=False)} kW"
+        flips = f"{round_past_limit(found.node / 1e3 * 0.999, up=False)} kW"
         changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, "Holds none."))
     return tuple(changes)
 
@@ -50,5 +50,5 @@ def _site_changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple
     pue = limit / found.machines
     if 1 <= pue <= 5:
         now = format_number(asked.pue)
-        changes.append(VerdictFlip("pue", "PUE", now, rounded(pue, up=fits), becomes))
+        changes.append(VerdictFlip("pue", "PUE", now, round_past_limit(pue, up=fits), becomes))
     return tuple(changes)

@@ -13,7 +13,7 @@ from app.estimator.hardware.facility import (
     phase_current,
     site_power,
 )
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -106,10 +106,10 @@ def _sizes(asked: PowerCoolingInputs, system: System) -> tuple[float, int]:
     """Highest power [W] and rack units of a system, as typed or as published."""
     node = asked.node_power or system.power
     if node is None:
-        raise refuse("node_power", "", _unknown("highest power", system))
+        raise input_error("node_power", "", _unknown("highest power", system))
     units = asked.node_units or system.rack_units
     if units is None:
-        raise refuse("node_units", "", _unknown("height", system))
+        raise input_error("node_units", "", _unknown("height", system))
     return node, units
 
 

@@ -26,7 +26,7 @@ from app.estimator.hardware.facility import CUBIC_FEET_PER_MINUTE, heat_in_btu
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
     StepBuilder,
-    term,
+    format_term,
 )
 
 LOAD_RANGE = (0.6, 0.9)
@@ -192,33 +192,33 @@ def _scaled(
 
 
 def _steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[FormulaStep, ...]:
-    node, nodes = term(found.node, "W"), term(asked.nodes)
+    node, nodes = format_term(found.node, "W"), format_term(asked.nodes)
     return (
         _WORKING.line(
             "nodes_per_rack",
             "least of ⌊rack power ÷ system⌋ and ⌊rack height ÷ system⌋",
-            f"min(⌊{term(asked.rack_limit, 'W')} ÷ {node}⌋, ⌊{asked.rack_units} ÷ {found.units}⌋)",
+            f"min(⌊{format_term(asked.rack_limit, 'W')} ÷ {node}⌋, ⌊{asked.rack_units} ÷ {found.units}⌋)",
             found.in_rack,
             "catalogue",
         ),
         _WORKING.line(
             "machines_power",
             "systems × highest power × (1 + network and storage)",
-            f"{nodes} × {node} × {term(1 + asked.other)}",
+            f"{nodes} × {node} × {format_term(1 + asked.other)}",
             found.machines,
             "catalogue",
         ),
         _WORKING.line(
             "machines_typical",
             "highest × typical load",
-            f"{term(found.machines, 'W')} × {term(found.load, '%')}",
+            f"{format_term(found.machines, 'W')} × {format_term(found.load, '%')}",
             found.typical,
             "latif-2025",
         ),
         _WORKING.line(
             "site_power",
             "machines × PUE",
-            f"{term(found.machines, 'W')} × {term(asked.pue)}",
+            f"{format_term(found.machines, 'W')} × {format_term(asked.pue)}",
             found.site,
             "iso-30134-2",
         ),
@@ -229,21 +229,21 @@ def _steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[Formul
 
 
 def _rack_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[FormulaStep, ...]:
-    breaker = f"{term(asked.circuit)} A × {term(CONTINUOUS, '%')}"
+    breaker = f"{format_term(asked.circuit)} A × {format_term(CONTINUOUS, '%')}"
     twice = {"2n": "2 × ", "n+1": "1 + ", "n": ""}[asked.feeds]
     return (
         _WORKING.line(
             "current",
             "power of a rack ÷ (√3 × voltage × power factor)",
-            f"{term(found.rack, 'W')} ÷ (√3 × "
-            f"{term(asked.voltage)} V × {term(asked.power_factor)})",
+            f"{format_term(found.rack, 'W')} ÷ (√3 × "
+            f"{format_term(asked.voltage)} V × {format_term(asked.power_factor)})",
             found.current,
             "ieee-1459",
         ),
         _WORKING.line(
             "circuits",
-            f"{twice}⌈current ÷ (breaker × {term(CONTINUOUS, '%')})⌉",
-            f"{twice}⌈{term(found.current, 'A')} ÷ ({breaker})⌉",
+            f"{twice}⌈current ÷ (breaker × {format_term(CONTINUOUS, '%')})⌉",
+            f"{twice}⌈{format_term(found.current, 'A')} ÷ ({breaker})⌉",
             found.circuits,
             "nfpa-70",
         ),
@@ -252,20 +252,20 @@ def _rack_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[F
 
 def _cooling_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[FormulaStep, ...]:
     systems = asked.nodes * found.node
-    shown = term(systems, "W")
-    air = f"{shown} × {term(1 - found.liquid, '%')}"
+    shown = format_term(systems, "W")
+    air = f"{shown} × {format_term(1 - found.liquid, '%')}"
     steps = [
         _WORKING.line(
             "heat_btu",
             "watts × 3.412, rounded",
-            f"⌊{term(found.machines, 'W')} × 3.412 + 0.5⌋",
+            f"⌊{format_term(found.machines, 'W')} × 3.412 + 0.5⌋",
             round(heat_in_btu(found.machines)),
             "ashrae-datacom",
         ),
         _WORKING.line(
             "air",
             "heat to air ÷ (1.2 kg/m³ × 1,005 J/(kg·°C) × warming)",
-            f"{air} ÷ (1.2 × 1,005 × {term(asked.air_rise)})",
+            f"{air} ÷ (1.2 × 1,005 × {format_term(asked.air_rise)})",
             air_of(asked, found, systems),
             "ashrae-datacom",
         ),
@@ -275,7 +275,7 @@ def _cooling_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tupl
             _WORKING.line(
                 "coolant",
                 "heat to liquid ÷ (997 kg/m³ × 4,180 J/(kg·°C) × warming)",
-                f"{shown} × {term(found.liquid, '%')} ÷ (997 × 4,180 × {term(asked.liquid_rise)})",
+                f"{shown} × {format_term(found.liquid, '%')} ÷ (997 × 4,180 × {format_term(asked.liquid_rise)})",
                 coolant_of(asked, found),
                 "ashrae-datacom",
             )
@@ -288,14 +288,14 @@ def _energy_steps(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple
         _WORKING.line(
             "energy",
             "site, typical × running time",
-            f"{term(found.site_typical, 'W')} × {term(asked.duration, 's')}",
+            f"{format_term(found.site_typical, 'W')} × {format_term(asked.duration, 's')}",
             found.energy,
             "patterson-2021",
         ),
         _WORKING.line(
             "carbon",
             "energy × carbon intensity",
-            f"{term(found.energy, 'Wh')} × {term(asked.carbon_intensity * 1000)} g/kWh",
+            f"{format_term(found.energy, 'Wh')} × {format_term(asked.carbon_intensity * 1000)} g/kWh",
             found.carbon,
             "patterson-2021",
         ),

@@ -7,7 +7,7 @@ from app.estimator.hardware.accelerators import Accelerator
 from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import FORMATS, WeightFormat, weight_table
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ def check(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> N
     """Refuse a split that cannot be and a format that the card lacks."""
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     if problem:
-        raise refuse("tensor_parallel", asked.tensor_parallel, problem)
+        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
     if FORMATS[asked.weights].math == "fp8" and gpu.lacks("fp8"):
-        raise refuse("weights", asked.weights, f"The {gpu.name} cannot compute in FP8.")
+        raise input_error("weights", asked.weights, f"The {gpu.name} cannot compute in FP8.")
 
 
 def side(

@@ -10,7 +10,7 @@ from app.estimator.room_verdict import capacity_note
 from app.estimator.units import format_value
 from app.estimator.working import (
     StepBuilder,
-    term,
+    format_term,
 )
 
 OUTPUTS = (
@@ -71,9 +71,9 @@ def steps(
     weights = _WORKING.line(
         "total",
         "parameters in the format × bits ÷ 8 + the others × their bytes",
-        f"{term(covered)} × {term(new.form.bits)} ÷ 8 + "
-        f"{term(model.loaded_parameters - covered)} × "
-        f"{term(new.form.rest / 8)} B",
+        f"{format_term(covered)} × {format_term(new.form.bits)} ÷ 8 + "
+        f"{format_term(model.loaded_parameters - covered)} × "
+        f"{format_term(new.form.rest / 8)} B",
         new.total,
         "shape",
     )
@@ -83,8 +83,8 @@ def steps(
     floor = _WORKING.line(
         "decode_floor",
         "bytes that one GPU reads ÷ (bandwidth × share of it that is reached)",
-        f"{term(active, 'B')} ÷ ({term(gpu.memory_bandwidth or 0.0, 'B/s')} × "
-        f"{term(asked.bandwidth_share, '%')})",
+        f"{format_term(active, 'B')} ÷ ({format_term(gpu.memory_bandwidth or 0.0, 'B/s')} × "
+        f"{format_term(asked.bandwidth_share, '%')})",
         new.floor,
         "pope-2022",
         topic="batching-and-latency",

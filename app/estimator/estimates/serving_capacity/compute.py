@@ -21,20 +21,20 @@ from app.estimator.serving.profile import (
     ReplicaProfile,
     Traffic,
     highest,
+    operating_point,
     profile_of,
-    settle,
     settle_rate,
 )
 from app.estimator.serving.simulation import SimulationResult, simulate
-from app.estimator.serving.step import place
-from app.estimator.shared_inputs import refuse
+from app.estimator.serving.step import place_model
+from app.estimator.shared_inputs import input_error
 
 
 def profile_for(asked: ServingCapacityInputs) -> ReplicaProfile:
     """The curves of one replica."""
     gpu = find_accelerator(asked.gpu)
     fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
-    placed = place(find_model(asked.model), gpu, fabric, serving_of(asked))
+    placed = place_model(find_model(asked.model), gpu, fabric, serving_of(asked))
     requests = RequestShape(asked.prompt_tokens, asked.output_tokens)
     traffic = Traffic(requests, asked.prompt_variation, asked.answer_variation)
     return profile_of(placed, traffic, asked.memory_utilization)
@@ -59,10 +59,10 @@ def check_experts(model: Architecture, asked: ServingCapacityInputs) -> None:
     parts = asked.expert_parallel
     if parts > 1 and not model.is_routed:
         message = f"{model.name} has no experts to divide; use 1."
-        raise refuse("expert_parallel", parts, message)
+        raise input_error("expert_parallel", parts, message)
     if parts > max(1, model.experts):
         message = f"{model.experts} experts cannot be divided into {parts} parts."
-        raise refuse("expert_parallel", parts, message)
+        raise input_error("expert_parallel", parts, message)
 
 
 def targets_of(asked: ServingCapacityInputs) -> LatencyTargets:
@@ -84,7 +84,7 @@ def size(asked: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResul
         met=bool(replicas) and settled is not None and targets.met(settled),
         memory=profile.most >= 1,
         simulated=_simulated(asked, profile, settled),
-        alone=settle(profile, 1.0) if profile.most >= 1 and top is None else None,
+        alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
         enough=_enough(asked, profile) if profile.most < 1 else None,
     )
 
@@ -96,7 +96,7 @@ def _enough(asked: ServingCapacityInputs, profile: ReplicaProfile) -> int | None
         if tensor <= asked.tensor_parallel:
             continue
         serving = serving_of(dataclasses.replace(asked, tensor_parallel=tensor))
-        wider = place(model, gpu, profile.placed.fabric, serving)
+        wider = place_model(model, gpu, profile.placed.fabric, serving)
         context = profile.traffic.requests.mean_context
         if most_sequences(wider, context, asked.memory_utilization) >= 1:
             return tensor
@@ -124,7 +124,7 @@ def settled_at(
     if asked.requests_per_second is not None:
         return settle_rate(profile, asked.requests_per_second * asked.peak / replicas)
     batch = asked.concurrent * asked.peak / replicas
-    return settle(profile, batch) if batch <= profile.most else None
+    return operating_point(profile, batch) if batch <= profile.most else None
 
 
 def _simulated(

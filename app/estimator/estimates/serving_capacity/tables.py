@@ -3,7 +3,12 @@
 from app.estimator.estimate import ResultTable
 from app.estimator.estimates.serving_capacity.asked import ServingCapacityInputs
 from app.estimator.serving.capacity import CapacityResult
-from app.estimator.serving.profile import OperatingPoint, ReplicaProfile, best_batch, settle
+from app.estimator.serving.profile import (
+    OperatingPoint,
+    ReplicaProfile,
+    best_batch,
+    operating_point,
+)
 from app.estimator.serving.simulation import SimulationResult, quantile
 from app.estimator.units import format_number
 
@@ -26,7 +31,7 @@ def tables_of(
     batch = 1.0
     top = best_batch(profile)
     while batch < 2 * top:
-        settled = settle(profile, min(batch, top), (share,))
+        settled = operating_point(profile, min(batch, top), (share,))
         rows.append(
             (
                 format_number(round(settled.batch)),

@@ -2,7 +2,7 @@
 
 import math
 
-from app.estimator.confidence import around, around_rate
+from app.estimator.confidence import around_rate, error_range
 from app.estimator.estimate import (
     Chart,
     ChartLine,
@@ -29,12 +29,12 @@ from app.estimator.serving.profile import (
     best_batch,
     bracket,
     mixture,
-    pace,
+    operating_point,
     saturated_rate,
-    settle,
+    time_per_token,
 )
 from app.estimator.units import format_number, format_value
-from app.estimator.working import StepBuilder, term
+from app.estimator.working import StepBuilder, format_term
 
 OUTPUTS = (
     Output("fits", "Meets the targets", better="more"),
@@ -180,7 +180,7 @@ def _latencies(settled: OperatingPoint | None) -> tuple[Figure, ...]:
     for kind in ("ttft", "tpot"):
         for name, share in SHARES:
             value = getattr(settled, kind)[share] if settled else None
-            bounds = around(kind, value or 0.0)
+            bounds = error_range(kind, value or 0.0)
             figures.append(_settled(f"{kind}_{name}", value, bounds))
     return tuple(figures)
 
@@ -254,9 +254,9 @@ def _steps(
         FormulaStep(
             "Requests per second of a replica",
             "requests at once ÷ (first token + answer × per token)",
-            f"{term(batch)} ÷ ({term(profile.ttft_at(batch), 's')} + "
-            f"{term(asked.output_tokens)} × "
-            f"{term(profile.tpot_at(batch), 's')})",
+            f"{format_term(batch)} ÷ ({format_term(profile.ttft_at(batch), 's')} + "
+            f"{format_term(asked.output_tokens)} × "
+            f"{format_term(profile.tpot_at(batch), 's')})",
             profile.rate_at(batch),
             "request/s",
             "little-1961",
@@ -270,43 +270,43 @@ def _steps(
 
 def _paced(profile: ReplicaProfile, timed: BatchTiming, answer: int) -> tuple[FormulaStep, ...]:
     """Steps with and without prompts, and the time per token that they come to."""
-    step, cost = term(timed.step, "s"), term(timed.cost, "s")
-    others = term(timed.batch - 1)
+    step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
+    others = format_term(timed.batch - 1)
     share, mixed = mixture(timed, answer)
-    value = pace(timed, answer)
+    value = time_per_token(timed, answer)
     if timed.recorded == timed.step and mixed > timed.launching:
-        simple = f"{step} + {others} × {cost} ÷ {term(answer)}"
+        simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
         formula = "step + (requests − 1) × prompt ÷ answer"
         return (_WORKING.line("tpot_p50", formula, simple, value, "inferencex"),)
-    each = f"{term((timed.batch - 1) / answer)} ÷ {term(share)}"
+    each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
     filled = profile.placed.engine.filled(timed.batch)
     full = profile.timed(filled * profile.groups).step
     rows = (
         (
             "Steps that read prompts too",
             "1 − e^(−(requests − 1) ÷ answer)",
-            f"1 − exp(−{others} ÷ {term(answer)})",
+            f"1 − exp(−{others} ÷ {format_term(answer)})",
             share,
             "",
         ),
         (
             "Such a step",
             "step + prompts ÷ share of steps × prompt, or longer launches",
-            f"max({step} + {each} × {cost}, {term(timed.launching, 's')})",
+            f"max({step} + {each} × {cost}, {format_term(timed.launching, 's')})",
             mixed,
             "s",
         ),
         (
             "Another step",
             f"step of {format_number(filled)} requests − those that are not there",
-            f"{term(full, 's')} − {term(full - timed.recorded, 's')}",
+            f"{format_term(full, 's')} − {format_term(full - timed.recorded, 's')}",
             timed.recorded,
             "s",
         ),
     )
     lines = [FormulaStep(*row, "inferencex", "batching-and-latency") for row in rows]
-    part, alone = term(share), term(timed.recorded, "s")
-    both = f"{part} × {term(mixed, 's')} + (1 − {part}) × {alone}"
+    part, alone = format_term(share), format_term(timed.recorded, "s")
+    both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
     formula = "share × such a step + (1 − share) × another step"
     return *lines, _WORKING.line("tpot_p50", formula, both, value, "inferencex")
 
@@ -314,8 +314,8 @@ def _paced(profile: ReplicaProfile, timed: BatchTiming, answer: int) -> tuple[Fo
 def _between(values: tuple[float, ...], batch: float) -> str:
     """A time between two that were worked out."""
     below, above, part = bracket(values, batch)
-    low, high = term(below, "s"), term(above, "s")
-    return f"{low} + {term(part)} × ({high} − {low})"
+    low, high = format_term(below, "s"), format_term(above, "s")
+    return f"{low} + {format_term(part)} × ({high} − {low})"
 
 
 def _replica_step(
@@ -327,11 +327,11 @@ def _replica_step(
     else:
         formula = "⌈users × peak factor ÷ most users of one replica⌉"
         load, most = float(asked.concurrent), top.batch
-    numbers = f"⌈{term(load)} × {term(asked.peak)} ÷ "
+    numbers = f"⌈{format_term(load)} × {format_term(asked.peak)} ÷ "
     return _WORKING.line(
         "replicas",
         "given" if asked.replicas else formula,
-        term(asked.replicas) if asked.replicas else f"{numbers}{term(most)}⌉",
+        format_term(asked.replicas) if asked.replicas else f"{numbers}{format_term(most)}⌉",
         found.replicas or 0,
         "little-1961",
     )
@@ -346,7 +346,7 @@ def _pictures(
     share, top = share_of(asked), best_batch(profile)
     first, each = [], []
     for part in range(1, 21):
-        settled = settle(profile, max(1.0, top * (part / 20) ** 2), (share,))
+        settled = operating_point(profile, max(1.0, top * (part / 20) ** 2), (share,))
         first.append((settled.rate, settled.ttft[share]))
         each.append((settled.rate, settled.tpot[share] * asked.output_tokens))
     lines = [

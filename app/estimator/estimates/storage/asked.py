@@ -3,7 +3,7 @@
 import dataclasses
 from typing import NamedTuple
 
-from app.estimator.inputs import InputGroup, ask
+from app.estimator.inputs import InputGroup, input_field
 from app.estimator.shared_inputs import ask_gpus, ask_model
 
 _DATA = InputGroup("Data", "cluster-components")
@@ -46,7 +46,7 @@ class StorageInputs:
 
     model: str = ask_model()
     gpus: int = ask_gpus(1024, "training-memory")
-    gpu_rate: float = ask(
+    gpu_rate: float = input_field(
         900.0,
         "Tokens per second of a GPU",
         unit="token/s",
@@ -143,7 +143,7 @@ class StorageInputs:
         "the copy to host memory at 20 GB/s a GPU.",
         advanced=True,
     )
-    mtbf: float | None = ask(
+    mtbf: float | None = input_field(
         None,
         "Hours between failures of a GPU",
         unit="s",
@@ -156,7 +156,7 @@ class StorageInputs:
         topic="cluster-components",
         advanced=True,
     )
-    restart: float = ask(
+    restart: float = input_field(
         600.0,
         "Restart",
         unit="s",
@@ -168,7 +168,7 @@ class StorageInputs:
         topic="training-memory",
         advanced=True,
     )
-    replicas: int = ask(
+    replicas: int = input_field(
         1,
         "Readers of the checkpoint",
         minimum=1,

@@ -6,7 +6,7 @@ import math
 from app.estimator.estimate import VerdictFlip
 from app.estimator.estimates.storage.asked import SAVING, StorageInputs
 from app.estimator.estimates.storage.compute import StorageResult, losses_of, restart_within
-from app.estimator.thresholds import root, rounded, within
+from app.estimator.thresholds import find_root, round_past_limit, within
 from app.estimator.units import format_number, format_value
 
 
@@ -52,7 +52,7 @@ def _saving_changes(
     changes = [*_mode_change(asked, found, good=good)]
     changes = changes or [*_pair_change(asked, found, good=good)]
     if found.needed_write and 1e6 < found.needed_write < 1e15:
-        rate = rounded(found.needed_write / 1e9, up=not good)
+        rate = round_past_limit(found.needed_write / 1e9, up=not good)
         now = f"{format_number(asked.write_bandwidth / 1e9)} GB/s"
         flips = f"{rate} GB/s"
         changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
@@ -92,7 +92,7 @@ def _pair_change(
         return ()
     words = dict(SAVING)
     now, flips = words["wait"], words["beside"]
-    minutes = f"{rounded(longest / 60, up=False)} min"
+    minutes = f"{round_past_limit(longest / 60, up=False)} min"
     also = (("restart", "Restart", minutes),)
     return (VerdictFlip("saving", "While saving", now, flips, "Fits.", also),)
 
@@ -105,7 +105,7 @@ def _restart_change(
     if longest is None or not within(StorageInputs, "restart", longest):
         return ()
     good = found.losses.lost <= asked.acceptable
-    flips = f"{rounded(longest / 60, up=good)} min"
+    flips = f"{round_past_limit(longest / 60, up=good)} min"
     now = f"{format_number(asked.restart / 60)} min"
     return (VerdictFlip("restart", "Restart", now, flips, becomes),)
 
@@ -119,7 +119,7 @@ def _reading_changes(asked: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, .
             "bytes_per_token",
             "Bytes per token",
             f"{format_number(asked.bytes_per_token)} B",
-            f"{rounded(limit, up=fed)} B",
+            f"{round_past_limit(limit, up=fed)} B",
             "The GPUs starve." if fed else "The GPUs are fed.",
         ),
     )
@@ -135,7 +135,7 @@ def _flipping_gpus(asked: StorageInputs, found: StorageResult, *, good: bool) ->
     # The loss grows with about the root of the GPUs.
     near = asked.gpus * (asked.acceptable / max(found.losses.lost, 1e-9)) ** 1.5
     near = min(max(near, 1.0), 1e6)
-    crossing = root(excess, math.log(asked.gpus), math.log(near * 1.01))
+    crossing = find_root(excess, math.log(asked.gpus), math.log(near * 1.01))
     if crossing is None or not 0 <= crossing < math.log(1e6):
         return None
     gpus = math.exp(crossing)

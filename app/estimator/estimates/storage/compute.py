@@ -17,8 +17,8 @@ from app.estimator.running.reliability import (
     job_mtbf,
     young_interval,
 )
-from app.estimator.shared_inputs import refuse
-from app.estimator.thresholds import root
+from app.estimator.shared_inputs import input_error
+from app.estimator.thresholds import find_root
 from app.estimator.units import format_value
 
 
@@ -92,7 +92,7 @@ def find(asked: StorageInputs) -> StorageResult:
             f"{format_value(losses.stall + losses.restart, 's')} to save and restart "
             "makes no progress."
         )
-        raise refuse("gpus", asked.gpus, message)
+        raise input_error("gpus", asked.gpus, message)
     return StorageResult(
         parameters=parameters,
         dataset=dataset_bytes(asked.tokens, asked.bytes_per_token),
@@ -170,5 +170,5 @@ def needed_write(asked: StorageInputs, size: float, losses: GoodputLosses) -> fl
         return other.lost - asked.acceptable
 
     start = write_rate(size, seconds)
-    found = root(excess, math.log(start), math.log(start * 1.2))
+    found = find_root(excess, math.log(start), math.log(start * 1.2))
     return None if found is None else math.exp(found)

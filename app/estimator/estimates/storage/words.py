@@ -27,7 +27,7 @@ from app.estimator.estimates.storage.compute import (
 from app.estimator.units import format_number, format_value
 from app.estimator.working import (
     StepBuilder,
-    term,
+    format_term,
 )
 
 # One failure per 8,000 GPU-hours (1,024-GPU jobs of a research cluster) to one per
@@ -184,8 +184,8 @@ def _capacities(asked: StorageInputs, found: StorageResult) -> tuple[float, floa
 
 def _steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...]:
     losses = found.losses
-    stall, mtbf = term(losses.stall, "s"), term(losses.mtbf, "s")
-    every = term(losses.interval, "s")
+    stall, mtbf = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
+    every = format_term(losses.interval, "s")
     return (
         *_size_steps(asked, found),
         _WORKING.line(
@@ -197,7 +197,7 @@ def _steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...
         _WORKING.line(
             "mtbf",
             "hours of a GPU ÷ GPUs",
-            f"{term((asked.mtbf or GPU_MTBF) / 3600)} h ÷ {term(asked.gpus)}",
+            f"{format_term((asked.mtbf or GPU_MTBF) / 3600)} h ÷ {format_term(asked.gpus)}",
             losses.mtbf,
             "llama-3",
         ),
@@ -213,7 +213,7 @@ def _steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...
             "goodput",
             "interval ÷ (failures × e^(restart ÷ failures) × (e^((interval + stall) ÷ "
             "failures) − 1)), failures: the time between them",
-            f"{every} ÷ ({mtbf} × exp({term(losses.restart, 's')} ÷ {mtbf}) × "
+            f"{every} ÷ ({mtbf} × exp({format_term(losses.restart, 's')} ÷ {mtbf}) × "
             f"(exp(({every} + {stall}) ÷ {mtbf}) − 1))",
             losses.goodput,
             "daly-2006",
@@ -224,7 +224,7 @@ def _steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...
 def _interval_words(asked: StorageInputs, found: StorageResult) -> tuple[str, str]:
     """The interval of Daly, and the write that it must leave room for."""
     losses = found.losses
-    stall, apart = term(losses.stall, "s"), term(losses.mtbf, "s")
+    stall, apart = format_term(losses.stall, "s"), format_term(losses.mtbf, "s")
     rule = "√(2 × {0} × {1}) × (1 + √({0} ÷ (2 × {1})) ÷ 3 + {0} ÷ (18 × {1})) − {0}"
     formula = rule.format("stall", "failures") + ", failures: the time between them"
     numbers = rule.format(stall, apart)
@@ -232,29 +232,29 @@ def _interval_words(asked: StorageInputs, found: StorageResult) -> tuple[str, st
         formula, numbers = "time between failures", apart
     if asked.saving == "beside":
         formula += "; at least the write"
-        numbers = f"max({numbers}, {term(found.write_time, 's')})"
+        numbers = f"max({numbers}, {format_term(found.write_time, 's')})"
     return formula, numbers
 
 
 def _stall_words(asked: StorageInputs, found: StorageResult) -> tuple[str, str]:
     if asked.stall is not None:
-        return "given", term(asked.stall, "s")
-    size = term(found.checkpoint, "B")
+        return "given", format_term(asked.stall, "s")
+    size = format_term(found.checkpoint, "B")
     if asked.saving == "beside":
-        part = f"{size} ÷ {term(asked.gpus)} ÷ {term(HOST_COPY, 'B/s')}"
+        part = f"{size} ÷ {format_term(asked.gpus)} ÷ {format_term(HOST_COPY, 'B/s')}"
         return (
             "wait of all ranks + checkpoint ÷ GPUs ÷ rate to host memory",
-            f"{term(BARRIER, 's')} + {part}",
+            f"{format_term(BARRIER, 's')} + {part}",
         )
     return (
         "checkpoint ÷ write bandwidth",
-        f"{size} ÷ {term(asked.write_bandwidth, 'B/s')}",
+        f"{size} ÷ {format_term(asked.write_bandwidth, 'B/s')}",
     )
 
 
 def _size_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep, ...]:
     parts = CONTENTS[asked.content].parts
-    added = " + ".join(f"{term(size)} B" for _, size in parts)
+    added = " + ".join(f"{format_term(size)} B" for _, size in parts)
     named = " + ".join(what for what, _ in parts)
     several = len(parts) > 1
     read = "bytes of a token × tokens per second of a GPU × GPUs"
@@ -262,21 +262,21 @@ def _size_steps(asked: StorageInputs, found: StorageResult) -> tuple[FormulaStep
         _WORKING.line(
             "checkpoint",
             f"parameters × {f'({named})' if several else named}, in bytes each",
-            f"{term(found.parameters)} × {f'({added})' if several else added}",
+            f"{format_term(found.parameters)} × {f'({added})' if several else added}",
             found.checkpoint,
             CONTENTS[asked.content].source,
         ),
         _WORKING.line(
             "needed_read",
             read,
-            f"{term(asked.bytes_per_token)} B × {term(asked.gpu_rate)} × {term(asked.gpus)}",
+            f"{format_term(asked.bytes_per_token)} B × {format_term(asked.gpu_rate)} × {format_term(asked.gpus)}",
             found.needed_read,
             "mlperf-storage",
         ),
         _WORKING.line(
             "dataset",
             "tokens × bytes of a token",
-            f"{term(asked.tokens)} × {term(asked.bytes_per_token)} B",
+            f"{format_term(asked.tokens)} × {format_term(asked.bytes_per_token)} B",
             found.dataset,
             "mlperf-storage",
         ),

@@ -13,13 +13,13 @@ from app.estimator.memory.states import BytesPerParameter, recipe
 from app.estimator.memory.training import (
     StageMemory,
     TrainingStep,
+    fullest_stage,
     stage_loads,
     usual_overhead,
-    worst,
 )
 from app.estimator.memory.tuning import FineTuning, full_training, tuning_of
 from app.estimator.models.architecture import Architecture
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 from app.estimator.timing.training_plan import FREE_PLACES
 
 
@@ -64,7 +64,7 @@ def remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tuple[st
             overhead_of(changed),
             tuning=tuning_asked(model, changed),
         )
-        if worst(loads).total <= limit:
+        if fullest_stage(loads).total <= limit:
             found.append((field, value))
     return tuple(found)
 
@@ -116,7 +116,7 @@ def check(
     """Refuse layouts that cannot be, with what is possible."""
     ranks = layout.tensor * layout.pipeline * layout.context
     if asked.gpus % ranks:
-        raise refuse(
+        raise input_error(
             "gpus",
             asked.gpus,
             f"{asked.gpus} GPUs cannot be divided into groups of {ranks} (tensor × "
@@ -124,7 +124,7 @@ def check(
         )
     problem = tensor_parallel_problem(model, layout.tensor)
     if problem:
-        raise refuse("tensor_parallel", layout.tensor, problem)
+        raise input_error("tensor_parallel", layout.tensor, problem)
     _check_pipeline(model, layout)
     _check_experts(model, layout)
     _check_card(asked, gpu)
@@ -136,13 +136,13 @@ def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
     if chunks > most:
         field = "interleave" if layout.virtual > 1 else "pipeline_parallel"
         value = layout.virtual if layout.virtual > 1 else layout.pipeline
-        raise refuse(
+        raise input_error(
             field,
             value,
             f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most {most}.",
         )
     if layout.virtual > 1 and layout.pipeline == 1:
-        raise refuse(
+        raise input_error(
             "interleave",
             layout.virtual,
             f"Interleaving {layout.virtual} chunks needs a pipeline of at least 2.",
@@ -154,9 +154,11 @@ def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
     if expert == 1:
         return
     if not model.experts:
-        raise refuse("expert_parallel", expert, f"{model.name} has no experts to divide; use 1.")
+        raise input_error(
+            "expert_parallel", expert, f"{model.name} has no experts to divide; use 1."
+        )
     if model.experts % expert:
-        raise refuse(
+        raise input_error(
             "expert_parallel",
             expert,
             f"{model.experts} experts cannot be divided over {expert} GPUs; use a "
@@ -164,7 +166,7 @@ def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
         )
     group = layout.gpus // layout.pipeline
     if group % expert:
-        raise refuse(
+        raise input_error(
             "expert_parallel",
             expert,
             f"Expert parallel {expert} does not divide the {group} GPUs of a stage.",
@@ -173,9 +175,9 @@ def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
 
 def _check_card(asked: TrainingMemoryInputs, gpu: Accelerator) -> None:
     if not gpu.capacity:
-        raise refuse("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
+        raise input_error("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
     if asked.precision.startswith("bf16") and gpu.lacks("bf16"):
-        raise refuse("precision", asked.precision, f"The {gpu.name} cannot compute in BF16.")
+        raise input_error("precision", asked.precision, f"The {gpu.name} cannot compute in BF16.")
 
 
 def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: float) -> int | None:

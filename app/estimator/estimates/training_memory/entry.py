@@ -15,7 +15,7 @@ from app.estimator.estimates.training_memory.compute import (
 from app.estimator.estimates.training_memory.words import OUTPUTS, answer
 from app.estimator.hardware.accelerators import find_accelerator
 from app.estimator.memory.states import recipe
-from app.estimator.memory.training import stage_loads, worst
+from app.estimator.memory.training import fullest_stage, stage_loads
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
 
@@ -39,7 +39,7 @@ def estimate(asked: TrainingMemoryInputs) -> Estimate:
         tuning=tuning,
         loads=loads,
         fewest=fewest_gpus(layout, loads, limit),
-        remedies=remedies(model, asked) if worst(loads).total > limit else (),
+        remedies=remedies(model, asked) if fullest_stage(loads).total > limit else (),
     )
     return answer(case)
 

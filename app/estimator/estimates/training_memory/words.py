@@ -26,13 +26,13 @@ from app.estimator.memory.layouts import (
     stage_share,
     stages,
 )
-from app.estimator.memory.training import StageMemory, moving_on, tokens_of, worst
+from app.estimator.memory.training import StageMemory, fullest_stage, moving_on, tokens_of
 from app.estimator.room_verdict import MemoryLimit, capacity_note, close_note, memory_verdict
 from app.estimator.units import format_value
 from app.estimator.working import (
     StepBuilder,
-    added,
-    term,
+    format_sum,
+    format_term,
 )
 
 OUTPUTS = (
@@ -70,7 +70,7 @@ _OVERHEAD_RANGE = (0.4, 1.6)
 
 def answer(case: TrainingMemoryResult) -> Estimate:
     """Put the load of the fullest stage into words, figures and its working."""
-    load = worst(case.loads)
+    load = fullest_stage(case.loads)
     limit = case.gpu.capacity
     room = MemoryLimit(limit, limit, case.gpu.memory)
     least, _ = _bounds(load, load.overhead + load.buffers)
@@ -218,16 +218,16 @@ def _state_step(
     else:
         here, layout = _here(case), case.layout
         formula = "parameters on this GPU"
-        numbers = term(here.dense)
+        numbers = format_term(here.dense)
         if divided:
             formula += " ÷ shards"
-            numbers += f" ÷ {term(layout.shards)}"
+            numbers += f" ÷ {format_term(layout.shards)}"
         if here.experts:
             ways = layout.expert_shards if divided else 1
             formula += " + experts on it" + (" ÷ theirs" if divided else "")
-            numbers = f"({numbers} + {term(here.experts)} ÷ {ways})"
-        formula = f"({formula}) × {term(width)} B"
-        numbers += f" × {term(width)} B"
+            numbers = f"({numbers} + {format_term(here.experts)} ÷ {ways})"
+        formula = f"({formula}) × {format_term(width)} B"
+        numbers += f" × {format_term(width)} B"
     source = _tuned(case, figure) if case.tuning.is_partial else "zero"
     return _WORKING.line(figure, formula, numbers, value, source)
 
@@ -239,7 +239,7 @@ def _tuned(case: TrainingMemoryResult, figure: str) -> str:
 
 def _stage(case: TrainingMemoryResult) -> PipelineStage:
     """The fullest stage of the pipeline."""
-    layout, index = case.layout, worst(case.loads).stage
+    layout, index = case.layout, fullest_stage(case.loads).stage
     found = stages(case.model, layout.pipeline, layout.virtual)
     return next(stage for stage in found if stage.index == index)
 
@@ -255,13 +255,13 @@ def _adapter_numbers(
     """Adapters on this GPU, and for weights the frozen parameters as well."""
     here, layout, tuning = _here(case), case.layout, case.tuning
     count = tuning.adapters * _stage(case).layers / case.model.layers / layout.tensor
-    formula = f"adapters × {term(width)} B"
-    numbers = f"{term(count)} × {term(width)} B"
+    formula = f"adapters × {format_term(width)} B"
+    numbers = f"{format_term(count)} × {format_term(width)} B"
     if figure == "weights":
-        base = f"{term(tuning.base)} B"
+        base = f"{format_term(tuning.base)} B"
         frozen = here.dense + here.experts
         formula = f"(frozen × {base} + {formula})"
-        numbers = f"({term(frozen)} × {base} + {numbers})"
+        numbers = f"({format_term(frozen)} × {base} + {numbers})"
     if divided:
         formula, numbers = f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}"
     return formula, numbers
@@ -273,15 +273,15 @@ def _moving_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[Formul
     moves = moving_on(model, _stage(case), layout, step, case.tuning)
     tokens = tokens_of(layout, step)
     flight = in_flight(moves.stage, layout, step.micro_batches)
-    kept, beside = term(moves.kept, "B"), term(moves.beside, "B")
+    kept, beside = format_term(moves.kept, "B"), format_term(moves.beside, "B")
     rule = (
         "tokens × (bytes per token that all layers keep × micro-batches in flight + "
         "bytes per token of the layer at work)"
     )
-    numbers = f"{term(tokens)} × ({kept} × {term(flight)} + {beside})"
+    numbers = f"{format_term(tokens)} × ({kept} × {format_term(flight)} + {beside})"
     states = (load.weights, load.gradients, load.optimizer)
     parts = (load.activations, load.logits, load.overhead, load.buffers)
-    shares = f"{term(load.overhead, 'B')} + {term(load.buffers, 'B')}"
+    shares = f"{format_term(load.overhead, 'B')} + {format_term(load.buffers, 'B')}"
     held = load.overhead + load.buffers
     return (
         _WORKING.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
@@ -290,7 +290,7 @@ def _moving_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[Formul
         _WORKING.line(
             "per_gpu",
             "states + activations + logits + overhead + buffers, on the fullest stage",
-            added((*states, *parts), "B"),
+            format_sum((*states, *parts), "B"),
             load.total,
             "zero",
         ),
@@ -305,10 +305,8 @@ def _logits_step(case: TrainingMemoryResult, load: StageMemory, tokens: float) -
         return _WORKING.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
     framework = framework_of(asked.framework, asked.method)
     each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
-    width = term(framework.fused_loss if asked.fused_loss else each)
-    numbers = (
-        f"{term(tokens)} × {term(case.model.vocabulary)} × {width} B ÷ {asked.tensor_parallel}"
-    )
+    width = format_term(framework.fused_loss if asked.fused_loss else each)
+    numbers = f"{format_term(tokens)} × {format_term(case.model.vocabulary)} × {width} B ÷ {asked.tensor_parallel}"
     formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
     return _WORKING.line("logits", formula, numbers, load.logits, "korthikanti-2022")
 

@@ -13,7 +13,7 @@ from app.estimator.memory.sharding import tensor_parallel_problem
 from app.estimator.memory.states import recipe
 from app.estimator.models.architecture import Architecture
 from app.estimator.running.reliability import goodput, job_mtbf, young_interval
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 from app.estimator.timing.flops import flops_per_token, recomputed_flops, utilization
 from app.estimator.timing.room import layout_of, memory_per_gpu
 from app.estimator.timing.step import StepTime, step_time
@@ -222,18 +222,18 @@ def check(model: Architecture, asked: TrainingTimeInputs, gpu: Accelerator) -> N
     """Refuse layouts that cannot be, with what is impossible about them."""
     if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
         message = f"Rates and memory of the {gpu.name} are not all known."
-        raise refuse("gpu", asked.gpu, message)
+        raise input_error("gpu", asked.gpu, message)
     if gpu.peak(asked.number_format) is None:
         message = f"The {gpu.name} does not compute in {asked.number_format.upper()}."
-        raise refuse("number_format", asked.number_format, message)
+        raise input_error("number_format", asked.number_format, message)
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     if problem:
-        raise refuse("tensor_parallel", asked.tensor_parallel, problem)
+        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
     stages = asked.pipeline_parallel * asked.interleave
     if stages > model.layers + FREE_PLACES:
         most = model.layers + FREE_PLACES
         message = f"{model.layers} layers cannot fill {stages} chunks; at most {most}."
-        raise refuse("pipeline_parallel", asked.pipeline_parallel, message)
+        raise input_error("pipeline_parallel", asked.pipeline_parallel, message)
     _check_groups(model, asked)
 
 
@@ -244,12 +244,12 @@ def _check_groups(model: Architecture, asked: TrainingTimeInputs) -> None:
             f"{asked.gpus} GPUs cannot be divided into groups of {group} "
             "(tensor × pipeline × context)."
         )
-        raise refuse("gpus", asked.gpus, message)
+        raise input_error("gpus", asked.gpus, message)
     experts = asked.expert_parallel
     if experts > 1 and (not model.is_routed or model.experts % experts):
         count = model.experts if model.is_routed else "no"
         message = f"{model.name} has {count} experts to divide over {experts} GPUs."
-        raise refuse("expert_parallel", experts, message)
+        raise input_error("expert_parallel", experts, message)
     if experts > asked.gpus // asked.pipeline_parallel:
         message = f"Only {asked.gpus // asked.pipeline_parallel} GPUs share a stage."
-        raise refuse("expert_parallel", experts, message)
+        raise input_error("expert_parallel", experts, message)

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from app.estimator.confidence import around, around_rate
+from app.estimator.confidence import around_rate, error_range
 from app.estimator.estimate import (
     Estimate,
     Figure,
@@ -27,7 +27,7 @@ from app.estimator.timing.pipeline import bubble
 from app.estimator.timing.step import StepTime
 from app.estimator.timing.training_plan import TrainingPlan
 from app.estimator.units import format_number, format_value
-from app.estimator.working import StepBuilder, multiplied, term, terms
+from app.estimator.working import StepBuilder, format_term, multiplied, terms
 
 OUTPUTS = (
     Output("step_time", "One step", "s", better="less", modeled=True),
@@ -174,12 +174,12 @@ def _bubble(plan: TrainingPlan) -> float:
 
 
 def _time(name: str, value: float, kind: str, *, primary: bool = False) -> Figure:
-    low, high = around(kind, value)
+    low, high = error_range(kind, value)
     return Figure(_OUT[name], value, low, high, primary=primary)
 
 
 def _scaled(name: str, value: float, kind: str) -> Figure:
-    low, high = around(kind, value)
+    low, high = error_range(kind, value)
     return Figure(_OUT[name], value, low, high)
 
 
@@ -192,13 +192,13 @@ def on_a_stage(plan: TrainingPlan, step: StepTime) -> float:
 def one_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
     """How the time of one training step comes about."""
     rule = "micro-batches × one on a stage"
-    numbers = f"{term(plan.micro_batches)} × "
-    numbers += term(on_a_stage(plan, step), "s")
+    numbers = f"{format_term(plan.micro_batches)} × "
+    numbers += format_term(on_a_stage(plan, step), "s")
     if plan.pipeline > 1:
         rule += " + (stages − 1) ÷ chunks of a stage × one on an average stage"
         average = step.bubble * plan.pieces / (plan.pipeline - 1)
         numbers += f" + ({plan.pipeline} − 1) ÷ {plan.pieces} × "
-        numbers += term(average, "s")
+        numbers += format_term(average, "s")
     return _WORKING.line(
         "step_time",
         f"{rule} + gradients and weights + optimizer",
@@ -232,7 +232,7 @@ def _steps(
         _WORKING.line(
             "mfu",
             "operations per token × tokens per second and GPU ÷ peak",
-            f"{term(run.flops, 'FLOP')} × {term(rate)} ÷ {term(peak, 'FLOP/s')}",
+            f"{format_term(run.flops, 'FLOP')} × {format_term(rate)} ÷ {format_term(peak, 'FLOP/s')}",
             run.mfu,
             "palm",
             topic="number-formats",
@@ -250,7 +250,7 @@ def _stage_step(run: TrainingTimeResult) -> FormulaStep:
     return FormulaStep(
         "One micro-batch on a stage",
         f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
-        f"({parts}) ÷ {term(plan.micro_batches)}",
+        f"({parts}) ÷ {format_term(plan.micro_batches)}",
         on_a_stage(plan, run.step),
         "s",
         "megatron-bridge",
@@ -259,8 +259,8 @@ def _stage_step(run: TrainingTimeResult) -> FormulaStep:
 
 
 def _run_steps(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[FormulaStep, ...]:
-    save, apart = term(asked.checkpoint_time, "s"), term(run.mtbf, "s")
-    every = term(run.interval, "s")
+    save, apart = format_term(asked.checkpoint_time, "s"), format_term(run.mtbf, "s")
+    every = format_term(run.interval, "s")
     return (
         _WORKING.line(
             "checkpoint_interval",
@@ -274,8 +274,8 @@ def _run_steps(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[Form
             "goodput",
             "(1 − evaluation and repeats) ÷ (1 + checkpoint ÷ interval + (interval ÷ 2 "
             "+ restart) ÷ time between failures)",
-            f"(1 − {term(asked.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
-            f"({every} ÷ 2 + {term(asked.restart_time, 's')}) ÷ {apart})",
+            f"(1 − {format_term(asked.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
+            f"({every} ÷ 2 + {format_term(asked.restart_time, 's')}) ÷ {apart})",
             run.useful,
             "daly-2006",
             topic="cluster-components",
@@ -283,8 +283,8 @@ def _run_steps(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[Form
         _WORKING.line(
             "time",
             "tokens ÷ tokens per step × step ÷ useful share",
-            f"{term(asked.tokens)} ÷ {term(run.plan.tokens)} × "
-            f"{term(run.step.total, 's')} ÷ {term(run.useful, '%')}",
+            f"{format_term(asked.tokens)} ÷ {format_term(run.plan.tokens)} × "
+            f"{format_term(run.step.total, 's')} ÷ {format_term(run.useful, '%')}",
             run.seconds,
             "megatron-2021",
         ),
@@ -302,7 +302,7 @@ def _cost_step(
         _WORKING.line(
             "cost",
             "GPU-hours × price",
-            f"{term(hours)} × {term(price, 'USD/h')}",
+            f"{format_term(hours)} × {format_term(price, 'USD/h')}",
             rent(hours, price),
             "deepseek-v3",
             topic="cluster-components",

@@ -16,7 +16,7 @@ from app.estimator.models.architecture import Architecture
 from app.estimator.models.formats import format_of
 from app.estimator.models.lookup import find_model
 from app.estimator.registry import EstimateSpec
-from app.estimator.shared_inputs import refuse
+from app.estimator.shared_inputs import input_error
 from app.estimator.units import format_number, format_value
 
 
@@ -25,7 +25,7 @@ def estimate(asked: WeightsInputs) -> Estimate:
     model = find_model(asked.model)
     problem = tensor_parallel_problem(model, asked.tensor_parallel)
     if problem:
-        raise refuse("tensor_parallel", asked.tensor_parallel, problem)
+        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
     found = find(model, asked)
     return Estimate(
         name="weights",

@@ -16,10 +16,10 @@ from app.estimator.models.formats import FORMATS, WeightFormat, format_of, weigh
 from app.estimator.units import format_number
 from app.estimator.working import (
     StepBuilder,
-    added,
+    format_product,
+    format_sum,
+    format_term,
     split,
-    term,
-    times,
 )
 
 OUTPUTS = (
@@ -53,14 +53,14 @@ def steps(
 ) -> tuple[FormulaStep, ...]:
     """The working from bits of a weight to bytes of a GPU."""
     form = _form(model, asked)
-    count, size = term(found.parameters), term(found.total, "B")
+    count, size = format_term(found.parameters), format_term(found.total, "B")
     per = f"8 × {size} ÷ {count}"
     gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
     rule = "(all − copied) ÷ tensor parallel + copied, ÷ pipeline parallel"
-    whole = size if gpus * stages > 1 else added((found.total,), "B")
+    whole = size if gpus * stages > 1 else format_sum((found.total,), "B")
     numbers = split(whole, found.total, found.per_gpu * stages, gpus)
     if stages > 1:
-        numbers = times(numbers, stages, sign="÷")
+        numbers = format_product(numbers, stages, sign="÷")
     bits = "8 × bytes ÷ parameters"
     return (
         *(_in_format(found, form) if form else (_file_step(count, found),)),
@@ -76,7 +76,7 @@ def _form(model: Architecture, asked: WeightsInputs) -> WeightFormat | None:
 
 def _file_step(count: str, found: WeightsResult) -> FormulaStep:
     formula = "weights × bits of their block formats on average ÷ 8"
-    numbers = f"{count} × {term(found.bits)} ÷ 8"
+    numbers = f"{count} × {format_term(found.bits)} ÷ 8"
     return _WORKING.line("total", formula, numbers, found.total, "gguf", label="File")
 
 
@@ -96,11 +96,11 @@ _SOURCE = {
 
 def _in_format(found: WeightsResult, form: WeightFormat) -> tuple[FormulaStep, ...]:
     source = _SOURCE.get(form.id, "shape")
-    parts = added((found.quantized, found.rest, found.tower), "B")
-    packed = f" + {term(found.padding, 'B')}" if found.padding else ""
-    covered = f"{term(found.covered)} × {term(form.bits)} ÷ 8"
-    others = term(found.language - found.covered)
-    rest = f"{others} × {term(form.rest / 8)} B"
+    parts = format_sum((found.quantized, found.rest, found.tower), "B")
+    packed = f" + {format_term(found.padding, 'B')}" if found.padding else ""
+    covered = f"{format_term(found.covered)} × {format_term(form.bits)} ÷ 8"
+    others = format_term(found.language - found.covered)
+    rest = f"{others} × {format_term(form.rest / 8)} B"
     rule = " + padding" if found.padding else ""
     lines = (
         (

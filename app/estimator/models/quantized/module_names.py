@@ -10,7 +10,7 @@ from app.estimator.models.layers import Layer, WeightMatrix
 
 _MOST_WILDCARDS = 16
 _IN_LAYER = "layers.N."
-_WORDS = catalogue.words("module_names.toml")
+_WORDS = catalogue.load_toml("module_names.toml")
 
 # What precedes `layers.0` in the language model of checkpoints.
 _BEFORE_LAYERS = frozenset(_WORDS["before_layers"])

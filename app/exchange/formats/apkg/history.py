@@ -12,8 +12,8 @@ from app.scheduling import (
     ReplayedCard,
     ReviewEvent,
     SchedulerPolicy,
-    after,
-    after_act,
+    apply_manual_edit,
+    apply_review,
 )
 from app.scheduling.retention import RETENTION
 
@@ -107,10 +107,10 @@ def learned(
     for row in rows:
         before = now.standing
         if isinstance(row, DatedEdit):
-            now = after_act(now, row.act)
+            now = apply_manual_edit(now, row.act)
             log += _set(before, now.standing, row)
             continue
-        standing = after(before, row.grade, card)
+        standing = apply_review(before, row.grade, card)
         log.append(_logged(before, standing, row))
         now, retention = ReplayedCard(standing), row.grade.retention
     buried = row if isinstance(row, DatedEdit) and row.act.kind == "bury" else None

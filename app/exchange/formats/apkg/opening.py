@@ -38,7 +38,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 @contextlib.contextmanager
-def opened(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
+def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
     """The collection of the package `file`, unpacked into `folder`; raises Unusable."""
     path = folder / "collection"
     _unpack(file, path)

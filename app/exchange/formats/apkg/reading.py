@@ -12,8 +12,8 @@ from typing import IO, Any
 
 from app.exchange.formats.apkg.history import AddedCardInfo
 from app.exchange.formats.apkg.notetypes import NoteType, deck_names, note_types
-from app.exchange.formats.apkg.opening import media_of, opened
-from app.exchange.formats.apkg.showing import faces_of, pictures_in
+from app.exchange.formats.apkg.opening import media_of, open_package
+from app.exchange.formats.apkg.showing import pictures_in, render_card_sides
 from app.exchange.items import UnusableFileError
 
 MOST_NOTES = 20_000
@@ -84,7 +84,7 @@ class PackageCard:
     @property
     def faces(self) -> tuple[str, str]:
         """Front and back as the note type shows them; not cleaned."""
-        return faces_of(self.kind, self.fields, self.ordinal)
+        return render_card_sides(self.kind, self.fields, self.ordinal)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def read_package(file: IO[bytes]) -> AnkiPackage:
     """Read an .apkg or .colpkg; raises Unusable with a sentence why not."""
     with (
         tempfile.TemporaryDirectory(prefix="headroom-") as folder,
-        opened(file, Path(folder)) as db,
+        open_package(file, Path(folder)) as db,
     ):
         notes = _notes(db)
         log, total = _log(db)

@@ -46,7 +46,7 @@ class _UnsupportedTemplateError(Exception):
     """A template that goes beyond what is followed here."""
 
 
-def faces_of(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
+def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
     """Front and back of a card, in the HTML of its note; not cleaned yet.
 
     The back is what comes below the front, so what it repeats of it is left out.

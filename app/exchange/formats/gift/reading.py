@@ -16,7 +16,7 @@ from app.exchange.items import (
     ItemRemark,
     ItemSkippedError,
     NumberRange,
-    worth,
+    credit_of_score,
 )
 from app.exchange.markup.texts import (
     ConversionLosses,
@@ -170,7 +170,7 @@ class _GiftReader:
             if "*" in word:
                 self.losses.add(f"the pattern “{word}” is left out: add the words it stands for")
                 continue
-            credit = 0.0 if weight is None else worth(weight, 100)[1]
+            credit = 0.0 if weight is None else credit_of_score(weight, 100)[1]
             options.append(ItemOption(word, full, feedback, credit=credit))
         return dataclasses.replace(item, kind="short", options=tuple(options))
 
@@ -197,7 +197,7 @@ class _GiftReader:
             if text.strip() in {"", "*"}:
                 item = any_other(item, feedback, self.losses)
                 continue
-            credit = 0.0 if weight is None else worth(weight, 100)[1]
+            credit = 0.0 if weight is None else credit_of_score(weight, 100)[1]
             span = _span(unescaped(text), unit, comma=self.comma)
             options.append(ItemOption("", full, feedback, span, credit))
         options.sort(key=lambda o: not o.right)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from app.exchange.formats.afterwords import explained
 from app.exchange.formats.carrying import write_blocks
-from app.exchange.formats.tagged import tags_of, titles_lost
+from app.exchange.formats.tagged import lost_column_titles, tags_of
 from app.exchange.formats.weights import LONGEST, ORDERS, is_near, weights
 from app.exchange.items import (
     ExportResult,
@@ -14,7 +14,7 @@ from app.exchange.items import (
     ItemSkippedError,
     shown,
 )
-from app.exchange.markup.rendering import lean, to_html
+from app.exchange.markup.rendering import html_if_needed, to_html
 from app.exchange.markup.texts import plain_of, with_unit
 
 _PLAIN = "\ue0f8"  # stands for [plain] until the format of the question is known
@@ -89,7 +89,9 @@ def _number(option: ItemOption, unit: str) -> str:
 
 
 def _pairs(item: Item) -> str:
-    return "".join(f"\n\t={_left(p.left)} -> {_escaped(lean(p.right))}" for p in item.pairs)
+    return "".join(
+        f"\n\t={_left(p.left)} -> {_escaped(html_if_needed(p.right))}" for p in item.pairs
+    )
 
 
 def _left(markdown: str) -> str:
@@ -108,7 +110,7 @@ def _steps(item: Item) -> str:
 
 def _step(markdown: str) -> str:
     r"""A step in a line of its own, in which Moodle undoes no escape but `\\`."""
-    text = lean(markdown)
+    text = html_if_needed(markdown)
     if _NO_STEP.search(text):
         html = to_html(markdown)
         text = html if "<" in html else f"<span>{html}</span>"
@@ -153,7 +155,7 @@ def _losses(item: Item) -> list[str]:
         found.append("what is said about single steps stands behind the explanation")
     if is_near(item) or (item.kind, item.partial) == ("order", "lcs"):
         found.append("elsewhere its credit is only near to the rule")
-    return found + titles_lost(item)
+    return found + lost_column_titles(item)
 
 
 _WRITERS: dict[str, Callable[[Item], str]] = {

@@ -23,7 +23,7 @@ from app.exchange.items import (
     ItemRemark,
     ItemSkippedError,
     UnusableFileError,
-    worth,
+    credit_of_score,
 )
 from app.exchange.markup.pictures import ImageCollector, content_of
 from app.exchange.markup.texts import (
@@ -196,7 +196,7 @@ def _short(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
             losses.add(f"the pattern “{word}” is left out: add the words it stands for")
             continue
         word, note = word.replace("\\*", "*"), _note(answer, losses)
-        right, credit = worth(weight, 100)
+        right, credit = credit_of_score(weight, 100)
         options.append(ItemOption(word, right, note, credit=credit))
     case = _says(node, "usecase")
     return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
@@ -221,7 +221,7 @@ def _numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
         except ItemSkippedError as error:
             losses.add(f"an answer is left out: {error}; add it as a number if it is one")
             continue
-        right, credit = worth(weight, 100)
+        right, credit = credit_of_score(weight, 100)
         options.append(ItemOption("", right, _note(answer, losses), span, credit))
     options.sort(key=lambda o: not o.right)
     return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))

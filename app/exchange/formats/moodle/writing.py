@@ -6,9 +6,9 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.afterwords import explained
-from app.exchange.formats.carrying import carry
+from app.exchange.formats.carrying import convert_items
 from app.exchange.formats.moodle.gaps import write_gap
-from app.exchange.formats.tagged import tags_of, titles_lost
+from app.exchange.formats.tagged import lost_column_titles, tags_of
 from app.exchange.formats.weights import ORDERS, is_near, weights
 from app.exchange.items import (
     BLANK,
@@ -19,7 +19,7 @@ from app.exchange.items import (
     label,
     shown,
 )
-from app.exchange.markup.rendering import illustrated, lean
+from app.exchange.markup.rendering import html_if_needed, illustrated
 from app.exchange.markup.texts import with_unit
 from app.exchange.markup.xml import add, document
 
@@ -34,7 +34,7 @@ def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
     if category:
         node = add(root, "question", type="category")
         add(add(node, "category"), "text", f"$course$/top/{category}")
-    questions, refused, lost = carry(items, _question, _losses)
+    questions, refused, lost = convert_items(items, _question, _losses)
     root.extend(questions)
     return ExportResult(document(root), len(questions), refused, lost)
 
@@ -150,7 +150,7 @@ def _match(node: ET.Element, item: Item) -> None:
     add(node, "shuffleanswers", "true")
     for pair in item.pairs:
         sub = _html(node, "subquestion", illustrated(pair.left))
-        add(add(sub, "answer"), "text", lean(pair.right))
+        add(add(sub, "answer"), "text", html_if_needed(pair.right))
 
 
 def _order(node: ET.Element, item: Item) -> None:
@@ -187,7 +187,7 @@ def _losses(item: Item) -> list[str]:
         found.append("the pictures on the right are not carried, only their words")
     if is_near(item):
         found.append("elsewhere its credit is only near to the rule")
-    return found + titles_lost(item)
+    return found + lost_column_titles(item)
 
 
 _WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
-from app.content.markdown.syntax import plain, tokens
+from app.content.markdown.syntax import plain_text, tokens
 from app.exchange.formats.qti.names import given, name_of, to_fragment, within, words
 from app.exchange.formats.weights import WeightedChoice, weighted_choices
 from app.exchange.items import (
@@ -20,7 +20,7 @@ from app.exchange.items import (
     ItemPair,
     ItemSkippedError,
     NumberRange,
-    worth,
+    credit_of_score,
 )
 from app.exchange.markup.hypertext import from_plain
 from app.exchange.markup.texts import (
@@ -304,7 +304,7 @@ class _Qti12Reader:
     # --- texts ---
 
     def _words(self, label: ET.Element) -> str:
-        return " ".join(plain(tokens(self._text(label))).split())
+        return " ".join(plain_text(tokens(self._text(label))).split())
 
     def _text(self, node: ET.Element, place: Place | None = None) -> str:
         """The texts of an element that belong to no response inside of it.
@@ -323,7 +323,7 @@ class _Qti12Reader:
 
 
 def _weighed(option: ItemOption, score: float, best: float) -> ItemOption:
-    right, credit = worth(score, best)
+    right, credit = credit_of_score(score, best)
     return dataclasses.replace(option, right=right, credit=credit)
 
 

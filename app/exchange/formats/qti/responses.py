@@ -4,7 +4,7 @@ import dataclasses
 from xml.etree import ElementTree as ET
 
 from app.exchange.formats.qti.names import first, given, name_of, within, words
-from app.exchange.items import ItemOption, NumberRange, worth
+from app.exchange.items import ItemOption, NumberRange, credit_of_score
 from app.exchange.markup.texts import read_number, span_around, span_between
 
 
@@ -28,7 +28,7 @@ class ResponseDeclaration:
     def credits(self) -> dict[str, float]:
         """The values that bring a part of the mark, with that part."""
         best = max((w for _, w in self.worth), default=0.0)
-        found = {v: worth(w, best)[1] for v, w in self.worth}
+        found = {v: credit_of_score(w, best)[1] for v, w in self.worth}
         return {v: part for v, part in found.items() if part and v not in self.right}
 
 
@@ -120,7 +120,7 @@ def _conditioned(
         found.append((value, score, note, test))
     best = max((score for _, score, _, _ in found), default=0.0)
     return [
-        _option(value, worth(score, best), note, response, (test, unit))
+        _option(value, credit_of_score(score, best), note, response, (test, unit))
         for value, score, note, test in found
     ]
 

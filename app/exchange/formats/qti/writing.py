@@ -6,11 +6,11 @@ import zipfile
 from collections.abc import Callable
 from xml.etree import ElementTree as ET
 
-from app.exchange.formats.carrying import carry
+from app.exchange.formats.carrying import convert_items
 from app.exchange.formats.qti.arranging import cloze, match, order
 from app.exchange.formats.qti.making import NAMESPACES, QtiBuilder
 from app.exchange.formats.qti.scoring import choices, hinted, typed
-from app.exchange.formats.tagged import tags_of, titles_lost
+from app.exchange.formats.tagged import lost_column_titles, tags_of
 from app.exchange.items import ExportResult, Item, ItemSkippedError, label
 from app.exchange.markup.pictures import content_of
 from app.exchange.markup.xml import add, document
@@ -49,7 +49,7 @@ def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> Expo
         beside[name] = _with_files(root, item)
         files[name] = document(root, indent=False)
 
-    put_in, refused, lost = carry(items, put, _losses)
+    put_in, refused, lost = convert_items(items, put, _losses)
     return ExportResult(_packed(files, beside, version), len(put_in), refused, lost)
 
 
@@ -137,4 +137,4 @@ def _losses(item: Item) -> list[str]:
         found.append("hints are shown to tutors only")
     if len("; ".join(tags_of(item))) > _LONGEST_LABEL:
         found.append("its tags are too long for QTI")
-    return found + titles_lost(item)
+    return found + lost_column_titles(item)

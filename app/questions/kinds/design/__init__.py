@@ -6,7 +6,7 @@ from typing import Any
 
 from app.content.numbers import estimates
 from app.content.numbers.estimates import FigureError
-from app.estimator.inputs import declared, word_of
+from app.estimator.inputs import format_input, input_specs
 from app.questions.kind import QuestionType, State, Typed
 from app.questions.kinds.design.grade import grade_design
 from app.questions.kinds.design.model import DesignAnswer, OpenDesign
@@ -87,13 +87,13 @@ class DesignType(QuestionType[DesignAnswer]):
     def states(self, answer: DesignAnswer) -> Iterator[State]:
         """The plan as nobody has touched it."""
         try:
-            entry = estimates.known(answer.estimate)
+            entry = estimates.require_estimate(answer.estimate)
         except FigureError:
             return
         defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
-        inputs = declared(entry.inputs)
+        inputs = input_specs(entry.inputs)
         plan = {
-            f"choose.{name}": [word_of(inputs[name], defaults[name])]
+            f"choose.{name}": [format_input(inputs[name], defaults[name])]
             for name in answer.choose
             if defaults.get(name) is not None
         }

@@ -4,7 +4,7 @@ from app.content.numbers import estimates
 from app.content.numbers.estimates import FigureError
 from app.content.numbers.expressions import ExpressionError, Value
 from app.content.numbers.quantities import Quantity
-from app.estimator.inputs import InvalidInputsError, declared, read
+from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
 from app.estimator.units import format_value
 from app.questions.kinds.design.conditions import ConditionResult
 from app.questions.kinds.design.model import DesignAnswer
@@ -16,8 +16,8 @@ from app.questions.verdict import (
     PartResult,
     Raw,
     UnreadableResponse,
-    only,
-    share,
+    fraction,
+    single_value,
     written,
 )
 
@@ -28,7 +28,7 @@ def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | 
     Each condition counts the same, unless the item wants all or nothing. An input
     that the estimate cannot take is refused with its range.
     """
-    plan = {name: only(raw, f"choose.{name}") for name in answer.choose}
+    plan = {name: single_value(raw, f"choose.{name}") for name in answer.choose}
     plan = {name: words for name, words in plan.items() if words}
     if not plan:
         return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
@@ -47,7 +47,7 @@ def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | 
         for number, (judgment, what) in enumerate(zip(found, described(answer), strict=True))
     )
     met = sum(mark.good for mark in marks)
-    score = float(met == len(marks)) if partial == "off" else share(met, len(marks))
+    score = float(met == len(marks)) if partial == "off" else fraction(met, len(marks))
     return GradeResult(
         score=score,
         parsed={"plan": plan, "met": [mark.good for mark in marks]},
@@ -58,13 +58,13 @@ def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | 
 
 def _refused(answer: DesignAnswer, plan: dict[str, str]) -> UnreadableResponse | None:
     try:
-        entry = estimates.known(answer.estimate)
-        read(entry.inputs, {**answer.given, **plan})
+        entry = estimates.require_estimate(answer.estimate)
+        parse_inputs(entry.inputs, {**answer.given, **plan})
     except FigureError as error:
         return UnreadableResponse(error.message, error.hint)
     except InvalidInputsError as error:
         first = error.problems[0]
-        field = declared(entry.inputs).get(first.field)
+        field = input_specs(entry.inputs).get(first.field)
         label = f"{field.label}: " if field else ""
         return UnreadableResponse(f"{label}{first.message}", "Change it and check again.")
     return None

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from app.content import strict_yaml
 from app.content.identity import did_you_mean
-from app.content.numbers.estimates import FigureError, known
+from app.content.numbers.estimates import FigureError, require_estimate
 from app.content.numbers.expressions import ExpressionError, Value
 from app.content.numbers.quantities import Quantity
 from app.content.source_file import SourceFile
 from app.content.strict_yaml import YamlMapping
-from app.estimator.inputs import declared
+from app.estimator.inputs import input_specs
 from app.estimator.registry import EstimateSpec
 from app.questions.kinds.design.conditions import judge, read_condition
 from app.questions.kinds.design.model import DesignAnswer
@@ -28,12 +28,12 @@ def design(comment: ItemComment) -> DesignAnswer:
     values = comment.fields.values
     given = values.get("given")
     fixed: Mapping[str, str] = (
-        {n: strict_yaml.word(v) for n, v in given.values.items()}
+        {n: strict_yaml.single_text(v) for n, v in given.values.items()}
         if isinstance(given, YamlMapping)
         else {}
     )
-    chosen = tuple(w.text for w in strict_yaml.words(values.get("choose")))
-    accept = tuple(w.text for w in strict_yaml.words(values.get("accept")))
+    chosen = tuple(w.text for w in strict_yaml.text_list(values.get("choose")))
+    accept = tuple(w.text for w in strict_yaml.text_list(values.get("accept")))
     return DesignAnswer(comment.word("estimate"), fixed, chosen, accept)
 
 
@@ -41,7 +41,7 @@ def check_design(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) ->
     """E80, E81, E11, E13: unknown and doubled names; notes the estimate."""
     for name in ("estimate", "choose", "accept"):
         node = comment.fields.values.get(name)
-        if not node or not any(word.text for word in strict_yaml.words(node)):
+        if not node or not any(word.text for word in strict_yaml.text_list(node)):
             message = f"A design exercise needs “{name}”."
             place = comment.place(name) if node else (comment.line, comment.column)
             sheet.report("E13", *place, message, f"Write {_EXAMPLES[name]}.")
@@ -51,7 +51,7 @@ def check_design(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) ->
         hint = "Write given: {model: 70B, context: 8192}."
         sheet.report("E13", *comment.place("given"), message, hint)
     try:
-        entry = known(made.estimate)
+        entry = require_estimate(made.estimate)
     except FigureError as error:
         place = comment.place("estimate")
         sheet.report(error.code, *place, error.message, error.hint)
@@ -65,7 +65,7 @@ def check_design(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) ->
 def _check_inputs(
     made: DesignAnswer, entry: EstimateSpec, comment: ItemComment, sheet: SourceFile
 ) -> None:
-    fields = declared(entry.inputs)
+    fields = input_specs(entry.inputs)
     named = [(n, "given") for n in made.given] + [(n, "choose") for n in made.choose]
     for name, where in named:
         if name not in fields:

@@ -6,7 +6,7 @@ from app.content.numbers.estimates import FigureError
 from app.content.numbers.expressions import ExpressionError
 from app.content.source_file import SourceFile
 from app.content.strict_yaml import YamlMapping
-from app.estimator.inputs import InvalidInputsError, declared, read
+from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
 from app.questions.kinds.design.model import DesignAnswer
 from app.questions.kinds.design.solver import (
     MOST_PLANS,
@@ -41,11 +41,11 @@ def check_plans(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> 
 
 def _check_given(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> bool:
     """Whether a given value cannot be used; each is reported where it stands."""
-    inputs = estimates.known(made.estimate).inputs
+    inputs = estimates.require_estimate(made.estimate).inputs
     try:
-        read(inputs, made.given)
+        parse_inputs(inputs, made.given)
     except InvalidInputsError as error:
-        fields, node = declared(inputs), comment.fields.values.get("given")
+        fields, node = input_specs(inputs), comment.fields.values.get("given")
         for wrong in error.problems:
             field = fields.get(wrong.field)
             named = field is not None and field.kind in estimates.CATALOGUED

@@ -11,7 +11,7 @@ from app.content.numbers.estimates import FigureError
 from app.content.numbers.expressions import ExpressionError, Value
 from app.content.numbers.quantities import Quantity
 from app.estimator.hardware import accelerators
-from app.estimator.inputs import InputSpec, declared
+from app.estimator.inputs import InputSpec, input_specs
 from app.questions.kinds.design.conditions import (
     Condition,
     ConditionResult,
@@ -71,7 +71,7 @@ def best_value(problem: DesignTask, output: str) -> Quantity | None:
     never by a rule. The tests compare it with all plans of each exercise.
     """
     search = _PlanSearch(problem, output)
-    fields = declared(estimates.known(problem.estimate).inputs)
+    fields = input_specs(estimates.require_estimate(problem.estimate).inputs)
     options = {name: _options(fields[name]) for name in problem.choose}
     for part in (0, 1, 2):
         start = {n: values[len(values) * part // 4] for n, values in options.items()}
@@ -88,7 +88,7 @@ def can_be_met(problem: DesignTask) -> bool:
     one that the calculator begins with.
     """
     search = _PlanSearch(problem, "")
-    fields = declared(estimates.known(problem.estimate).inputs)
+    fields = input_specs(estimates.require_estimate(problem.estimate).inputs)
     options = {name: _options(fields[name]) for name in problem.choose}
     search.cost({})
     for part in range(5):
@@ -106,7 +106,7 @@ def start_of(problem: DesignTask) -> dict[str, str]:
     of the smallest, the largest, and the values in between; empty, and so what the
     calculator begins with, where all of these hold.
     """
-    fields = declared(estimates.known(problem.estimate).inputs)
+    fields = input_specs(estimates.require_estimate(problem.estimate).inputs)
     options = {name: _options(fields[name]) for name in problem.choose}
     for part in (0, 4, 1, 2, 3):
         plan = {n: v[(len(v) - 1) * part // 4] for n, v in options.items()}

@@ -1,6 +1,6 @@
 """The conditions of a design exercise in words, before and after it is answered."""
 
-from app.content.numbers.estimates import FigureError, known
+from app.content.numbers.estimates import FigureError, require_estimate
 from app.content.numbers.expressions import ExpressionError
 from app.questions.kinds.design.conditions import Condition, read_condition
 from app.questions.kinds.design.model import DesignAnswer
@@ -13,7 +13,7 @@ def conditions_of(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
 
     Raises Unanswerable or BadExpression; the check lets no such exercise pass.
     """
-    labels = {o.name: o.label for o in known(design.estimate).outputs}
+    labels = {o.name: o.label for o in require_estimate(design.estimate).outputs}
     return tuple(
         (subject_of(condition, labels), limit_of(condition, labels))
         for condition in map(read_condition, design.accept)

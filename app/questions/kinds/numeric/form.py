@@ -7,7 +7,7 @@ from html import escape
 
 from app.content.numbers.units import UNITS
 from app.estimator.units import format_number, with_unit
-from app.questions.faces import CardFaces, aside, told
+from app.questions.faces import CardFaces, paragraphs, titled_block
 from app.questions.kind import State
 from app.questions.kinds.numeric.grade import unit_of
 from app.questions.kinds.numeric.model import AcceptedRange, NumericAnswer
@@ -54,7 +54,8 @@ def faces_of(answer: NumericAnswer) -> CardFaces:
     ]
     return CardFaces(
         f"<p>A number in {escape(unit)}.</p>" if unit else "<p>A number.</p>",
-        told([f"<b>{_shown(found)}</b>" for found in right[:1]]) + aside("Not right", foreseen),
+        paragraphs([f"<b>{_shown(found)}</b>" for found in right[:1]])
+        + titled_block("Not right", foreseen),
     )
 
 

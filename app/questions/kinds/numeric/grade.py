@@ -9,7 +9,7 @@ from app.estimator.units import format_number, with_unit
 from app.questions.kinds.numeric.model import AcceptedRange, NumericAnswer, NumericOption
 from app.questions.kinds.numeric.numbers import TypedNumber, read_number, read_unit
 from app.questions.options import worth_of
-from app.questions.verdict import LONGEST, GradeResult, Raw, UnreadableResponse, only
+from app.questions.verdict import LONGEST, GradeResult, Raw, UnreadableResponse, single_value
 
 _EXAMPLES = "Write a number such as 1,120 or 1.12e3"
 # Tolerances are computed in floating point; an answer on their edge counts.
@@ -27,9 +27,9 @@ def grade_numeric(
     number that is right in another unit of the same kind is told apart from a wrong
     number.
     """
-    typed = only(raw, "answer")
+    typed = single_value(raw, "answer")
     unit = unit_of(answer)
-    read = _read(typed, only(raw, "unit"), unit)
+    read = _read(typed, single_value(raw, "unit"), unit)
     if isinstance(read, UnreadableResponse):
         return read
     value, number, counted_in = read

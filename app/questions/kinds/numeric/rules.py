@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from app.content.model import RichText
 from app.content.numbers.expressions import Value
-from app.content.numbers.quantities import Quantity, kind, read, show
+from app.content.numbers.quantities import Quantity, kind, parse_quantity, show
 from app.content.numbers.templates import PLACEHOLDER
 from app.content.source_file import SourceFile
 from app.questions.kind import VariantFault
@@ -97,7 +97,7 @@ def display_faults(stem: RichText, values: Mapping[str, Value]) -> list[VariantF
         value = values.get(match[1])
         if not match[2] or not isinstance(value, Quantity) or not value.value:
             continue
-        shown = read(show(value.value, match[2]))
+        shown = parse_quantity(show(value.value, match[2]))
         if shown and abs(shown.value - value.value) > 0.005 * abs(value.value):
             message = f"the stem shows {show(shown.value)} for {show(value.value)}."
             hint = "Show more digits, or round the parameter."
