@@ -23,7 +23,7 @@ from app.mastery.bank import domain_of
 from app.questions import kinds
 from app.questions.grading import grade
 from app.questions.model import Question
-from app.questions.variants import draw_variant as draw_variant
+from app.questions.variants import draw_variant
 from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
 

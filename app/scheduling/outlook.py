@@ -161,10 +161,7 @@ class DaySimulation:
         chance = curve.recall(asked.day - card.last, card.stability)
         rating = self._fate.look(place, asked.day, chance)
         trace = card.stability, card.difficulty
-        if rating == 1:
-            trace = curve.lapsed(trace, chance)
-        else:
-            trace = curve.known(trace, chance, rating)
+        trace = curve.lapsed(trace, chance) if rating == 1 else curve.known(trace, chance, rating)
         self.cards[place] = self._card(card.card, trace, asked)
         self.asked.add(card.card)
         if card.fresh:

@@ -20,19 +20,19 @@ from tests.quiz.conftest import Fields
 BUSY = "The database is busy just now."
 
 
-class Busy(AppError):
+class BusyDatabaseError(AppError):
     """What the app says while it cannot write."""
 
     status = 503
 
 
-class Full(AppError):
+class FullDiskError(AppError):
     """What the app says while there is no room."""
 
     status = 507
 
 
-@pytest.fixture(params=[Busy, Full])
+@pytest.fixture(params=[BusyDatabaseError, FullDiskError])
 def refusal(request: pytest.FixtureRequest) -> type[AppError]:
     found: type[AppError] = request.param
     return found

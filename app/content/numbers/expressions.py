@@ -114,7 +114,7 @@ class _UsedNames:
     calls: list[ast.Call]
 
 
-def _check(node: ast.AST, seen: _UsedNames) -> None:  # noqa: C901, PLR0912 - a case per node
+def _check(node: ast.AST, seen: _UsedNames) -> None:
     """Walk a tree; what `_evaluate` does not know does not pass."""
     match node:
         case ast.Name(id=name):
@@ -215,7 +215,7 @@ def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
     return value
 
 
-def _evaluate(  # noqa: C901, PLR0911 - a case per node
+def _evaluate(  # noqa: PLR0911 - a case per node
     node: ast.AST, names: Mapping[str, Value]
 ) -> Value:
     match node:

@@ -30,9 +30,8 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
         given = anchor.startswith(("src-", "q-")) or anchor in _GIVEN
         anchors = set(reading.anchors) if reading else set()
         found = reading is not None and (not anchor or given or anchor in anchors)
-        if found:
-            hint = ""
-        else:
+        hint = ""
+        if not found:
             hint = _near(anchor, anchors) if reading else _near(slug, _slugs(readings))
         if not found and (slug.endswith(".md") or "/" in slug):
             hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."

@@ -123,10 +123,7 @@ def _word(option: ItemOption) -> str:
 
 
 def _entry(mark: str, option: ItemOption) -> str:
-    if option.span is not None:
-        text = code_span(_number(option.span))
-    else:
-        text = one_line(option.text)
+    text = code_span(_number(option.span)) if option.span is not None else one_line(option.text)
     lines = [mark + text]
     indent = "  " if mark.startswith("-") else " " * len(mark)
     said = option.feedback.split("\n") if option.feedback else ()
