@@ -24,17 +24,17 @@ def _ordered(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[Content
     if register is None or not order:
         return
     lines = {m.value: (m.line, m.column) for m in register.mentions}
-    for slug, count in Counter(order).items():
+    for topic, count in Counter(order).items():
         if count > 1:
-            message = f"“{slug}” stands {count} times in the order."
-            place = ("syllabus.toml", *lines.get(slug, (1, 1)))
+            message = f"“{topic}” stands {count} times in the order."
+            place = ("syllabus.toml", *lines.get(topic, (1, 1)))
             yield make_problem(place, "W36", message, "Keep one of them.")
     moved = set(bank.renamed().values())  # which the order is told to name
-    for slug in pages:
-        if slug not in {*order, *moved} and pages[slug].status == "live":
-            message = f"The topic “{slug}” is not in the order of the syllabus."
-            hint = f'Write "{slug}" into order; until then it stands at the end.'
-            yield make_problem((pages[slug].place.path, 1, 1), "W36", message, hint)
+    for topic in pages:
+        if topic not in {*order, *moved} and pages[topic].status == "live":
+            message = f"The topic “{topic}” is not in the order of the syllabus."
+            hint = f'Write "{topic}" into order; until then it stands at the end.'
+            yield make_problem((pages[topic].place.path, 1, 1), "W36", message, hint)
 
 
 def _titled(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
