@@ -1,1 +1,1 @@
-"""Headroom: study and exam preparation with live sizing calculators."""
+"""Version and docstring of the package."""

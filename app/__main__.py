@@ -1,4 +1,4 @@
-"""`python -m app` is the same as `headroom`."""
+"""`python -m app` is `headroom`."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The refusals that any room may raise and the web turns into an answer."""
+"""NotFoundError, ConflictError, InvalidInputError, ForbiddenError."""
 
 
 class AppError(Exception):

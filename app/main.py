@@ -1,4 +1,4 @@
-"""Front door 1: builds the app from settings and mounts every room."""
+"""App factory: build the FastAPI app from settings, mount every router."""
 
 import contextlib
 import datetime as dt
@@ -10,56 +10,40 @@ from itsdangerous import Signer
 from jinja2 import Environment
 from starlette.routing import BaseRoute
 
-from app.api import course_routes as api_course
-from app.api import routes as api
-from app.authoring import routes as bench
-from app.authoring.survey import StatisticsCache
-from app.authors import routes as authors
-from app.belongings import routes as belongings
-from app.calculators import routes as calculators
-from app.concepts import routes as concepts
-from app.concepts.finished_pages import RenderedPageCache
-from app.config import ROOT, Settings
-from app.content.live.courses import ALONE, CourseRegistry
-from app.content.live.library import LiveLibrary
-from app.db.data_version import create_data_version
-from app.db.engine import checkpoint_wal, create_read_semaphore, make_engine
-from app.db.erasure import LogTruncation
-from app.db.storage_limit import DailyQuota, StorageLimit
-from app.db.writer import Turn, create_write_session
+from app import accounts, flashcards, progress, quiz
+from app.accounts import author_access, personal_data
+from app.accounts.downloads import Downloads
+from app.api import course, estimates
+from app.authoring import pages as bench
+from app.authoring.statistics_cache import StatisticsCache
+from app.calculators import hardware_pages, pages
+from app.clock import utc_now
+from app.content.courses import ALONE, CourseRegistry
+from app.content.library import LiveLibrary
+from app.database.backup_schedule import daily_copies
+from app.database.change_tracking import create_data_version
+from app.database.engine import checkpoint_wal, create_read_semaphore, make_engine
+from app.database.installation import Installation, load_secret_key
+from app.database.quotas import DailyQuota, StorageLimit
+from app.database.secure_delete import LogTruncation
+from app.database.write_queue import Turn, create_write_session
 from app.estimator.hardware.prices import price_list
-from app.exams import routes as exams
-from app.exams.overdue import run_sitting_closer
-from app.exchange import routes as exchange
-from app.exchange.importing import ImportRunner
-from app.flashcards import routes as flashcards
-from app.hardware import routes as hardware
-from app.learners import routes as learners
-from app.learners.downloads import Downloads
-from app.notes import routes as notes
-from app.progress import routes as progress
-from app.quiz import routes as quiz
-from app.search import routes as search
-from app.upkeep.daily import daily_copies
-from app.upkeep.installation import Installation
-from app.upkeep.secret import load_secret_key
-from app.web import chooser, errors, health, logs, worker
-from app.web.addresses import RouteNames
-from app.web.clock import utc_now
-from app.web.course import require_calculators
-from app.web.front.admission import RequestGuard, RequestLimits
-from app.web.front.body import BodyBuffer, BodyTimeouts
-from app.web.front.cookie_renaming import CookieRenamer
-from app.web.front.fair_slots import FairSlots
-from app.web.front.middleware import EdgeConfig, EdgeMiddleware
-from app.web.front.proxies import TrustedProxyMiddleware
-from app.web.front.rate_counting import RateLimiter
-from app.web.lifetime import ending_with_parent
-from app.web.metrics import Metrics, MetricSources
+from app.exams import pages as exams
+from app.exams.sitting import run_sitting_closer
+from app.import_export import routes
+from app.import_export.card_import import ImportRunner
+from app.lessons import course_pages, notes, search
+from app.lessons.page_renderer import RenderedPageCache
+from app.settings import ROOT, Settings
+from app.web import errors, monitoring, small_pages
+from app.web.dependencies import RouteNames, require_calculators
+from app.web.middleware import EdgeConfig, EdgeMiddleware
+from app.web.monitoring import Metrics, MetricSources, Readiness, ending_with_parent
 from app.web.page_cache import PageCache
-from app.web.probes import Readiness
-from app.web.render import create_template_env
-from app.web.static import StaticAssets
+from app.web.proxies import CookieRenamer, TrustedProxyMiddleware
+from app.web.rate_limits import RateLimiter
+from app.web.render import StaticAssets, create_template_env
+from app.web.request_limits import BodyBuffer, BodyTimeouts, FairSlots, RequestGuard, RequestLimits
 from app.web.visitor import SessionCookies
 
 # The files of the course are looked at twenty times a second at most: nobody saves one
@@ -130,7 +114,7 @@ def courses_of(settings: Settings, library: LiveLibrary | None) -> CourseRegistr
 def serve_app() -> FastAPI:
     """The application of a server process, whose log goes where the settings say."""
     settings = Settings()
-    logs.configure(settings.log)
+    monitoring.configure(settings.log)
     return create_app(settings)
 
 
@@ -176,27 +160,27 @@ def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
     asks for when it is first asked.
     """
     offered = [Depends(require_calculators)]
-    together = APIRouter(routes=[*calculators.quick, *flashcards.quick])
-    together.include_router(calculators.router, dependencies=offered)
-    together.include_router(hardware.router, dependencies=offered)
-    together.include_router(health.router)
-    together.include_router(worker.router)
-    together.include_router(chooser.router)
-    together.include_router(learners.router)
-    together.include_router(belongings.router)
-    together.include_router(exchange.router)
+    together = APIRouter(routes=[*pages.quick, *flashcards.quick])
+    together.include_router(pages.router, dependencies=offered)
+    together.include_router(hardware_pages.router, dependencies=offered)
+    together.include_router(monitoring.health_router)
+    together.include_router(small_pages.worker_router)
+    together.include_router(small_pages.router)
+    together.include_router(accounts.router)
+    together.include_router(personal_data.router)
+    together.include_router(routes.router)
     together.include_router(notes.router)
     together.include_router(progress.router)
-    together.include_router(concepts.router)
+    together.include_router(course_pages.router)
     together.include_router(search.router)
     together.include_router(quiz.router)
     together.include_router(flashcards.router)
     together.include_router(exams.router)
-    together.include_router(api.router)
-    together.include_router(api_course.router)
+    together.include_router(estimates.router)
+    together.include_router(course.router)
     if authoring:
-        together.include_router(authors.router)
-        together.include_router(bench.router)
+        together.include_router(author_access.router)
+        together.include_router(bench.authoring_router)
     return tuple(together.routes)
 
 
@@ -215,7 +199,7 @@ def edge_config(app: FastAPI) -> EdgeConfig:
         https=settings.https,
         admission=RequestGuard(RequestLimits(), settings.host_names, settings.origin),
         metrics=state.metrics,
-        uploads=exchange.UPLOADS,
+        uploads=routes.UPLOADS,
     )
 
 

@@ -27,11 +27,9 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter, mul
 from typing import Any
 
-from app.scheduling import card_seconds
-from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS
-from app.scheduling.curve import FsrsFormulas, Trace
-from app.scheduling.exam import FIRST_GRADES
-from app.scheduling.exam_plan import day_plan
+from app.spaced_repetition.fsrs import FsrsFormulas, Trace
+from app.spaced_repetition.review_pace import LOOK_SECONDS, NEW_SECONDS, card_seconds
+from app.study_plan.card_plan import FIRST_GRADES, day_plan
 from benchmarks.recall import (
     CRAMMED,
     DAYS,

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy import Connection, Engine, func, insert, select
 from sqlmodel import SQLModel, col
 
-from app.content.live.library import Library
-from app.db.tables import Attempt, CardStateRow, Learner, Review, SectionRead, StudyDay
+from app.content.library import Library
+from app.database.tables import Attempt, CardStateRow, Learner, Review, SectionRead, StudyDay
 from tests.progress.past import Past, answers, readings, remember
 
 Row = dict[str, Any]

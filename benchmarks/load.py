@@ -5,7 +5,7 @@ import dataclasses
 import time
 from collections.abc import Callable
 
-from app.config import Settings
+from app.settings import Settings
 
 _RATES = [name for name in Settings.model_fields if name.startswith("rate_")]
 UNLIMITED = {

@@ -16,10 +16,11 @@ import statistics
 import sys
 from collections.abc import Sequence
 
-from app.scheduling import SchedulerPolicy, card_seconds
-from app.scheduling.curve import FsrsFormulas, fsrs_formulas
-from app.scheduling.exam_plan import CardPlanInputs, day_plan
-from app.scheduling.outlook import DaySimulation
+from app.spaced_repetition.fsrs import FsrsFormulas, fsrs_formulas
+from app.spaced_repetition.review_pace import card_seconds
+from app.spaced_repetition.scheduler import SchedulerPolicy
+from app.study_plan.card_plan import CardPlanInputs, day_plan
+from app.study_plan.forecast import DaySimulation
 from benchmarks.recall import (
     LEARNERS,
     PROCESSES,

@@ -23,12 +23,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from app.content.live.library import Library, load
-from app.mastery.course import course_by_objective
-from app.mastery.evidence import AnswerHistory
-from app.mastery.guessing import guess_rate
+from app.content.library import Library, load
+from app.mastery.evidence import AnswerHistory, guess_rate
+from app.mastery.objectives import LearnerEvidence, TopicCards, course_by_objective, standings
 from app.mastery.readiness import ScoreForecast, forecast
-from app.mastery.standing import LearnerEvidence, TopicCards, standings
 
 CONTENT = Path(__file__).resolve().parents[1] / "content"
 LEARNERS = 400

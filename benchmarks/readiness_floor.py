@@ -18,12 +18,10 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from app.content.live.library import Library, load
-from app.mastery.course import course_by_objective
-from app.mastery.evidence import AnswerHistory
-from app.mastery.guessing import guess_rate
+from app.content.library import Library, load
+from app.mastery.evidence import AnswerHistory, guess_rate
+from app.mastery.objectives import LearnerEvidence, course_by_objective, standings
 from app.mastery.readiness import ScoreForecast, forecast
-from app.mastery.standing import LearnerEvidence, standings
 from benchmarks.readiness import (
     CONTENT,
     LEARNERS,

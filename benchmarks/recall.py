@@ -22,13 +22,20 @@ import statistics
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 
-from app.scheduling import SchedulerPolicy, card_seconds
-from app.scheduling.card_pace import NEW_SECONDS
-from app.scheduling.curve import FsrsFormulas, Trace, fsrs_formulas
-from app.scheduling.exam import FIRST_GRADES, StartedCard, review_gain
-from app.scheduling.exam_plan import CardDayPlan, CardPlanInputs, day_plan, plain_day
-from app.scheduling.habits import StudyHabits
-from app.scheduling.outlook import DaySimulation, Rule
+from app.accounts.current_learner import StudyHabits
+from app.spaced_repetition.fsrs import FsrsFormulas, Trace, fsrs_formulas
+from app.spaced_repetition.review_pace import NEW_SECONDS, card_seconds
+from app.spaced_repetition.scheduler import SchedulerPolicy
+from app.study_plan.card_plan import (
+    FIRST_GRADES,
+    CardDayPlan,
+    CardPlanInputs,
+    StartedCard,
+    day_plan,
+    plain_day,
+    review_gain,
+)
+from app.study_plan.forecast import DaySimulation, Rule
 
 LEARNERS, QUICK = 80, 4
 DAYS, MINUTES = (14, 30, 60), (10, 20, 40)

@@ -14,9 +14,9 @@ import statistics
 import sys
 from collections.abc import Sequence
 
-from app.scheduling import card_seconds
-from app.scheduling.curve import fsrs_formulas
-from app.scheduling.exam_plan import day_plan
+from app.spaced_repetition.fsrs import fsrs_formulas
+from app.spaced_repetition.review_pace import card_seconds
+from app.study_plan.card_plan import day_plan
 from benchmarks.recall import (
     DAYS,
     LEARNERS,

@@ -34,11 +34,11 @@ from pathlib import Path
 
 import httpx
 
-from app.authors.commands import new_link
-from app.content.live.library import Library, LiveLibrary
-from app.db.engine import checkpoint_wal, make_engine
-from app.db.migrate import upgrade
-from app.questions.choosing import ChoiceAnswer
+from app.cli.people import new_link
+from app.content.library import Library, LiveLibrary
+from app.database.engine import checkpoint_wal, make_engine
+from app.database.schema import upgrade
+from app.questions.types.choice import ChoiceAnswer
 from benchmarks import crowd
 from benchmarks.load import UNLIMITED
 from benchmarks.visitor import SECRET, Request, Visitor, visitor

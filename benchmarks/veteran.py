@@ -23,10 +23,10 @@ from itsdangerous import Signer
 from sqlalchemy import text
 from starlette.types import Message
 
-from app.config import Settings
-from app.content.live.library import Library
-from app.db.migrate import upgrade
+from app.content.library import Library
+from app.database.schema import upgrade
 from app.main import create_app
+from app.settings import Settings
 from benchmarks.content import SHIPPED, grow
 from tests.progress.past import NEWCOMER, VETERAN, answer, grade, live, unanswered
 

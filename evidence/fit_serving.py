@@ -22,25 +22,25 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from app.estimator import catalogue
-from app.estimator.estimates.serving_capacity.asked import ServingCapacityInputs
-from app.estimator.estimates.serving_capacity.compute import serving_of
-from app.estimator.hardware.accelerators import Accelerator, find_accelerator
-from app.estimator.hardware.networks import Interconnect, fabric_of
+from app.estimator import data_files as catalogue
+from app.estimator.estimates.serving_capacity import ServingCapacityInputs, serving_of
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.hardware.collectives import Interconnect, fabric_of
 from app.estimator.inputs import parse_inputs
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
 from app.estimator.serving.engine import EngineConstants, InferenceEngine, software, steps
-from app.estimator.serving.load import RequestShape, prompt_cost
-from app.estimator.serving.profile import (
+from app.estimator.serving.replica import (
     BatchTiming,
+    RequestShape,
     Traffic,
     first_token,
     profile_of,
+    prompt_cost,
     rounds,
     time_per_token,
 )
-from app.estimator.serving.step import PlacedModel, decode_time, place_model
+from app.estimator.serving.step_time import PlacedModel, decode_time, place_model
 from evidence import DATA
 from evidence.accuracy.cases import CaseFile, ReferenceCase, read_cases
 from evidence.accuracy.held_out import GROUPS, HeldOutErrors, summed

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from alembic import context
 from sqlmodel import AutoString, SQLModel
 
-from app.db import tables  # noqa: F401 - fills the metadata
+from app.database import tables  # noqa: F401 - fills the metadata
 
 
 def plain_strings(kind: str, item: Any, _context: Any) -> str | Literal[False]:

@@ -15,15 +15,14 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Connection, Engine, event
 from sqlmodel import Session
 
-from app.authors.commands import new_link
-from app.config import Settings
-from app.content.live import watched_files
-from app.content.live.library import Library, LiveLibrary
-from app.content.live.parsing_processes import Job, read_all
-from app.content.live.watched_files import without_collection
-from app.content.parsed import ParsedFile
-from app.db.engine import PlainSavepoints
+from app.cli.people import new_link
+from app.content import file_watcher as watched_files
+from app.content.file_watcher import Job, read_all, without_collection
+from app.content.library import Library, LiveLibrary
+from app.content.parsed_file import ParsedFile
+from app.database.engine import PlainSavepoints
 from app.main import create_app, load_assets
+from app.settings import Settings
 from tests.amounts import EXAMPLES
 from tests.databases import Databases, databases_in
 from tests.kept import keep_compiled, kept

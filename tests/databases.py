@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Engine, create_engine, make_url
 from sqlalchemy.pool import NullPool
 
-from app.db.engine import make_engine
-from app.db.migrate import upgrade
+from app.database.engine import make_engine
+from app.database.schema import upgrade
 
 SERVER = os.environ.get("HEADROOM_TEST_DATABASE_URL", "")
 """Address of a server on which the tests may make and drop databases, or nothing."""

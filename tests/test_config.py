@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.config import Settings
+from app.settings import Settings
 
 
 @pytest.mark.parametrize(

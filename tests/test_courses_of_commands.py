@@ -11,11 +11,11 @@ import pytest
 from sqlmodel import Session, col, select
 
 from app.cli import main
-from app.content.live.courses import CourseRegistry
-from app.content.live.library import LiveLibrary, load
-from app.db.engine import make_engine
-from app.db.tables import Attempt, Learner, Regrade
-from app.db.writer import WRITING
+from app.content.courses import CourseRegistry
+from app.content.library import LiveLibrary, load
+from app.database.engine import make_engine
+from app.database.tables import Attempt, Learner, Regrade
+from app.database.write_queue import WRITING
 from app.quiz.store import keep_revision
 from tests.conftest import FIRST_AID, two_courses
 
@@ -245,7 +245,7 @@ def test_a_failure_of_headroom_is_told_once_and_its_way_only_when_asked(
     def broken(*_: object) -> None:
         raise RuntimeError("of our own")
 
-    monkeypatch.setattr("app.content.read._read", broken)
+    monkeypatch.setattr("app.content.file_reader._read", broken)
 
     assert main(["check", str(content)]) == 1
     quiet = list(caplog.records)

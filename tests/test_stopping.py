@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.upkeep.installation import Installation
+from app.database.installation import Installation
 from tests.browser.server import Server
 from tests.conftest import TINY
 
@@ -17,13 +17,13 @@ STOPS = [signal.SIGTERM, signal.SIGINT]
 
 
 SERVE = "from app.cli import main; main(['serve'])"
-SERVE_APP = "from app.cli.starting import serve_app; serve_app()"
+SERVE_APP = "from app.cli.launcher import serve_app; serve_app()"
 
 
 @pytest.mark.parametrize(
     ("begin", "module", "how"),
     [
-        *[(SERVE, "app.cli.serving", how) for how in STOPS],
+        *[(SERVE, "app.cli.server", how) for how in STOPS],
         *[(SERVE, "app.main", how) for how in STOPS],  # after most of the imports
         *[(SERVE_APP, "app.main", how) for how in STOPS],
     ],
@@ -59,9 +59,9 @@ def _stopped_at(module: str, how: signal.Signals, begin: str) -> subprocess.Comp
 @pytest.mark.parametrize(
     ("command", "module"),
     [
-        ("check", "app.cli.checking"),
-        ("check", "app.content.read.topics"),
-        ("serve", "app.cli.starting"),  # before it is ready to be stopped
+        ("check", "app.cli.content"),
+        ("check", "app.content.file_reader"),
+        ("serve", "app.cli.launcher"),  # before it is ready to be stopped
     ],
 )
 def test_a_command_that_is_interrupted_says_so_by_its_status_alone(command: str, module: str):

@@ -1,1 +1,1 @@
-"""The same estimates for programs: JSON under /api/v1."""
+"""The JSON API."""

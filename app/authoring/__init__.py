@@ -1,1 +1,1 @@
-"""The author's bench: problems, previews, and which item or page to mend."""
+"""Author pages: problems, statistics, preview, regrading."""

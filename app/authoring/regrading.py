@@ -1,4 +1,4 @@
-"""What the mended key of a question changes, and the rows that make it count.
+"""Effect of a corrected key.
 
 An author who marked the wrong option right has graded learners wrongly. Their answers
 stay in the log as they were written; each gets a row beside it with the score by the
@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from sqlmodel import Session
 
+from app.accounts.author_store import AuditRecord, record
+from app.accounts.learner_store import bump_change_counter
 from app.authoring import store
 from app.authoring.store import NewScore, RegradableAttempt
-from app.authors.store import AuditRecord, record
-from app.learners.store import bump_change_counter
+from app.questions.grading import RegradeRefusal, VariantPair, is_key_alone, pair_of
 from app.questions.model import Question
-from app.questions.regrading import RegradeRefusal, VariantPair, is_key_alone, pair_of
 from app.questions.variants import numbers_of
 from app.quiz.store import keep_revision, load_wording
 

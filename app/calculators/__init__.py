@@ -1,1 +1,1 @@
-"""Live sizing forms over the estimator, and the same answers as text and files."""
+"""Calculator and hardware pages."""

@@ -1,4 +1,4 @@
-"""Front door 2: the `headroom` command.
+"""`headroom`: one argument parser.
 
 What a command needs is imported when it is run: another one need not wait for it.
 """
@@ -10,43 +10,42 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from app.cli.loading import load
-from app.cli.stop import CommandError
+from app.cli.launcher import CommandError, load
 
 # Commands whose options are known to their rooms: what each is for, and who runs it.
 _ROOMS = {
     "estimate": (
         "size a model: estimate --list names all",
-        "app.calculators.commands:estimate_command",
+        "app.cli.estimate:estimate_command",
     ),
     "accuracy": (
         "say how near the estimates come to published values",
-        "app.calculators.commands:accuracy_command",
+        "app.cli.estimate:accuracy_command",
     ),
     "catalogue": (
         "list the hardware, its values, and what is unknown of it",
-        "app.hardware.commands:catalogue_command",
+        "app.cli.estimate:catalogue_command",
     ),
-    "new": ("begin a topic, a question or a mock exam", "app.cli.files:new"),
+    "new": ("begin a topic, a question or a mock exam", "app.cli.content:new"),
     "coverage": (
         "count what the course has for each objective",
-        "app.cli.files:coverage",
+        "app.cli.content:coverage",
     ),
     "regrade": (
         "grade the answers to a question again, after its key was mended",
-        "app.cli.regrade:regrade",
+        "app.cli.people:regrade",
     ),
-    "import": ("take questions in from another format", "app.cli.files:exchange"),
-    "export": ("write questions or attempts for others", "app.cli.files:exchange"),
+    "import": ("take questions in from another format", "app.cli.content:exchange"),
+    "export": ("write questions or attempts for others", "app.cli.content:exchange"),
     "backup": (
         "write database and key to one file, while the server runs",
-        "app.cli.upkeep:upkeep",
+        "app.cli.database:upkeep",
     ),
     "restore": (
         "put a backup in the place of what is there, which is kept",
-        "app.cli.upkeep:upkeep",
+        "app.cli.database:upkeep",
     ),
-    "doctor": ("check the installation and say what to do", "app.cli.upkeep:upkeep"),
+    "doctor": ("check the installation and say what to do", "app.cli.database:upkeep"),
     "author": (
         "let a browser onto the author's bench: author link, list, revoke, log",
         "app.cli.people:author",
@@ -101,17 +100,17 @@ def _parser() -> argparse.ArgumentParser:
         help="migrate, check the content and serve",
         epilog=_BY_ENVIRONMENT,
     )
-    serve.set_defaults(action="app.cli.starting:serve")
+    serve.set_defaults(action="app.cli.launcher:serve")
     _add_check(commands.add_parser("check", help="name everything wrong in the content"))
     for name, (words, _) in _ROOMS.items():
         commands.add_parser(name, help=words)
     health = commands.add_parser("health", help="ask the running server how it is")
-    health.set_defaults(action="app.cli.health:health")
+    health.set_defaults(action="app.cli.server:health")
     listing = commands.add_parser("settings", help="list every setting")
-    listing.set_defaults(action="app.cli.settings:list_settings")
+    listing.set_defaults(action="app.cli.database:list_settings")
     database = commands.add_parser("db", help="look after the database")
     database.add_argument("what", choices=("upgrade", "vacuum"))
-    database.set_defaults(action="app.cli.installation:look_after_database")
+    database.set_defaults(action="app.cli.database:look_after_database")
     return parser
 
 
@@ -136,7 +135,7 @@ def _add_check(check: argparse.ArgumentParser) -> None:
         "--watch",
         dest="action",
         action="store_const",
-        const="app.cli.watching:watch",
-        default="app.cli.checking:check_content",
+        const="app.cli.content:watch_content",
+        default="app.cli.content:check_content",
         help="check again at every change",
     )

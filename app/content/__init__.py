@@ -1,1 +1,1 @@
-"""The course: Markdown files read into values, checked, and kept live."""
+"""The course: files read, checked and served as a library."""

@@ -1,1 +1,1 @@
-"""Pure sizing numbers: one registry of estimates, standard library only."""
+"""Sizing formulas and their data, on the standard library alone."""

@@ -1,4 +1,4 @@
-"""What an estimate can be asked: the declaration of its inputs, and their reading."""
+"""Declare and parse the inputs of an estimate."""
 
 import dataclasses
 import difflib
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.estimator import units
-from app.estimator.hardware.accelerators import accelerator_id, network_id, system_id
+from app.estimator.hardware.catalog import accelerator_id, network_id, system_id
 from app.estimator.models.lookup import model_id
 
 LONGEST_VALUE = 200

@@ -1,4 +1,4 @@
-"""Every estimate once: its name, its sentence, its inputs and its function."""
+"""Every estimate by name; run one for typed inputs."""
 
 import dataclasses
 import functools
@@ -6,12 +6,10 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.estimator.estimate import Estimate, Output
 from app.estimator.inputs import input_specs, parse_inputs
-from app.estimator.models.caveats import caveats, weights_words
-from app.estimator.models.formats import PUBLISHED
-from app.estimator.models.lookup import find_model
-from app.estimator.models.pasted import read_pasted
+from app.estimator.models.lookup import caveats, find_model, read_pasted, weights_words
+from app.estimator.models.number_formats import PUBLISHED
+from app.estimator.result import Estimate, Output
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def find_estimate(name: str) -> EstimateSpec | None:
     known = name.replace("_", "-")
     if known not in NAMES:
         return None
-    module = f"app.estimator.estimates.{known.replace('-', '_')}.entry"
+    module = f"app.estimator.estimates.{known.replace('-', '_')}_report"
     entry: EstimateSpec = importlib.import_module(module).ENTRY
     return entry
 

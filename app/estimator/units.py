@@ -1,4 +1,4 @@
-"""Numbers to text and text to numbers; GB is 10^9 bytes, GiB is 2^30."""
+"""Parse and format numbers with units; GB is 10^9, GiB is 2^30."""
 
 import functools
 import math

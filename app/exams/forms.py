@@ -1,4 +1,4 @@
-"""What may be sent about a mock exam: its start, one answer, its end."""
+"""What the exam pages accept: start, answer, flags."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Request
 
-from app.exams.merging import AnswerState, entered
+from app.exams.answer_merge import AnswerState, entered
 from app.quiz.forms import read_sent
 
 FACTORS = (1.0, 1.25, 1.5, 2.0, 3.0)

@@ -1,12 +1,19 @@
-"""What a finished sitting says: score with its interval, by domain and objective."""
+"""Score report, charts, trend."""
 
 import dataclasses
+import datetime as dt
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from app.content.live.library import Library
-from app.mastery.turnout import says_enough
-from app.mastery.wilson import NINETEEN_IN_TWENTY, wilson
+from markupsafe import Markup
+
+from app.content.library import Library
+from app.mastery.evidence import NINETEEN_IN_TWENTY, wilson
+from app.mastery.readiness import says_enough
+from app.web.formatting import format_percent, format_short_date
+from app.widgets.column_charts import ScoreRange, draw_score
+from app.widgets.scales import SHARES, PlotArea, in_percent
+from app.widgets.svg import Box, dot, line, rect, svg_root, text
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -191,3 +198,166 @@ def names_of(library: Library) -> dict[str, str]:
     """The short name of each objective by its number."""
     domains = library.syllabus.domains
     return {goal.number: goal.name for domain in domains for goal in domain.objectives}
+
+
+_BASE, _HEIGHT = 66.0, 62.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReportCharts:
+    """The drawings; `longest` and `even` are seconds of a question.
+
+    The longest that one took, and what each takes at an even pace. `times` is None
+    where the time of no question is known: the browser told none, or all were 0.
+    """
+
+    result: Markup
+    times: Markup | None
+    longest: float
+    even: float
+
+
+def draw_report(
+    report: ScoreReport, paper: Sequence[GradedItem], target: int | None, seconds: float
+) -> ReportCharts:
+    """All drawings of a report; `seconds` were given for the whole paper."""
+    longest = max((m.seconds for m in paper), default=0.0)
+    even = seconds / max(len(paper), 1)
+    return ReportCharts(
+        result=draw_result(report, target),
+        times=draw_times(paper, longest, even) if longest else None,
+        longest=longest,
+        even=even,
+    )
+
+
+def draw_result(report: ScoreReport, target: int | None) -> Markup:
+    """The points with what a like paper would have given; `target` is in points."""
+    words = f"your target {target}" if target else ""
+    score = ScoreRange(
+        score=report.score,
+        low=report.low if report.tells else report.score,
+        high=report.high if report.tells else report.score,
+        of=report.count,
+        target=target or 0,
+        target_words=words,
+    )
+    says = f"{round(report.score, 1):g} of {report.count}"
+    if report.tells:
+        says += f"; on a similar exam probably {report.low:.0f} to {report.high:.0f}"
+    return draw_score(score, f"{says}; {words}" if words else says, (0, report.count))
+
+
+def draw_times(paper: Sequence[GradedItem], longest: float, even: float) -> Markup:
+    """Seconds of each question; × marks what was not right, `even` is an even pace."""
+    slot = 100 / (len(paper) or 1)
+    marks: list[str] = []
+    for place, one in enumerate(paper):
+        high = _HEIGHT * one.seconds / longest
+        look = "fill" if one.score >= 1 else "bad-f"
+        marks.append(rect(look, slot * (place + 0.15), _BASE - high, slot * 0.7, high))
+        if one.score < 1:
+            marks.append(text("×", slot * (place + 0.5), 81, "m bad-f"))
+    if even <= longest:
+        at = _BASE - _HEIGHT * even / longest
+        marks.append(line("dash", 0, at, 100, at))
+    marks += [text("1", 0, 100), text(str(len(paper)), 100, 100, "e")]
+    says = f"Seconds per question, {len(paper)} questions; the longest took {longest:.0f} seconds"
+    return svg_root(marks, 108, says)
+
+
+MOST = 12
+_PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PastSitting:
+    """A finished sitting; `whole` says that it was a full exam."""
+
+    number: int
+    title: str
+    whole: bool
+    started: dt.datetime
+    score: float
+    questions: int
+    answered: int
+    minutes: float
+    by_clock: bool
+
+    @property
+    def share(self) -> float:
+        """The part of the points that was reached, 0..1."""
+        return self.score / self.questions if self.questions else 0.0
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """What a similar paper would most likely have given, as shares.
+
+        None where too few of its questions were answered to say so.
+        """
+        if not says_enough(self.answered, self.questions):
+            return None
+        low, high = interval(self.score, self.questions)
+        return low / self.questions, high / self.questions
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoreTrend:
+    """The drawing, and what the last two full exams say in a sentence."""
+
+    svg: Markup
+    sentence: str
+
+
+def trend_of(
+    finished: Sequence[PastSitting],
+    target: int | None,
+    day_of: Callable[[dt.datetime], dt.date],
+) -> ScoreTrend | None:
+    """The last sittings, given the newest first; None before the first."""
+    if not finished:
+        return None
+    last = list(reversed(finished[:MOST]))
+    said = _sentence(finished)
+    return ScoreTrend(_draw(last, target, day_of, f"{said} The table has each."), said)
+
+
+def _sentence(finished: Sequence[PastSitting]) -> str:
+    full = [past for past in finished if past.whole and past.range]
+    if len(full) < 2:
+        return "Each point is one exam; the line through it is the likely range."
+    now, before = full[:2]
+    was, is_ = (format_percent(past.share) for past in (before, now))
+    if _overlap(now.range, before.range):
+        return (
+            f"Your last two full exams: {was}, then {is_}. Their ranges overlap, so "
+            "the difference may be chance."
+        )
+    way = "better" if now.share > before.share else "worse"
+    return f"Your last full exam, {is_}, was clearly {way} than the one before, {was}."
+
+
+def _overlap(one: tuple[float, float] | None, other: tuple[float, float] | None) -> bool:
+    return bool(one and other and one[0] <= other[1] and other[0] <= one[1])
+
+
+def _draw(
+    last: Sequence[PastSitting],
+    target: int | None,
+    day_of: Callable[[dt.datetime], dt.date],
+    says: str,
+) -> Markup:
+    marks = _PLANE.scale(in_percent)
+    if target:
+        at = _PLANE.down(target / 100)
+        marks.append(line("dash", 0, at, _PLANE.box.width, at))
+    for place, past in enumerate(last):
+        x = _PLANE.box.width * (place + 0.5) / len(last)
+        if past.range:
+            low, high = (_PLANE.down(share) for share in past.range)
+            marks.append(line("thin", x, high, x, low))
+        marks.append(dot("ink" if past.whole else "hole", x, _PLANE.down(past.share), 5))
+        if past in (last[0], last[-1]):
+            day = day_of(past.started)
+            marks.append(text(format_short_date(day), x, 146, "m"))
+    return svg_root(marks, 150, says)

@@ -1,31 +1,39 @@
-"""The life of a sitting: begun once, shown as it was drawn, closed and judged once."""
+"""Begin, resume, close, grade a sitting."""
 
+import asyncio
+import contextlib
 import dataclasses
 import datetime as dt
+import logging
 import secrets
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from typing import Literal
 
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from app.cards.names import can_be_card, question_card_id
-from app.cards.store import CardToAdd
-from app.content.live.library import Library
-from app.content.model import ExamBlueprint
-from app.content.numbers.expressions import ExpressionError
+from app.accounts.learner_store import lock_learner
+from app.content.courses import ALONE, CourseRegistry
+from app.content.library import Library, LiveLibrary
+from app.database.write_queue import WRITING
 from app.exams import store
+from app.exams.assembly import PaperItem, as_in_exam, assemble_paper, is_over, minutes_for
 from app.exams.forms import StartExamForm
-from app.exams.paper import PaperItem, as_in_exam, assemble_paper
 from app.exams.report import GradedItem
 from app.exams.store import GradedAnswer, ItemScore, NewSitting, SavedAnswer, SittingState
-from app.exams.timing import is_over, minutes_for
-from app.learners.store import lock_learner
-from app.mastery.bank import domain_of
-from app.questions import kinds
+from app.markup.expressions import ExpressionError
+from app.markup.model import ExamBlueprint
+from app.mastery.question_counts import domain_of
+from app.questions import types
 from app.questions.grading import grade
 from app.questions.model import Question
+from app.questions.result import GradeResult, UnreadableResponse
 from app.questions.variants import draw_variant
-from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz import store as quiz_store
+from app.spaced_repetition.added_cards import CardToAdd
+from app.spaced_repetition.card_ids import can_be_card, question_card_id
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -165,7 +173,7 @@ def _before(question: Question, slot: PaperItem, kept: SavedAnswer) -> float | N
     Where one option is chosen. Anything else is entered bit by bit, so that its first
     state says nothing.
     """
-    kind = kinds.type_of(question)
+    kind = types.type_of(question)
     if not kind.chosen or kind.several or kept.first in (None, kept.raw):
         return None
     first = dataclasses.replace(kept, raw=kept.first or {})
@@ -217,7 +225,7 @@ def _unreadable(
 
     What is chosen of a list can always be read.
     """
-    if not kept.answered or kinds.type_of(question).chosen:
+    if not kept.answered or types.type_of(question).chosen:
         return None
     try:
         verdict = grade(draw_variant(question, slot.seed), kept.raw)
@@ -241,3 +249,151 @@ def _graded(question: Question, slot: PaperItem, kept: SavedAnswer) -> GradedAns
         score=verdict.score,
         milliseconds=kept.milliseconds,
     )
+
+
+Filter = Literal["all", "incomplete", "flagged"]
+Told = Literal["", "replaced", "refused", "stale"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReviewNote:
+    """What became of a form where another page had changed the same question.
+
+    `told` is one of Merge.told; the other change was saved `at`, where that is known.
+    """
+
+    told: Told = ""
+    at: dt.datetime | None = None
+
+    @property
+    def when(self) -> str:
+        """When the other change was saved, in words."""
+        return f"at {self.at:%H:%M} UTC" if self.at else "meanwhile"
+
+
+NOTHING = ReviewNote()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PaperRow:
+    """One question of the palette and the review screen.
+
+    `unreadable` says why its answer cannot be read; such a question is not answered.
+    """
+
+    number: int
+    words: str
+    answered: bool
+    flagged: bool
+    unreadable: str = ""
+
+    @property
+    def label(self) -> str:
+        """The state in words, for a screen reader."""
+        return f"{self.number}, {self.state}{', flagged' if self.flagged else ''}"
+
+    @property
+    def state(self) -> str:
+        """Whether it is answered, in words."""
+        if self.unreadable:
+            return "can\u2019t be read"
+        return "answered" if self.answered else "open"
+
+    def matches(self, show: Filter) -> bool:
+        """Whether the row belongs to a filter."""
+        if show == "incomplete":
+            return not self.answered
+        return show == "all" or self.flagged
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExamPace:
+    """Time used and questions answered, as shares 0..1, and the difference in words."""
+
+    time: float
+    answers: float
+    words: str
+
+
+def rows(
+    slots: Sequence[PaperItem],
+    kept: Mapping[int, SavedAnswer],
+    words: Mapping[int, str],
+    unreadable: Mapping[int, UnreadableResponse],
+) -> list[PaperRow]:
+    """The rows of a paper in its order."""
+    nothing = SavedAnswer(0, {})
+    return [
+        PaperRow(
+            slot.number,
+            words.get(slot.number, ""),
+            kept.get(slot.number, nothing).answered and slot.number not in unreadable,
+            kept.get(slot.number, nothing).flagged,
+            unreadable[slot.number].message if slot.number in unreadable else "",
+        )
+        for slot in slots
+    ]
+
+
+def pace(sat: SittingState, answered: int, now: dt.datetime) -> ExamPace:
+    """Compare the time used with the questions answered."""
+    whole = sat.seconds or 1.0
+    time = min(1.0, max(0.0, (now - sat.started_at).total_seconds() / whole))
+    count = len(sat.slots) or 1
+    ahead = round(answered - time * count)
+    if ahead == 0:
+        words = "even with the clock"
+    else:
+        noun = "question" if abs(ahead) == 1 else "questions"
+        words = f"{abs(ahead)} {noun} {'ahead' if ahead > 0 else 'behind'}"
+    return ExamPace(time, answered / count, words)
+
+
+_EVERY = 30.0
+_GAP = 0.003  # seconds
+_log = logging.getLogger("headroom")
+
+
+@contextlib.asynccontextmanager
+async def run_sitting_closer(
+    engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]
+) -> AsyncIterator[None]:
+    """Look for overdue papers as long as the server runs.
+
+    Several processes may look at once: a paper is closed once, whoever is first.
+    """
+    watch = asyncio.create_task(_watch(engine, courses, clock))
+    try:
+        yield
+    finally:
+        watch.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watch
+
+
+def close_now(engine: Engine, library: LiveLibrary, now: dt.datetime, course: str = ALONE) -> int:
+    """Close every overdue paper of a course; returns how many.
+
+    Each in a transaction of its own, with a gap behind it for others who write: many
+    papers may end at the same moment.
+    """
+    with Session(engine) as db:
+        late = store.overdue(db, now, course)
+    for sat in late:
+        with Session(engine) as db:
+            db.connection(execution_options=WRITING)
+            close(db, library.current(), sat, "time", sat.deadline)
+            db.commit()
+        time.sleep(_GAP)
+    return len(late)
+
+
+async def _watch(engine: Engine, courses: CourseRegistry, clock: Callable[[], dt.datetime]) -> None:
+    while True:
+        await asyncio.sleep(_EVERY)
+        try:
+            for name, live in courses.libraries.items():
+                await asyncio.to_thread(close_now, engine, live, clock(), name)
+        except SQLAlchemyError:
+            # The next round tries again; a locked database is no reason to stop.
+            _log.exception("overdue papers could not be closed")

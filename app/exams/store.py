@@ -1,4 +1,4 @@
-"""Sittings and their answers in the database."""
+"""Sittings and answers."""
 
 import dataclasses
 import datetime as dt
@@ -11,16 +11,16 @@ from sqlalchemy import bindparam, case, func, update
 from sqlalchemy import select as plain_select
 from sqlmodel import Session, col, select
 
-from app.cards.store import CardToAdd, DayTotals, add_to_day, readd_missed_questions
-from app.db.counted_scores import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE
-from app.db.insert_once import insert_if_absent
-from app.db.quotas import SITTINGS, check_quota
-from app.db.tables import Attempt, Learner, Sitting, SittingAnswer
+from app.accounts.current_learner import LearnerProfile
+from app.clock import from_milliseconds, to_milliseconds
+from app.database.engine import ATTEMPT, GRADED, NEWEST, REGRADE, REVISION, SCORE, insert_if_absent
+from app.database.quotas import SITTINGS, check_quota
+from app.database.tables import Attempt, Learner, Sitting, SittingAnswer
 from app.errors import NotFoundError
-from app.exams.merging import AnswerState, Merge, entered, merge
-from app.exams.paper import ExamPaper, PaperItem
-from app.learners.current import LearnerProfile
-from app.web.clock import from_milliseconds, to_milliseconds
+from app.exams.answer_merge import AnswerState, Merge, entered, merge
+from app.exams.assembly import ExamPaper, PaperItem
+from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
+from app.spaced_repetition.review_log import DayTotals, add_to_day
 
 _LONGEST = 60 * 60 * 1000
 _POINTS = (

@@ -1,11 +1,15 @@
-"""What may be sent about a card."""
+"""What the card pages accept: filter, grade, undo, manual edit."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
+from urllib.parse import parse_qsl
 
-from fastapi import Form, Query
-from pydantic import BaseModel, Field
+from fastapi import Form as fastapi_Form
+from fastapi import Query, Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field, ValidationError
 
-from app.web.addresses import LAST_ROW, Address
+from app.errors import InvalidInputError
+from app.web.dependencies import LAST_ROW, Address
 
 Topic = Annotated[str, Field(max_length=80)]
 More = Annotated[int, Field(ge=0, le=200)]
@@ -87,7 +91,35 @@ class AddCardForm(BaseModel):
 
 
 Wished = Annotated[ReviewFilterForm, Query()]
-Undone = Annotated[UndoForm, Form()]
-Suspended = Annotated[SuspensionForm, Form()]
-Acted = Annotated[ManualEditForm, Form()]
-Chosen = Annotated[AddCardForm, Form()]
+Undone = Annotated[UndoForm, fastapi_Form()]
+Suspended = Annotated[SuspensionForm, fastapi_Form()]
+Acted = Annotated[ManualEditForm, fastapi_Form()]
+Chosen = Annotated[AddCardForm, fastapi_Form()]
+
+Form = TypeVar("Form", bound=BaseModel)
+_MOST_FIELDS = 200
+_PLAIN = "application/x-www-form-urlencoded"
+
+
+async def parse_form(request: Request, form: type[Form]) -> Form:
+    """The fields of a posted form as a route gets them that declares `Form`.
+
+    A field left empty is one that was not sent. Raises RequestValidationError.
+    """
+    fields = await _fields(request)
+    try:
+        return form.model_validate({n: v for n, v in fields.items() if v != ""})
+    except ValidationError as error:
+        raise RequestValidationError(error.errors()) from None
+
+
+async def _fields(request: Request) -> dict[str, str]:
+    if not request.headers.get("content-type", "").startswith(_PLAIN):
+        async with request.form(max_files=0, max_fields=_MOST_FIELDS) as parts:
+            return {n: v for n, v in parts.items() if isinstance(v, str)}
+    body = (await request.body()).decode(errors="replace")
+    try:
+        pairs = parse_qsl(body, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise InvalidInputError(f"There are more than {_MOST_FIELDS} fields.") from None
+    return dict(pairs)

@@ -1,1 +1,1 @@
-"""From answers, cards and pages to what is known: pure rules, no estimate unearned."""
+"""Mastery of objectives and the score forecast."""

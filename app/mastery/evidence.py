@@ -1,4 +1,4 @@
-"""Answers to questions, weighed by item, by order and by age.
+"""Answers weighed by order, age, guessing.
 
 What a first answer to an unseen question says counts whole. A later one to the same
 question counts where enough time has passed, and takes over half of its weight: so a
@@ -8,9 +8,90 @@ the questions have run out.
 
 import dataclasses
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from app.mastery.fading import ObjectiveCards, retention_curve
+from app.questions import types
+from app.questions.model import Question
+from app.spaced_repetition.fsrs import AT_STABILITY
+from app.spaced_repetition.scheduler import SchedulerPolicy
+
+_PARAMETERS = SchedulerPolicy().parameters
+_DECAY = -_PARAMETERS[20]
+_FACTOR = math.pow(AT_STABILITY, 1 / _DECAY) - 1
+# Where no card follows it, knowledge of a course is kept like a card that was known
+# three times on schedule (2.3, 11, then 46 days): what is taught and understood fades
+# more slowly than what is learned by heart, and choosing among answers keeps longest
+# (Semb and Ellis, Knowledge Taught in School: What Is Remembered?, Review of
+# Educational Research 64(2), 1994). Seven eighths last four weeks.
+TAUGHT = 46.0
+# The mean recall of a card between one review and the next at 90%: ∫₀¹ (1 + F·x)^D dx.
+_ON_SCHEDULE = (AT_STABILITY * (1 + _FACTOR) - 1) / (_FACTOR * (1 + _DECAY))
+
+
+@functools.lru_cache(maxsize=16384)
+def recall(days: float, stability: float) -> float:
+    """The chance (0..1) of knowing a card `days` after its last answer.
+
+    R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1 (FSRS-6): the closed form of
+    `scheduling.memory.recall`. `stability` S in days.
+
+    >>> round(recall(10, 10), 6)
+    0.9
+    """
+    return math.pow(1 + _FACTOR * max(0.0, days) / stability, _DECAY)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectiveCards:
+    """The cards of an objective as one: `begun` of `all`.
+
+    `days` is the mean time since their last answers and `stability` their harmonic
+    mean, both in days. The harmonic mean leans to the cards that are lost first.
+    """
+
+    begun: int = 0
+    all: int = 0
+    days: float = 0.0
+    stability: float = TAUGHT
+
+    def earlier(self, days: int) -> "ObjectiveCards":
+        """The same `days` ago; a card answered since then counts as known then."""
+        return dataclasses.replace(self, days=max(0.0, self.days - days))
+
+
+def retention_curve(cards: ObjectiveCards) -> Callable[[int], float]:
+    """The share (0..1) that is left of what was known so many days ago.
+
+    For the part of the objective that its begun cards cover: their recall today
+    divided by their recall on that day, which for cards answered since is taken as
+    that of a deck on schedule; so reviews on time keep old evidence whole. The other
+    part fades by itself. 1 today, and never rising with age.
+    """
+    if not cards.begun:
+        return _alone
+    days, stability = cards.days, cards.stability
+    today = recall(days, stability)
+    covered = min(1.0, cards.begun / max(cards.all, 1))
+    on_schedule = covered * min(1.0, today / _ON_SCHEDULE)
+    left = 1 - covered
+
+    def share(age: int) -> float:
+        if age <= 0:
+            return 1.0
+        if age >= days:  # answered since
+            return on_schedule + left * _alone(age)
+        then = min(_ON_SCHEDULE, recall(days - age, stability))
+        return covered * min(1.0, today / then) + left * _alone(age)
+
+    return share
+
+
+@functools.lru_cache(maxsize=4096)
+def _alone(age: int) -> float:
+    return recall(max(0, age), TAUGHT)
+
 
 ENOUGH = 5  # fewer first answers than this say next to nothing about an objective
 # The newest answers that count: one more moves a share by less than seven points, and
@@ -223,3 +304,37 @@ def weigh_evidence(
         force += share * lot.weight * left
     # Nothing but wrong guesses at true or false would add up to less than nothing.
     return Evidence(answers, score, weight, max(0.0, right), max(0.0, fresh), force)
+
+
+UNKNOWN = 0.25  # one of four choices, for an objective that has no question yet
+
+
+def guess_rate(question: Question) -> float:
+    """The mean score (0..1) of an answer that is chosen blindly.
+
+    One of k choices is right once in k times; rows of a match likewise. Boxes are
+    ticked by a coin, steps shuffled, and both marked by the question's own rule.
+    What has to be typed or planned (numbers, words, designs) cannot be guessed.
+    """
+    return types.type_of(question).guess_rate(question.answer, question.partial)
+
+
+NINE_IN_TEN, NINETEEN_IN_TWENTY = 1.645, 1.96
+"""How many ranges hold the truth, as the z of `wilson`."""
+
+
+def wilson(right: float, of: int, z: float = NINE_IN_TEN) -> tuple[float, float]:
+    """Where the share `right` ÷ `of` lies, 0..1; it does not collapse at the ends.
+
+    (p + z²/2n ± z·√(p(1−p)/n + z²/4n²)) ÷ (1 + z²/n).
+
+    >>> tuple(round(x, 2) for x in wilson(7, 10))
+    (0.44, 0.87)
+    """
+    if not of:
+        return 0.0, 1.0
+    share, spread = right / of, z**2 / of
+    middle = (share + spread / 2) / (1 + spread)
+    noise = share * (1 - share) / of + spread / (4 * of)
+    half = z * math.sqrt(noise) / (1 + spread)
+    return max(0.0, middle - half), min(1.0, middle + half)

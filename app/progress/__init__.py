@@ -1,1 +1,11 @@
-"""What a learner knows, from what evidence, and what to do next."""
+"""Today, progress and plan pages."""
+
+from fastapi import APIRouter
+
+from app.progress import plan_page, progress_page, today_page
+
+router = APIRouter(include_in_schema=False)
+router.include_router(today_page.router)
+router.include_router(progress_page.router)
+router.include_router(plan_page.router)
+router.include_router(plan_page.calendar_router)

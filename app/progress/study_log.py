@@ -1,4 +1,4 @@
-"""The study log: a square for each day of the last weeks, darker where more was."""
+"""Study heat map."""
 
 import dataclasses
 import datetime as dt
@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
-from app.drawings.svg import label, square, svg_root
-from app.web.words import format_date, format_short_date, format_weekday
+from app.web.formatting import format_date, format_short_date, format_weekday
+from app.widgets.svg import label, square, svg_root
 
 WEEKS = 13
 STEP = 19

@@ -1,1 +1,1 @@
-"""Questions: what each kind is, and the one place where everybody asks for it."""
+"""Questions, their types, and grading."""

@@ -1,12 +1,12 @@
-"""Questions as values: the item of the bank, and what one attempt shows of it."""
+"""Question and Variant."""
 
 import dataclasses
 from collections.abc import Mapping
 from typing import Literal
 
-from app.content.model import NO_TEXT, ComputedParameters, Level, RichText, SourceLocation, Status
-from app.questions import kinds
-from app.questions.kinds import Answer
+from app.markup.model import NO_TEXT, ComputedParameters, Level, RichText, SourceLocation, Status
+from app.questions import types
+from app.questions.types import Answer
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Question:
 
         Designs, what lies beyond, and choices between two stay out.
         """
-        kind = kinds.type_of(self)
+        kind = types.type_of(self)
         return kind.in_exams and self.level != "deeper" and kind.enough(self.answer)
 
     @property

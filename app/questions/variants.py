@@ -1,4 +1,4 @@
-"""From an authored question and a seed to what one attempt shows and grades."""
+"""Draw the variant of a seed."""
 
 import hashlib
 import logging
@@ -6,19 +6,13 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.content.model import ComputedParameters
-from app.content.numbers import estimates, templates
-from app.content.numbers.expressions import (
-    ExpressionError,
-    Value,
-    compile_expression,
-    evaluate,
-    inputs_of,
-)
-from app.content.numbers.quantities import Quantity
-from app.questions import kinds
-from app.questions.kinds import Answer
+from app.markup import expressions
+from app.markup.expressions import ExpressionError, Value, compile_expression, evaluate, inputs_of
+from app.markup.model import ComputedParameters
+from app.markup.quantities import Quantity
+from app.questions import types
 from app.questions.model import Question, Variant
+from app.questions.types import Answer
 
 MOST_VARIANTS = 200
 _SEEDS = 2**31
@@ -46,18 +40,18 @@ def draw_variant(question: Question, seed: int) -> Variant:
 def _drawn(question: Question, seed: int) -> Variant:
     chosen: dict[str, str | float] = {}
     values: dict[str, Value] = {}
-    answer, kind = question.answer, kinds.type_of(question)
+    answer, kind = question.answer, types.type_of(question)
     if question.computed:
         chosen, values, answer = _satisfied(question.computed, answer, seed)
     mixer = random.Random(f"{question.id}:{seed}")  # noqa: S311 - order, not secrecy
     return Variant(
         question,
         seed,
-        templates.fill_text(question.stem, values),
+        expressions.fill_text(question.stem, values),
         kind.shuffled(answer, mixer),
-        tuple(templates.fill_text(h, values) for h in question.hints),
-        templates.fill_text(question.explanation, values),
-        templates.fill_text(question.mistake, values),
+        tuple(expressions.fill_text(h, values) for h in question.hints),
+        expressions.fill_text(question.explanation, values),
+        expressions.fill_text(question.mistake, values),
         chosen,
         _calculator(question.computed, values) if question.computed else "",
     )
@@ -67,7 +61,7 @@ def _satisfied(
     computed: ComputedParameters, answer: Answer, seed: int
 ) -> tuple[dict[str, str | float], dict[str, Value], Answer]:
     """The first combination from `seed` on that has an answer, with its values."""
-    kind = kinds.of_answer(answer)
+    kind = types.of_answer(answer)
     refused: ExpressionError | None = None
     for tried in range(min(combinations(computed), MOST_VARIANTS)):
         chosen = combination(computed, seed + tried)
@@ -165,5 +159,5 @@ def _calculator(computed: ComputedParameters, values: Mapping[str, Value]) -> st
     for _, text in computed.lets:
         for call in compile_expression(text).calls:
             name = getattr(call.func, "id", "")
-            return estimates.address(name, inputs_of(call, values))
+            return expressions.address(name, inputs_of(call, values))
     return ""

@@ -1,4 +1,4 @@
-"""What may be sent about a question: the hidden fields, and the answer as typed."""
+"""What the question pages accept: hidden fields and the response."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping
@@ -6,19 +6,13 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 from fastapi import Depends, Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    Field,
-    ValidationError,
-    field_validator,
-)
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError, field_validator
 
 from app.errors import InvalidInputError
-from app.questions.kinds import KINDS
-from app.questions.verdict import Raw
-from app.quiz.practice import MODES, Mode, PracticeRequest
-from app.web.addresses import LAST_ROW, Address
+from app.questions.result import Raw
+from app.questions.types import KINDS
+from app.quiz.selection import MODES, Mode, PracticeRequest
+from app.web.dependencies import LAST_ROW, Address
 
 _SENT = {name for kind in KINDS.values() for name in kind.fields}
 _PREFIXES = tuple(name for name in _SENT if name.endswith("."))

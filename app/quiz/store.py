@@ -1,4 +1,4 @@
-"""Attempts, practice runs and reports in the database."""
+"""Attempts, practice runs, reports, flags."""
 
 import dataclasses
 import datetime as dt
@@ -11,23 +11,17 @@ from pydantic import TypeAdapter
 from sqlalchemy import delete, func, select
 from sqlmodel import Session, col
 
-from app.cards.names import question_card_id
-from app.cards.store import CardToAdd, DayTotals, add_to_day, readd_missed_questions
-from app.db.counted_scores import ATTEMPT, GRADED, REGRADE, REVISION, SCORE
-from app.db.insert_once import insert_if_absent
-from app.db.quotas import MOST_RUNS, OPEN_REPORTS, check_quota
-from app.db.tables import (
-    Attempt,
-    ItemReport,
-    ItemRevision,
-    PracticeRun,
-    QuestionFlag,
-)
+from app.clock import to_milliseconds
+from app.database.engine import ATTEMPT, GRADED, REGRADE, REVISION, SCORE, insert_if_absent
+from app.database.quotas import MOST_RUNS, OPEN_REPORTS, check_quota
+from app.database.tables import Attempt, ItemReport, ItemRevision, PracticeRun, QuestionFlag
 from app.errors import NotFoundError
 from app.questions.model import Question
-from app.questions.verdict import GradeResult, Raw
-from app.quiz.practice import PastAttempts
-from app.web.clock import to_milliseconds
+from app.questions.result import GradeResult, Raw
+from app.quiz.selection import PastAttempts
+from app.spaced_repetition.added_cards import CardToAdd, readd_missed_questions
+from app.spaced_repetition.card_ids import question_card_id
+from app.spaced_repetition.review_log import DayTotals, add_to_day
 
 QUESTION = TypeAdapter(Question)
 _MOST_SEEDS = 50

@@ -1,1 +1,1 @@
-"""How answers look: pages, fragments, errors, the clock, and who may write."""
+"""ASGI middleware, templates, and what every page shares."""

@@ -1,4 +1,4 @@
-"""Refusals and faults as answers: a page, a fragment, or JSON under /api/."""
+"""Errors as page, fragment or JSON."""
 
 import dataclasses
 import logging
@@ -11,10 +11,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from app.content.numbers.expressions import ExpressionError
-from app.db.failures import find_refusal
+from app.database.errors import find_refusal
 from app.errors import AppError
 from app.estimator.inputs import InvalidInputsError
+from app.markup.expressions import ExpressionError
 from app.web.render import is_htmx_request, render_page
 
 _log = logging.getLogger("headroom")

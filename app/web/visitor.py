@@ -1,4 +1,4 @@
-"""Who visits: the signed cookie, read once per browser and kept in mind."""
+"""Signed cookie, browser preferences."""
 
 import dataclasses
 import hashlib
@@ -9,7 +9,34 @@ from typing import NamedTuple
 from cachetools import LRUCache
 from itsdangerous import BadSignature, Signer
 
-from app.web.cookies import AUTHOR, COOKIE, key_line
+COOKIE = "headroom"
+"""The cookie of a learner's key, unless a server is given another name for it."""
+AUTHOR = f"{COOKIE}-author"
+"""The cookie of a browser that has been let onto the author's bench."""
+CHOICES = frozenset({"theme", "zone", "keys", "score", "course"})
+"""Cookies of what a browser chose for itself; none of them carries a key."""
+
+YEAR = 365 * 24 * 3600
+"""Seconds for which a browser keeps what it chose."""
+_KEY_AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews it
+
+
+def written(name: str, value: str, age: int) -> bytes:
+    """A Set-Cookie line for the whole site that no script can read."""
+    # On its way out it is put under the prefix of the server, and on TLS it stays.
+    line = f"{name}={value}; Max-Age={age}; Path=/; HttpOnly; SameSite=Lax"
+    return line.encode()
+
+
+def key_line(signed: str) -> bytes:
+    """The Set-Cookie line that gives a browser a signed key."""
+    return written(COOKIE, signed, _KEY_AGE)
+
+
+def forget_line() -> bytes:
+    """The Set-Cookie line that takes the key out of a browser."""
+    return written(COOKIE, "", 0)
+
 
 FORGET_KEPT = {"clear-site-data": '"cache", "storage"'}
 """The pages and grades that a browser holds for use without a network go as well."""
@@ -139,3 +166,35 @@ def _size(visitor: Visitor) -> int:
     """Bytes that a known browser takes; its cookies stand beside it as the key."""
     words = len(visitor.renewal) + len(visitor.key) + len(visitor.digest)
     return _BESIDE + 2 * words + 2 * (_LONGEST["theme"] + _LONGEST["zone"])
+
+
+# The first that is named wins: most browsers name those that they descend from.
+_BROWSERS = (
+    ("Edg", "Edge"),
+    ("OPR/", "Opera"),
+    ("SamsungBrowser", "Samsung Internet"),
+    ("Vivaldi", "Vivaldi"),
+    ("Firefox", "Firefox"),
+    ("FxiOS", "Firefox"),
+    ("CriOS", "Chrome"),
+    ("Chrome", "Chrome"),
+    ("Safari", "Safari"),
+    ("curl", "curl"),
+)
+_SYSTEMS = (
+    ("iPhone", "iPhone"),
+    ("iPad", "iPad"),
+    ("Android", "Android"),
+    ("Windows", "Windows"),
+    ("Macintosh", "macOS"),
+    ("CrOS", "ChromeOS"),
+    ("Linux", "Linux"),
+)
+UNKNOWN = "Unknown browser"
+
+
+def describe_user_agent(user_agent: str) -> str:
+    """“Firefox on Linux”: nothing of the header itself, which anybody may write."""
+    browser = next((name for mark, name in _BROWSERS if mark in user_agent), UNKNOWN)
+    system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
+    return f"{browser} on {system}" if system else browser

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from app.api.document import openapi
+from app.api.openapi import openapi
 from app.estimator import registry
 from docs.reference.parts import DOCS, code, filled, table
 

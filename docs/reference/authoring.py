@@ -2,12 +2,12 @@
 
 from collections import defaultdict
 
-from app.content import limits
-from app.content.codes import RULES
-from app.content.numbers.estimates import catalogue_value
-from app.content.numbers.units import UNITS
 from app.estimator import registry
 from app.estimator.inputs import input_specs
+from app.markup import problems as limits
+from app.markup.expressions import catalogue_value
+from app.markup.problems import RULES
+from app.markup.quantities import UNITS
 from docs.reference.parts import DOCS, code, codes, filled, table
 
 PATH = DOCS / "authoring.md"

@@ -7,9 +7,9 @@ import pathlib
 from collections.abc import Mapping
 from typing import Any
 
-from app.estimator.hardware.accelerators import accelerator_id
+from app.estimator.hardware.catalog import accelerator_id
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.config import UnreadableConfigError
+from app.estimator.models.hf_config import UnreadableConfigError
 from app.estimator.models.lookup import find_model, model_id
 
 

@@ -1,9 +1,8 @@
 """Cases of weights, caches, states and activations that follow from formulas."""
 
-from app.estimator.memory.activations import gpt_layer_bytes, logits_bytes
-from app.estimator.memory.module_activations import layer_bytes
-from app.estimator.memory.states import BytesPerParameter, zero_bytes
-from app.estimator.models import gguf
+from app.estimator.memory.activations import gpt_layer_bytes, layer_bytes, logits_bytes
+from app.estimator.memory.model_states import BytesPerParameter, zero_bytes
+from app.estimator.models import number_formats as gguf
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator

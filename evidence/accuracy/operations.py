@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import generic
-from app.estimator.timing import flops, pipeline
+from app.estimator.training import flops
+from app.estimator.training import step_time as pipeline
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 
-from app.estimator.hardware import energy, traffic
-from app.estimator.hardware.accelerators import find_accelerator, find_system
-from app.estimator.hardware.rates import critical_batch, routed_critical_batch
-from app.estimator.running import checkpoints, money, reliability
+from app.estimator.hardware import collectives as traffic
+from app.estimator.hardware import facility as energy
+from app.estimator.hardware.catalog import find_accelerator, find_system
+from app.estimator.hardware.throughput import critical_batch, routed_critical_batch
 from app.estimator.serving import queueing
-from app.estimator.timing import speculative
+from app.estimator.serving import step_time as speculative
+from app.estimator.training import run_costs as checkpoints
+from app.estimator.training import run_costs as money
+from app.estimator.training import run_costs as reliability
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator

@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from app.estimator import registry
-from app.estimator.estimate import Figure
 from app.estimator.inputs import format_input, input_specs
+from app.estimator.result import Figure
 
 # Longer addresses are cut by some servers and mail programs.
 _LONGEST_ADDRESS = 2000

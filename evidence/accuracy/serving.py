@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from app.estimator.hardware.traffic import expert_parallel
+from app.estimator.hardware.collectives import expert_parallel
 from app.estimator.models.lookup import find_model, model_id
 from evidence.accuracy.cases import (
     CaseInputs,

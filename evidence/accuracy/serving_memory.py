@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from app.estimator.memory.engines import GIB
+from app.estimator.memory.inference_runtime import GIB
 from evidence.accuracy.cases import CaseInputs
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, query_calculator

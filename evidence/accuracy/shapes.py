@@ -3,10 +3,9 @@
 import re
 
 from app.estimator.memory.kv_cache import textbook_bytes_per_token
-from app.estimator.models.adapters import adapter_parameters
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.formats import bytes_of
 from app.estimator.models.lookup import find_model
+from app.estimator.models.number_formats import adapter_parameters, bytes_of
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, as_config
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator

@@ -3,8 +3,8 @@
 import math
 from typing import Any
 
-from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.timing.hours import LOST
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.training.step_time import LOST
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError, as_config
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, query_calculator

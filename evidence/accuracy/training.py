@@ -3,8 +3,8 @@
 from typing import Any
 
 from app.estimator.memory.activations import gpt_layer_bytes
-from app.estimator.memory.layouts import ParallelLayout, in_flight
-from app.estimator.memory.states import recipe, zero_bytes
+from app.estimator.memory.model_states import recipe, zero_bytes
+from app.estimator.memory.parallel_layout import ParallelLayout, in_flight
 from evidence.accuracy.cases import CaseInputs, UnsupportedCaseError
 from evidence.accuracy.kinds import Translator
 from evidence.accuracy.question import CalculatorQuery, FormulaValue, formula, query_calculator

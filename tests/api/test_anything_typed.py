@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.estimator import registry
-from app.estimator.hardware import accelerators
+from app.estimator.hardware import catalog as accelerators
 from app.estimator.inputs import input_specs
 from app.estimator.models import lookup
 

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from app.content.read.prose import page_without_items
+from app.content.item_reader import page_without_items
 from app.main import create_app
-from app.questions import kinds
+from app.questions import types as kinds
 from tests.conftest import visit
 
 BASE = "/api/v1/courses"

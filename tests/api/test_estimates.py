@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from app.api.schemas import Answer, inputs_model
+from app.api.openapi import Answer, inputs_model
 from app.estimator import registry
 from app.estimator.inputs import input_specs
 

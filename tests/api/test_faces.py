@@ -6,12 +6,11 @@ import re
 
 import pytest
 
-from app.calculators.commands import estimate_command
-from app.content.numbers.estimates import figure
-from app.content.numbers.expressions import compile_expression, evaluate
+from app.cli.estimate import estimate_command
 from app.estimator import registry
 from app.estimator.inputs import input_specs, parse_inputs
-from app.instruments.forms import build_calculator_form
+from app.markup.expressions import compile_expression, evaluate, figure
+from app.widgets.calculator_form import build_calculator_form
 
 NAMES = [entry.name for entry in registry.entries()]
 

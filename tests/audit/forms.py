@@ -15,10 +15,10 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.config import Settings
-from app.db.engine import make_engine
-from app.db.migrate import upgrade
+from app.database.engine import make_engine
+from app.database.schema import upgrade
 from app.main import create_app
+from app.settings import Settings
 from tests.conftest import TINY, let_in, two_courses
 from tests.web.addresses import SANE_PARTS, routes
 

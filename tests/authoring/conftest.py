@@ -11,9 +11,9 @@ from fastapi.testclient import TestClient
 from sqlalchemy import insert
 from sqlmodel import Session
 
-from app.config import Settings
-from app.content.live.library import Library, LiveLibrary
-from app.db.tables import Attempt, ItemRevision, Learner
+from app.content.library import Library, LiveLibrary
+from app.database.tables import Attempt, ItemRevision, Learner
+from app.settings import Settings
 from tests.authoring.mended import Author
 from tests.conftest import SECRET, TINY, let_in
 
@@ -21,8 +21,8 @@ from tests.conftest import SECRET, TINY, let_in
 @pytest.fixture(autouse=True)
 def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who looks at statistics waits for those of this moment, on a busy machine too."""
-    monkeypatch.setattr("app.authoring.survey._PATIENCE", 60.0)
-    monkeypatch.setattr("app.authoring.survey._QUICK", 60.0)
+    monkeypatch.setattr("app.authoring.statistics_cache._PATIENCE", 60.0)
+    monkeypatch.setattr("app.authoring.statistics_cache._QUICK", 60.0)
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from sqlalchemy import Engine
 from sqlmodel import Session, select
 
 from app.authoring.regrading import confirm, regrading_of
-from app.content.live.library import LiveLibrary
-from app.db.tables import Attempt
-from app.db.writer import WRITING
+from app.content.library import LiveLibrary
+from app.database.tables import Attempt
+from app.database.write_queue import WRITING
 from app.questions.model import Question
 
 NOW = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)

@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.authoring.commands import coverage_command
-from app.authoring.course.coverage import compute_coverage, fresh_papers
-from app.authoring.course.cues import cues
-from app.content.live.library import Library
-from app.content.model import RichText
-from app.questions.choosing import ChoiceAnswer
+from app.authoring.course_report import compute_coverage, cues, fresh_papers
+from app.cli.content import coverage_command
+from app.content.library import Library
+from app.markup.model import RichText
 from app.questions.model import Question
 from app.questions.options import Choice
+from app.questions.types.choice import ChoiceAnswer
 from tests.conftest import TINY
 from tests.quiz.bank import SINGLE
 

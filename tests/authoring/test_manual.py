@@ -1,7 +1,7 @@
 """GET /authoring/help: the reference of the documents, written by our own Markdown."""
 
-from app.authoring.manual import manual
-from app.content.codes import RULES
+from app.authoring.problem_list import manual
+from app.markup.problems import RULES
 from tests.conftest import visit
 
 
@@ -35,9 +35,7 @@ def test_it_opens_to_authors_only(app):
 
 
 def test_an_installation_without_it_says_so(client, monkeypatch, tmp_path):
-    monkeypatch.setattr(
-        "app.authoring.routes.reference.manual", lambda: manual(tmp_path / "none.md")
-    )
+    monkeypatch.setattr("app.authoring.problem_list.manual", lambda: manual(tmp_path / "none.md"))
 
     answer = client.get("/authoring/help")
 

@@ -3,10 +3,10 @@
 import datetime as dt
 import re
 
-from app.authoring.course.reviews import reviews_due
-from app.authoring.tasks import tasks_of
-from app.content.live.library import load
-from app.content.problems import make_problem
+from app.authoring.course_report import reviews_due
+from app.authoring.to_do import tasks_of
+from app.content.library import load
+from app.markup.problems import make_problem
 
 AT = "/authoring/mend"
 

@@ -5,9 +5,9 @@ import time
 
 from sqlmodel import select
 
-from app.config import Settings
-from app.db.tables import ItemReport
+from app.database.tables import ItemReport
 from app.main import create_app
+from app.settings import Settings
 from tests.conftest import let_in, visit
 
 QUIZ = "topics/kv-cache/quiz.md"

@@ -5,8 +5,8 @@ import re
 import pytest
 from sqlmodel import select
 
-from app.authoring.states import states_of
-from app.db.tables import Attempt
+from app.authoring.preview import states_of
+from app.database.tables import Attempt
 from app.questions.variants import draw_variant
 
 AT = "/authoring/questions"

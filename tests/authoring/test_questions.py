@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from app.db.tables import CardStateRow, Sitting
+from app.database.tables import CardStateRow, Sitting
 from tests.amounts import FACTOR
 
 

@@ -7,9 +7,9 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.authoring.store import papers
-from app.db.tables import Learner, Sitting, SittingAnswer
+from app.database.tables import Learner, Sitting, SittingAnswer
 from app.exams.store import finished
-from app.progress.store.predictions import results
+from app.progress.store import results
 from app.quiz.store import keep_revision
 from tests.authoring.mended import (
     ACCURACY,

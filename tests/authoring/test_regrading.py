@@ -18,13 +18,13 @@ from sqlmodel import Session, select
 
 from app.authoring.regrading import confirm, regrading_of
 from app.cli import main
-from app.config import Settings
-from app.db.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
-from app.db.writer import WRITING
-from app.exchange.store import attempts as exported
+from app.database.tables import Attempt, AuditEntry, ItemRevision, Learner, Regrade
+from app.database.write_queue import WRITING
+from app.import_export.export_store import attempts as exported
 from app.mastery.store import first_answers
-from app.questions.regrading import RegradeRefusal
+from app.questions.grading import RegradeRefusal
 from app.quiz.store import QUESTION, find_run, history, keep_revision
+from app.settings import Settings
 from tests.authoring.mended import (
     ACCURACY,
     AT,

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.authoring.reliability import alpha_interval, beta_share, f_quantile
-from app.authoring.statistics import ItemResponse, describe_test
+from app.authoring.item_statistics import (
+    ItemResponse,
+    alpha_interval,
+    beta_share,
+    describe_test,
+    f_quantile,
+)
 
 
 # Upper 2.5 % points of F as printed in statistical tables, rounded as there.

@@ -5,8 +5,8 @@ import datetime as dt
 
 import pytest
 
-from app.authoring.sameness import canonical_revisions, content_digest, matter_of_body
-from app.content.live.library import load
+from app.authoring.statistics_tables import canonical_revisions, content_digest, matter_of_body
+from app.content.library import load
 from app.quiz.store import QUESTION, keep_revision
 
 ITEM = "w-bf16-70b"

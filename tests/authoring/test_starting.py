@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from app.authoring import new_files
-from app.authoring.new_files import KINDS, apportion
+from app.authoring import scaffold as new_files
+from app.authoring.scaffold import KINDS
 from app.cli import main
 from app.content.check import check
-from app.content.live.library import load
+from app.content.library import load
+from app.mastery.question_counts import apportion
 
 pytestmark = pytest.mark.usefixtures("read_once")
 

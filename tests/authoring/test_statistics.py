@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.authoring.resampling import change
-from app.authoring.statistics import (
+from app.authoring.item_statistics import (
     ItemResponse,
     ItemStatistics,
     OptionStatistics,
     Standings,
+    change,
     describe,
     describe_test,
     discrimination_interval,
@@ -25,7 +25,7 @@ from app.authoring.statistics import (
     probable_wrong_key,
     standings,
 )
-from app.questions.choosing import guess_score
+from app.questions.types.choice import guess_score
 
 # Slots 8 9 10 11 12, then 19 20 17 18 14 15 16 13, one line per attempt.
 SLOTS = (8, 9, 10, 11, 12, 19, 20, 17, 18, 14, 15, 16, 13)

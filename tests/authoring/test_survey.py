@@ -10,10 +10,11 @@ import pytest
 from fastapi import FastAPI
 from sqlalchemy import delete, event, func, select
 
-from app.authoring import bench, survey
-from app.authoring.survey import StatisticsCache
-from app.content.live.library import LiveLibrary
-from app.db.tables import Attempt, Learner
+from app.authoring import statistics_cache as survey
+from app.authoring import statistics_tables as bench
+from app.authoring.statistics_cache import StatisticsCache
+from app.content.library import LiveLibrary
+from app.database.tables import Attempt, Learner
 from tests.loops import outcome
 
 
@@ -40,7 +41,7 @@ class Gate:
 @pytest.fixture
 def gate(app: FastAPI, client, clock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     """Statistics that are not computed before the gate is opened."""
-    monkeypatch.setattr("app.authoring.survey._PATIENCE", 0.01)
+    monkeypatch.setattr("app.authoring.statistics_cache._PATIENCE", 0.01)
     gate = Gate(app.state.library)
     app.state.surveyors[""] = StatisticsCache(app.state.engine, gate, clock)
     yield gate
@@ -51,7 +52,7 @@ def gate(app: FastAPI, client, clock, monkeypatch: pytest.MonkeyPatch) -> Iterat
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every computation counts as a long one."""
-    monkeypatch.setattr("app.authoring.survey._QUICK", 0.0)
+    monkeypatch.setattr("app.authoring.statistics_cache._QUICK", 0.0)
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import signal
 import subprocess
 import sys
 
-from app.authoring.watching import watch
 from app.cli import main
+from app.cli.content import watch
 
 QUIZ = "topics/kv-cache/quiz.md"
 

@@ -8,13 +8,13 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.authoring import routes
-from app.authors.commands import author_command, new_link
-from app.authors.current import AuthorRoute
-from app.config import Settings
-from app.db.tables import AuditEntry, AuthorLink, AuthorSession, ItemReport, Learner
+from app.accounts.author_access import AuthorRoute
+from app.authoring import pages as routes
+from app.cli.people import author_command, new_link
+from app.database.tables import AuditEntry, AuthorLink, AuthorSession, ItemReport, Learner
 from app.main import create_app
-from app.web.cookies import AUTHOR
+from app.settings import Settings
+from app.web.visitor import AUTHOR
 from tests.conftest import Clock, let_in, visit
 
 ADDRESSES = [

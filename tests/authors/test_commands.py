@@ -12,10 +12,10 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
 from app.cli import main
-from app.config import Settings
-from app.db.tables import AuditEntry, Learner
+from app.database.tables import AuditEntry, Learner
 from app.main import create_app
-from app.web.addresses import server_url
+from app.settings import Settings
+from app.web.dependencies import server_url
 from tests.browser.server import free_port
 from tests.conftest import TINY, visit
 from tests.learners.test_devices import enter

@@ -8,8 +8,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Boolean, Column, Float, Integer, Table
 from sqlmodel import Session, SQLModel, select
 
-from app.belongings.store import owned_tables
-from app.db.tables import Learner
+from app.accounts.learner_store import owned_tables
+from app.database.tables import Learner
 
 Rows = dict[str, int]
 WITH_THE_FIRST_WRITE = {"learner", "learner_session"}

@@ -6,8 +6,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, inspect, select
 from sqlmodel import Session
 
-from app.belongings.store import count, owned_tables
-from app.db.tables import Learner
+from app.accounts.learner_store import count, owned_tables
+from app.database.tables import Learner
 from tests.conftest import visit
 from tests.databases import ABOUT_SQLITE
 

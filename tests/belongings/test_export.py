@@ -13,10 +13,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.belongings.archive import write_archive
-from app.belongings.store import owned_tables
-from app.db.engine import snapshot_session
-from app.db.tables import Learner, Note, OwnPicture
+from app.accounts.learner_store import owned_tables
+from app.accounts.personal_data import write_archive
+from app.database.engine import snapshot_session
+from app.database.tables import Learner, Note, OwnPicture
 from tests.exams.sitting import begin, finish, save
 from tests.flashcards.conftest import fields
 

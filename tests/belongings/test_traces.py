@@ -23,19 +23,19 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.belongings import store
-from app.db import erasure
-from app.db.erasure import (
+from app.accounts import learner_store as store
+from app.cli.database import prepare
+from app.database import secure_delete as erasure
+from app.database.backup_schedule import _DailyBackup
+from app.database.installation import Installation
+from app.database.secure_delete import (
     LogTruncation,
     truncate_log,
     vacuum_alone,
     vacuum_at_start,
     vacuum_daily,
 )
-from app.db.tables import Attempt, Learner, Note
-from app.upkeep.daily import _DailyBackup
-from app.upkeep.installation import Installation
-from app.upkeep.preparing import prepare
+from app.database.tables import Attempt, Learner, Note
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 from tests.upkeep.conftest import NOW
@@ -233,7 +233,7 @@ def test_a_day_has_one_rewriting_also_where_no_copy_can_be_made(
 ):
     _gone, left = erase_half(app, path, turns=2)
     copier = _copier(path, copies)
-    monkeypatch.setattr("app.upkeep.daily.back_up", Mock(side_effect=OSError("full")))
+    monkeypatch.setattr("app.database.backup_schedule.back_up", Mock(side_effect=OSError("full")))
     copier.look()
     assert not noted(path)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from app.content.live.library import LiveLibrary
+from app.content.library import LiveLibrary
 from tests.browser.install import find
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import SHIPPED, TINY

@@ -5,8 +5,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.content.live.library import Library
-from app.questions.choosing import ChoiceAnswer
+from app.content.library import Library
+from app.questions.types.choice import ChoiceAnswer
 from tests.browser.server import Server
 
 pytestmark = pytest.mark.browser

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import app.cli.serving
 import app.db.migrate  # noqa: F401 - which waits until somebody migrates
-from app.content.live.cache import code_version
-from app.content.live.library import LiveLibrary
+
+from app.content.library import LiveLibrary
+from app.content.parse_cache import code_version
 from app.main import all_routes, load_assets
 from tests.kept import keep_compiled
 

@@ -2,7 +2,9 @@
 
 import dataclasses
 
-from app.estimator.estimate import (
+from app.estimator.inputs import InputProblem, InvalidInputsError, input_field
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
     BarSegment,
     Chart,
     ChartLine,
@@ -17,8 +19,6 @@ from app.estimator.estimate import (
     Verdict,
     VerdictFlip,
 )
-from app.estimator.inputs import InputProblem, InvalidInputsError, input_field
-from app.estimator.registry import EstimateSpec
 from app.estimator.units import format_value
 
 _FORMATS = (("fp16", "FP16"), ("int4", "INT4"))

@@ -2,8 +2,8 @@
 
 from markupsafe import escape
 
-from app.calculators.accuracy import standing, standing_of
-from app.drawings.strips import ErrorStrip, draw_strips
+from app.calculators.accuracy_page import standing, standing_of
+from app.widgets.column_charts import ErrorStrip, draw_strips
 
 
 def test_the_page_counts_every_case_and_names_every_kind(client):

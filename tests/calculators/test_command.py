@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.calculators.commands import estimate_command
+from app.cli.estimate import estimate_command
 from app.estimator import registry
 from tests.calculators.sample import ENTRY
 

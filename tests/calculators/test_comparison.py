@@ -8,11 +8,11 @@ from app.calculators.comparison import (
     answer_all,
     compare,
     difference_from_first,
+    is_better,
     problems_of,
     rows_of,
 )
-from app.calculators.comparison_words import is_better
-from app.calculators.sides import (
+from app.calculators.url_inputs import (
     query_of_sides,
     scenarios_in,
     swapped,
@@ -20,9 +20,9 @@ from app.calculators.sides import (
     without_third,
 )
 from app.estimator import registry
-from app.estimator.estimate import Figure, Output
 from app.estimator.inputs import parse_inputs
-from app.instruments.forms import NO_COURSE, comparison_of
+from app.estimator.result import Figure, Output
+from app.widgets.calculator_form import NO_COURSE, comparison_of
 from tests.calculators.sample import ENTRY
 
 

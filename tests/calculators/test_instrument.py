@@ -5,11 +5,10 @@ import re
 import pytest
 from markupsafe import escape
 
-from app.config import ROOT
-from app.instruments.forms import CourseLinks, build_calculator_form
-from app.instruments.readings import build_estimate_view
-from app.web.render import create_template_env
-from app.web.static import StaticAssets
+from app.settings import ROOT
+from app.web.render import StaticAssets, create_template_env
+from app.widgets.calculator_form import CourseLinks, build_calculator_form
+from app.widgets.estimate_view import build_estimate_view
 from tests.calculators.sample import ENTRY, SampleInputs, compute
 
 COURSE = CourseLinks({"weights": "Weights"}, {"kv-cache"})

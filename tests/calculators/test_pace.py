@@ -10,7 +10,7 @@ import pytest
 from anyio.to_thread import run_sync
 from fastapi.testclient import TestClient
 
-from app.calculators.concurrency import AT_ONCE, PACE, EstimateDurations
+from app.calculators.worker_pool import AT_ONCE, PACE, EstimateDurations
 from app.estimator import registry
 from tests.loops import is_on_event_loop, outcome
 

@@ -6,11 +6,10 @@ from html import unescape
 
 import pytest
 
-from app.drawings.bars import key_of
-from app.drawings.components import looks_of
 from app.estimator import registry
-from app.estimator.estimate import BarSegment, StackedBar
-from app.instruments.forms import build_calculator_form
+from app.estimator.result import BarSegment, StackedBar
+from app.widgets.bar_charts import key_of, looks_of
+from app.widgets.calculator_form import build_calculator_form
 
 NAMES = [entry.name for entry in registry.entries()]
 

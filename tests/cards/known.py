@@ -3,8 +3,8 @@
 import datetime as dt
 from typing import Any
 
-from app.db.tables import CardStateRow
-from app.web.clock import to_milliseconds
+from app.clock import to_milliseconds
+from app.database.tables import CardStateRow
 
 
 def known_card(

@@ -7,12 +7,22 @@ from collections.abc import Mapping
 from sqlalchemy import delete, func, insert, select
 from sqlmodel import Session
 
-from app.cards.store.log import IN_TIME, LOG, LOGGED, suspended
-from app.cards.store.memory import MEMORY
-from app.cards.store.memory_rows import add
-from app.cards.store.replaying import beginnings, remembered, replay_card
-from app.cards.store.study_days import ANSWERS, DAYS, GRADES, DayTotals, works_of
-from app.content.model import Flashcard
+from app.markup.model import Flashcard
+from app.spaced_repetition.card_rows import MEMORY, add
+from app.spaced_repetition.review_log import (
+    ANSWERS,
+    DAYS,
+    GRADES,
+    IN_TIME,
+    LOG,
+    LOGGED,
+    DayTotals,
+    beginnings,
+    remembered,
+    replay_card,
+    suspended,
+    works_of,
+)
 
 
 def rebuild(db: Session, learner_id: int, cards: Mapping[str, Flashcard]) -> None:

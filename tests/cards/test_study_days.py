@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.engine import make_engine
-from app.db.tables import Learner, Review, StudyDay
+from app.content.library import Library
+from app.database.engine import make_engine
+from app.database.tables import Learner, Review, StudyDay
 from app.exams import store as exams
-from app.exams.paper import PaperItem
-from app.flashcards import store as flashcards
-from app.questions.verdict import GradeResult
+from app.exams.assembly import PaperItem
+from app.questions.result import GradeResult
 from app.quiz import store as quiz
-from app.scheduling import ReviewEvent
+from app.spaced_repetition import review_log
+from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild_days
 from tests.databases import Databases
 
@@ -51,20 +51,20 @@ class Life:
 
     def grade(self, card: str, rating: int, token: str = "") -> None:
         grade = ReviewEvent(rating, self.now, self.now.date())
-        sent = flashcards.GradeSubmission(token or f"g{next(self.numbers)}", 4000 + rating)
+        sent = review_log.GradeSubmission(token or f"g{next(self.numbers)}", 4000 + rating)
         self.last = (card, rating, sent.token)
-        flashcards.record_review(self.db, self.id, self.library.cards[card], grade, sent)
+        review_log.record_review(self.db, self.id, self.library.cards[card], grade, sent)
 
     def repeat(self) -> None:
         if self.last:
             self.grade(*self.last)
 
     def undo(self) -> None:
-        last = flashcards.last_undoable(self.db, self.id)
+        last = review_log.last_undoable(self.db, self.id)
         if last:
             when = (self.now, self.now.date())
-            flashcards.undo_review(self.db, self.id, last[0], when)
-            flashcards.undo_review(self.db, self.id, last[0], when)
+            review_log.undo_review(self.db, self.id, last[0], when)
+            review_log.undo_review(self.db, self.id, last[0], when)
 
     def answer(self, token: str = "") -> None:
         question = next(iter(self.library.questions.values()))

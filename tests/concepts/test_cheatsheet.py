@@ -6,9 +6,9 @@ import re
 import pytest
 from fastapi.testclient import TestClient
 
-from app.concepts.cheatsheet import LETTERS, cheat_sheet, topics_of
-from app.content.live.library import Library
-from app.content.model import HtmlBlock, Section
+from app.content.library import Library
+from app.lessons.page_renderer import LETTERS, cheat_sheet, topics_of
+from app.markup.model import HtmlBlock, Section
 
 BOX = (
     '<div class="msg exam-box" role="note"><svg></svg><div>\n<p><b>What the exam '

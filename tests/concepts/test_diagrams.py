@@ -4,8 +4,8 @@ import re
 import shutil
 from pathlib import Path
 
-from app.content.live.library import Library, load
-from app.content.model import HtmlBlock
+from app.content.library import Library, load
+from app.markup.model import HtmlBlock
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} 60">

@@ -4,7 +4,7 @@ import re
 
 from fastapi.testclient import TestClient
 
-from app.content.live.library import Library
+from app.content.library import Library
 
 
 def test_the_page_has_its_sections_under_their_own_addresses(client: TestClient):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from app.config import Settings
-from app.content.live.library import LiveLibrary
+from app.content.library import LiveLibrary
 from app.main import create_app
+from app.settings import Settings
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 PICTURES = {

@@ -3,7 +3,7 @@
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import SectionRead
+from app.database.tables import SectionRead
 
 ADDRESS = "/concepts/weights/readings"
 

@@ -4,7 +4,7 @@ import re
 
 from fastapi.testclient import TestClient
 
-from app.content.live.library import Library
+from app.content.library import Library
 
 
 def test_every_term_stands_once_under_its_own_address(client: TestClient, library: Library):

@@ -3,8 +3,8 @@
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import AddedCard, CardStateRow
+from app.content.library import Library
+from app.database.tables import AddedCard, CardStateRow
 
 
 def a_term(library: Library) -> str:

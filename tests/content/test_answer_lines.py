@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.content.parsed import ParsedFile
-from app.content.read import parse
+from app.content.file_reader import parse
+from app.content.parsed_file import ParsedFile
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"

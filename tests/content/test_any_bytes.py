@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.check import write
-from app.content.live.library import Library, LiveLibrary
+from app.content.library import Library, LiveLibrary
 from tests.amounts import FACTOR
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check, write
-from app.content.live.library import load
+from app.content.library import load
 from tests.content.test_cases import DAY, PAGE, TINY, lay_out, put_back
 
 TABLES = sorted((Path(__file__).parent / "broken").glob("*.toml"))

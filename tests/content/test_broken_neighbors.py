@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.config import Settings
-from app.content.live.library import Library, LiveLibrary
+from app.content.library import Library, LiveLibrary
 from app.main import create_app
+from app.settings import Settings
 from tests.amounts import FACTOR
 from tests.conftest import Clock, visit
 from tests.content.test_broken_items import CASES as BROKEN

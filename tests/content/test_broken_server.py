@@ -8,8 +8,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.config import Settings
 from app.main import create_app
+from app.settings import Settings
 from tests.conftest import TINY, Clock, visit
 
 HOSTILE = {

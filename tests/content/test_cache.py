@@ -2,7 +2,7 @@
 
 import grimp
 
-from app.content.live.cache import ROOMS
+from app.content.parse_cache import ROOMS
 
 
 def test_the_code_of_every_room_that_reading_goes_through_counts():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check, write
-from app.content.codes import RULES
+from app.markup.problems import RULES
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.md"))
 PAGE = Path(__file__).parent / "page.md"

@@ -9,9 +9,8 @@ import pytest
 
 from app.cli import main
 from app.content.check import check, write
-from app.content.codes import RULES
-from app.content.live.library import load
-from app.content.problems import make_problem
+from app.content.library import load
+from app.markup.problems import RULES, make_problem
 
 pytestmark = pytest.mark.usefixtures("read_once")
 

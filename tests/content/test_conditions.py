@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.content.numbers.expressions import ExpressionError, Value
-from app.content.numbers.quantities import Quantity
-from app.content.read import parse
-from app.questions.kinds.design.conditions import judge, read_condition
+from app.content.file_reader import parse
+from app.markup.expressions import ExpressionError, Value
+from app.markup.quantities import Quantity
+from app.questions.types.design_solver import judge, read_condition
 
 PLAN: dict[str, Value] = {
     "fits": True,

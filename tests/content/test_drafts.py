@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check
-from app.content.live.library import load
+from app.content.library import load
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 DAY = dt.date(2026, 11, 21)

@@ -6,14 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.numbers.expressions import (
-    ExpressionError,
-    Value,
-    compile_expression,
-    evaluate,
-)
-from app.content.numbers.quantities import Quantity, show
-from app.content.numbers.templates import fill
+from app.markup.expressions import ExpressionError, Value, compile_expression, evaluate, fill
+from app.markup.quantities import Quantity, show
 
 
 def value(text: str, **names: Value) -> Value:

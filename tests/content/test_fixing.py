@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.content.check import check
-from app.content.codes import RULES, explain
-from app.content.fixing import as_diff, changes, fix_folder
-from app.content.git_index import is_tracked
+from app.content.check import as_diff, changes, check, fix_folder, is_tracked
+from app.markup.problems import RULES, explain
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.content.markdown.math import in_html, in_words
+from app.markup.mathml import in_html, in_words
 
 
 def test_a_formula_in_a_line_becomes_mathml() -> None:

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from app.content.check import check
-from app.content.live.library import load
-from app.content.numbers.expressions import ExpressionError, compile_expression, evaluate
-from app.content.numbers.quantities import Quantity, show
-from app.content.parsed import ParsedFile
-from app.content.problems import ContentProblem
-from app.content.read import parse
-from app.questions.kinds.numeric.ranges import AnswerRangeError, read_range
+from app.content.file_reader import parse
+from app.content.library import load
+from app.content.parsed_file import ParsedFile
+from app.markup.expressions import ExpressionError, compile_expression, evaluate
+from app.markup.problems import ContentProblem
+from app.markup.quantities import Quantity, show
+from app.questions.types.number_parsing import AnswerRangeError, read_range
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.content.check import check
-from app.content.fixing import changes, fix_folder
-from app.content.live.library import load
-from app.content.problems import ContentProblem
-from app.content.read import parse
-from app.content.read.lock import read_lock, write_lock
-from app.content.source_file import SourceFile
+from app.content.check import changes, check, fix_folder
+from app.content.file_reader import parse
+from app.content.library import load
+from app.content.toml_reader import read_lock, write_lock
+from app.markup.problems import ContentProblem, SourceFile
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"

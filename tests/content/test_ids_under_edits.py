@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.content.fixing import fix_folder
-from app.content.live.library import Library, load
-from app.content.parsed import ParsedFile
-from app.content.read import parse
+from app.content.check import fix_folder
+from app.content.file_reader import parse
+from app.content.library import Library, load
+from app.content.parsed_file import ParsedFile
 from tests.amounts import FACTOR
 
 pytestmark = [pytest.mark.drawn, pytest.mark.usefixtures("read_once")]

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it.rules_core import StateCore, inline
 
-from app.content.markdown.syntax import _inline, _reader
+from app.markup.markdown_tokens import _inline, _reader
 
 MARKS = r"word [x] [ ] [ ] (b) * _ ` $ <b> &amp; \ ~~ ! https://x.org {n} # - : ^ [^k] é ×"
 PARTS = st.sampled_from([*MARKS.split(" "), "[ ] ", "[x] ", " ", "\n"])

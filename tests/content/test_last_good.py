@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from app.content.live.lastgood import LastGoodFiles
-from app.content.live.library import CourseStatus, Library, LiveLibrary, assemble_library
-from app.content.parsed import ParsedFile
-from app.content.read import parse
+from app.content.file_reader import parse
+from app.content.library import CourseStatus, Library, LiveLibrary, assemble_library
+from app.content.parse_cache import LastGoodFiles
+from app.content.parsed_file import ParsedFile
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.content.live.cache import ParseCache, decode, encode
-from app.content.live.library import LiveLibrary, load
-from app.content.read import parse
+from app.content.file_reader import parse
+from app.content.library import LiveLibrary, load
+from app.content.parse_cache import ParseCache, decode, encode
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
-from app.content.model import HtmlBlock
-from app.content.parsed import ParsedFile
-from app.content.read import parse
-from app.content.read.prose import page_without_items
+from app.content.file_reader import parse
+from app.content.item_reader import page_without_items
+from app.content.parsed_file import ParsedFile
+from app.markup.model import HtmlBlock
 
 PAGE = """---
 title: Widths

@@ -4,15 +4,14 @@ import re
 
 import pytest
 
-from app.content.markdown.checked_numbers import read_shown, verify
-from app.content.markdown.math import MathError, to_mathml
-from app.content.markdown.syntax import plain_text, tokens
-from app.content.markdown.tags import local_address
-from app.content.model import CalculatorBlock, HtmlBlock, Topic
-from app.content.numbers.quantities import Quantity
-from app.content.parsed import ParsedFile
-from app.content.read import parse
-from app.content.terms import FirstMentionLinker, names_of
+from app.content.file_reader import parse
+from app.content.parsed_file import FirstMentionLinker, ParsedFile, names_of
+from app.markup.checked_figures import read_shown, verify
+from app.markup.html_renderer import local_address
+from app.markup.markdown_tokens import plain_text, tokens
+from app.markup.mathml import MathError, to_mathml
+from app.markup.model import CalculatorBlock, HtmlBlock, Topic
+from app.markup.quantities import Quantity
 
 FRONT = "---\ntitle: Case\nsources: herd\n---\n\n"
 NAMES = names_of([("KV cache", "kv-cache"), ("Time to first token (TTFT)", "ttft")])

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.parsed import ParsedFile
-from app.content.read import parse
-from app.questions.choosing import ChoiceAnswer
-from app.questions.kinds.cloze import ClozeAnswer
-from app.questions.kinds.match import MatchAnswer
-from app.questions.kinds.numeric.model import NumericAnswer
-from app.questions.kinds.order import OrderAnswer
+from app.content.file_reader import parse
+from app.content.parsed_file import ParsedFile
+from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.cloze import ClozeAnswer
+from app.questions.types.matching import MatchAnswer
+from app.questions.types.number_parsing import NumericAnswer
+from app.questions.types.ordering import OrderAnswer
 
 QUIZ = "topics/case/quiz.md"
 FRONT = "---\ntitle: Case\nobjective: 1.1\nsource: herd\n---\n\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.live.library import load
+from app.content.library import load
 
 ROOT = Path(__file__).parents[2]
 TINY = ROOT / "tests/courses/tiny"

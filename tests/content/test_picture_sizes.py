@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.live.library import load
-from app.content.picture_sizes import size_of
+from app.content.library import load
+from app.markup.images import size_of
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 640, 480)

@@ -1,6 +1,6 @@
 """The words of a text without its marks, as search and comparison take them."""
 
-from app.content.markdown.syntax import plain_text, tokens
+from app.markup.markdown_tokens import plain_text, tokens
 
 
 def test_words_alone_lose_their_gaps_and_nothing_else() -> None:

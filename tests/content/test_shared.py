@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from app.authoring.listing import lines_around
+from app.authoring.problem_list import lines_around
 from app.cli import main
-from app.content.check import check
-from app.content.fixing import fix_folder
-from app.content.live.library import LiveLibrary, load
+from app.content.check import check, fix_folder
+from app.content.library import LiveLibrary, load
 from tests.conftest import two_courses
 
 TERMS = """\

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.strict_yaml import YamlText, _read_plain, _read_yaml
+from app.markup.strict_yaml import YamlText, _read_plain, _read_yaml
 
 KEYS = st.sampled_from(["q", "type", "difficulty", "tags", "Q", "a b", "- q", "x_y"])
 VALUES = st.one_of(

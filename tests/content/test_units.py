@@ -4,12 +4,15 @@ import math
 
 import pytest
 
-from app.content.numbers.quantities import Quantity, convert, known_unit, parse_quantity
-from app.content.numbers.units import TYPED, UNITS
-from app.questions.kinds.numeric.grade import grade_numeric
-from app.questions.kinds.numeric.model import NumericAnswer, NumericOption
-from app.questions.kinds.numeric.numbers import read_unit
-from app.questions.kinds.numeric.ranges import AnswerRangeError, read_range
+from app.markup.quantities import TYPED, UNITS, Quantity, convert, known_unit, parse_quantity
+from app.questions.types.number_parsing import (
+    AnswerRangeError,
+    NumericAnswer,
+    NumericOption,
+    read_range,
+    read_unit,
+)
+from app.questions.types.numeric import grade_numeric
 
 
 def score(asked: str, typed: str) -> float | str:

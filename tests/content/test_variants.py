@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.live.library import Library
-from app.content.numbers.expressions import ExpressionError
-from app.content.read import parse
+from app.content.file_reader import parse
+from app.content.library import Library
+from app.markup.expressions import ExpressionError
 from app.questions import variants
-from app.questions.choosing import ChoiceAnswer
-from app.questions.kinds.match import MatchAnswer
-from app.questions.kinds.numeric.model import NumericAnswer
-from app.questions.kinds.order import OrderAnswer
 from app.questions.model import Question
+from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.matching import MatchAnswer
+from app.questions.types.number_parsing import NumericAnswer
+from app.questions.types.ordering import OrderAnswer
 from app.questions.variants import draw_variant, next_seed
 
 QUIZ = "topics/case/quiz.md"

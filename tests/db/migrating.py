@@ -5,8 +5,8 @@ import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from app.db.engine import make_engine
-from app.db.upgrading import migrate_database, migrating_alone
+from app.database.engine import make_engine
+from app.database.schema import migrate_database, migrating_alone
 from tests.browser.server import say_into
 
 

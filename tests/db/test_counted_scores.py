@@ -6,8 +6,8 @@ from pathlib import Path
 from sqlalchemy import select
 from sqlmodel import Session
 
-from app.db.counted_scores import ATTEMPT, GRADED, REVISION, SCORE
-from app.db.tables import Attempt, Learner, Regrade
+from app.database.engine import ATTEMPT, GRADED, REVISION, SCORE
+from app.database.tables import Attempt, Learner, Regrade
 from tests.db.test_migrations import an_attempt
 
 APP = Path(__file__).resolve().parents[2] / "app"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.db.database_url import redact_url, without_password
+from app.database.engine import redact_url, without_password
 
 
 @pytest.mark.parametrize(

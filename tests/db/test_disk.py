@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from app.db.disk import DiskProbe
-from app.db.engine import make_engine
-from app.db.migrate import upgrade
-from app.db.writer import Turn, create_write_session
+from app.database.engine import make_engine
+from app.database.file_guards import DiskProbe
+from app.database.schema import upgrade
+from app.database.write_queue import Turn, create_write_session
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from app.db.failures import find_refusal
+from app.database.errors import find_refusal
 from app.errors import BusyError, DiskFullError
 
 

@@ -9,10 +9,9 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Engine, column, inspect, table, text
 from sqlmodel import Session, SQLModel, select
 
-from app.db.engine import make_engine
-from app.db.migrate import downgrade, upgrade
-from app.db.schema_state import is_current
-from app.db.tables import (
+from app.database.engine import make_engine
+from app.database.schema import downgrade, is_current, upgrade
+from app.database.tables import (
     Attempt,
     ItemReport,
     Learner,

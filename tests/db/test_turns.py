@@ -11,12 +11,12 @@ from sqlalchemy import Connection, Engine, event, text
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, select
 
-from app.db import writer
-from app.db.engine import make_engine
-from app.db.failures import find_refusal
-from app.db.migrate import upgrade
-from app.db.tables import Learner
-from app.db.writer import Turn, create_write_session
+from app.database import write_queue as writer
+from app.database.engine import make_engine
+from app.database.errors import find_refusal
+from app.database.schema import upgrade
+from app.database.tables import Learner
+from app.database.write_queue import Turn, create_write_session
 from app.errors import BusyError, DiskFullError
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome

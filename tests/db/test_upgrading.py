@@ -12,15 +12,16 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from app.db.engine import make_engine
-from app.db.migrate import downgrade, upgrade
-from app.db.schema_state import (
+from app.database.engine import make_engine
+from app.database.schema import (
     UnusableDatabaseError,
+    downgrade,
     examine_file,
     latest_revision,
+    migrate_database,
     schema_revision,
+    upgrade,
 )
-from app.db.upgrading import migrate_database
 from tests.amounts import FACTOR
 from tests.browser.server import WARM
 from tests.databases import ABOUT_SQLITE, Databases

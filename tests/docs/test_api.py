@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 from fastapi.testclient import TestClient
 
-from app.config import Settings
-from app.content.live.library import LiveLibrary
+from app.content.library import LiveLibrary
 from app.estimator.units import NBSP
 from app.main import create_app
+from app.settings import Settings
 from docs.reference import api
 from docs.reference.parts import DOCS
 from tests.conftest import Clock, visit

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from app.content import front_matter as metadata
 from app.content.check import check
-from app.content.codes import RULES
-from app.content.live.library import Library, LiveLibrary
-from app.content.numbers.quantities import known_unit, show
-from app.content.read import metadata
-from app.questions.phrases import same_words
+from app.content.library import Library, LiveLibrary
+from app.markup.problems import RULES
+from app.markup.quantities import known_unit, show
+from app.questions.result import same_words
 from docs.reference import authoring
 
 TEXT = authoring.PATH.read_text(encoding="utf-8")

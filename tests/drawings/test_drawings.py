@@ -9,16 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.drawings import draw, draw_bar, draw_chart, draw_timeline
-from app.drawings.axes import count_axis, linear, logarithmic
-from app.estimator.estimate import (
-    BarSegment,
-    Chart,
-    ChartLine,
-    StackedBar,
-    Timeline,
-    TimelineSpan,
-)
+from app.estimator.result import BarSegment, Chart, ChartLine, StackedBar, Timeline, TimelineSpan
+from app.widgets import draw
+from app.widgets.bar_charts import draw_bar
+from app.widgets.line_charts import draw_chart, draw_timeline
+from app.widgets.scales import count_axis, linear, logarithmic
 
 GB = 1e9
 TIGHT = StackedBar(

@@ -4,10 +4,10 @@ import itertools
 
 import pytest
 
-from app.drawings.components import looks_of
-from app.estimator.estimate import StackedBar
 from app.estimator.inputs import parse_inputs
 from app.estimator.registry import entries, run_estimate
+from app.estimator.result import StackedBar
+from app.widgets.bar_charts import looks_of
 
 
 def test_no_two_neighbors_have_one_color(subtests: pytest.Subtests) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.exchange.formats.apkg.packing import zstd
+from app.import_export.anki.package_format import zstd
 from tests.browser.server import Server
 from tests.conftest import TINY
 from tests.exchange.package import Made, database

@@ -11,9 +11,9 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from app.config import Settings
-from app.content.live.library import LiveLibrary
+from app.content.library import LiveLibrary
 from app.main import create_app
+from app.settings import Settings
 from tests.amounts import FACTOR
 from tests.browser.server import free_port
 from tests.conftest import Clock

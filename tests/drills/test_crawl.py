@@ -13,8 +13,8 @@ from urllib.parse import urldefrag, urlencode, urlsplit
 import httpx
 import pytest
 
-from app.config import Settings
 from app.main import create_app
+from app.settings import Settings
 from tests.amounts import FACTOR
 from tests.browser.server import Server
 from tests.conftest import SHIPPED

@@ -12,9 +12,9 @@ import httpx
 import pytest
 from sqlmodel import Session
 
-from app.db.engine import make_engine
-from app.db.tables import Learner, OwnPicture
-from app.db.writer import WRITING
+from app.database.engine import make_engine
+from app.database.tables import Learner, OwnPicture
+from app.database.write_queue import WRITING
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, NAME

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from app.db.engine import make_engine
-from app.db.migrate import upgrade
+from app.database.engine import make_engine
+from app.database.schema import upgrade
 from tests.amounts import FACTOR
 from tests.browser.server import UNLIMITED, Server, free_port
 from tests.conftest import TINY

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.db.disk import DiskProbe
+from app.database.file_guards import DiskProbe
 from tests.amounts import FACTOR
 from tests.browser.server import UNLIMITED, Server
 from tests.conftest import TINY

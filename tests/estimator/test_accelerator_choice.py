@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.estimates.accelerator_choice import entry, terms
-from app.estimator.estimates.accelerator_choice.asked import RANKS as RANKS_OFFERED
-from app.estimator.estimates.accelerator_choice.asked import AcceleratorChoiceInputs
-from app.estimator.estimates.accelerator_choice.search import search
-from app.estimator.hardware.accelerators import accelerators
+from app.estimator.estimates import accelerator_choice as terms
+from app.estimator.estimates import accelerator_choice_report as entry
+from app.estimator.estimates.accelerator_choice import RANKS as RANKS_OFFERED
+from app.estimator.estimates.accelerator_choice import AcceleratorChoiceInputs, search
+from app.estimator.hardware.catalog import accelerators
 from app.estimator.inputs import InvalidInputsError, parse_inputs
 
 RANKS = st.sampled_from([rank for rank, _ in RANKS_OFFERED if rank != "cost"])

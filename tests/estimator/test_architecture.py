@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.models.config import UnreadableConfigError
+from app.estimator.models.hf_config import UnreadableConfigError
+from app.estimator.models.hf_loader import from_config
 from app.estimator.models.lookup import find_model, model_id
-from app.estimator.models.reading import from_config
 
 # Parameters of published models: trainable, tied heads once, as their implementation
 # in Transformers 5.23 builds them.

@@ -2,20 +2,16 @@
 
 import pytest
 
-from app.drawings import draw_bar
-from app.estimator import catalogue
-from app.estimator.catalogue import IncompleteEntryError
-from app.estimator.estimate import StackedBar
-from app.estimator.estimates.mig.asked import MigInputs
-from app.estimator.hardware.accelerators import (
-    accelerators,
-    find_accelerator,
-    find_system,
-)
-from app.estimator.hardware.partitions import cards, find_card
-from app.estimator.hardware.parts import find_part
+from app.estimator import data_files as catalogue
+from app.estimator.data_files import IncompleteEntryError
+from app.estimator.estimates.mig import MigInputs
+from app.estimator.hardware.catalog import accelerators, find_accelerator, find_system
+from app.estimator.hardware.mig import cards, find_card
+from app.estimator.hardware.part_values import find_part
 from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.registry import run_estimate
+from app.estimator.result import StackedBar
+from app.widgets.bar_charts import draw_bar
 
 
 # What drivers print as total [MiB], each in the listing that the entry names.

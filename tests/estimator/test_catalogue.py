@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.estimator import catalogue
-from app.estimator.catalogue import IncompleteEntryError
-from app.estimator.hardware.accelerators import (
+from app.estimator import data_files as catalogue
+from app.estimator.data_files import IncompleteEntryError
+from app.estimator.hardware.catalog import (
     accelerator_id,
     accelerators,
     find_accelerator,

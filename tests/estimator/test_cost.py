@@ -8,12 +8,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.estimator.estimates.cost import entry
-from app.estimator.estimates.cost.asked import CostInputs
-from app.estimator.hardware.rents import example, listed
+from app.estimator.estimates import cost_report as entry
+from app.estimator.estimates.cost import CostInputs
+from app.estimator.hardware.prices import example, listed
 from app.estimator.inputs import InvalidInputsError, parse_inputs, to_query
-from app.estimator.running import ownership
-from app.estimator.running.money import annuity
+from app.estimator.training import run_costs as ownership
+from app.estimator.training.run_costs import annuity
 
 YEAR = 365.25 * 86400
 offers = st.fixed_dictionaries(

@@ -7,9 +7,12 @@ numbers.
 import pytest
 from pint import DimensionalityError, UnitRegistry
 
-from app.estimator.memory import activations, generation, kv_cache, states
-from app.estimator.memory.states import BytesPerParameter
-from app.estimator.models import adapters, formats
+from app.estimator.memory import activations, kv_cache
+from app.estimator.memory import inference_runtime as generation
+from app.estimator.memory import model_states as states
+from app.estimator.memory.model_states import BytesPerParameter
+from app.estimator.models import number_formats as adapters
+from app.estimator.models import number_formats as formats
 
 UNITS = UnitRegistry(None)
 for line in (

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.estimates.fabric import changes, entry
-from app.estimator.estimates.fabric.asked import FabricInputs
-from app.estimator.hardware import switches
+from app.estimator.estimates import fabric as changes
+from app.estimator.estimates import fabric_report as entry
+from app.estimator.estimates.fabric import FabricInputs
+from app.estimator.hardware import fat_tree as switches
 from app.estimator.inputs import InvalidInputsError
 
 SMALL = st.integers(1, 300)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.estimator.models.lookup import find_model
-from app.estimator.timing import flops
+from app.estimator.training import flops
 
 
 def test_examples_in_the_docstrings_hold() -> None:

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.content.numbers import estimates
 from app.estimator import registry
-from app.estimator.estimates.model.asked import ModelInputs
+from app.estimator.estimates.model import ModelInputs
 from app.estimator.inputs import (
     LONGEST_VALUE,
     MOST_INPUTS,
@@ -15,8 +14,9 @@ from app.estimator.inputs import (
     InvalidInputsError,
     input_specs,
 )
-from app.estimator.models.pasted import read_pasted
-from app.instruments.readings import build_estimate_view
+from app.estimator.models.lookup import read_pasted
+from app.markup import expressions as estimates
+from app.widgets.estimate_view import build_estimate_view
 
 
 def problems_of(name: str, typed: dict[str, Any]) -> tuple[InputProblem, ...]:

@@ -6,24 +6,32 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.estimator.estimate import StackedBar
-from app.estimator.estimates.inference_memory.asked import InferenceMemoryInputs
-from app.estimator.estimates.inference_memory.entry import ENTRY as INFERENCE
-from app.estimator.estimates.kv_cache import entry as kv_cache
-from app.estimator.estimates.kv_cache.asked import KvCacheInputs
-from app.estimator.estimates.training_memory import entry as training_memory
-from app.estimator.estimates.training_memory.asked import TrainingMemoryInputs
+from app.estimator.estimates import kv_cache_report as kv_cache
+from app.estimator.estimates import training_memory_report as training_memory
+from app.estimator.estimates.inference_memory import InferenceMemoryInputs
+from app.estimator.estimates.inference_memory_report import ENTRY as INFERENCE
+from app.estimator.estimates.kv_cache import KvCacheInputs
+from app.estimator.estimates.training_memory import TrainingMemoryInputs
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.memory.activations import gpt_layer_bytes
 from app.estimator.memory.kv_cache import elements_per_sequence, longest_context
-from app.estimator.memory.layouts import ParallelLayout, in_flight, stage_share, stages
-from app.estimator.memory.sharding import tensor_parallel_choices
-from app.estimator.memory.states import recipe, zero_bytes
-from app.estimator.models.adapters import adapter_parameters
-from app.estimator.models.formats import FORMATS, weight_table
-from app.estimator.models.gguf import file_bytes
+from app.estimator.memory.model_states import recipe, zero_bytes
+from app.estimator.memory.parallel_layout import (
+    ParallelLayout,
+    in_flight,
+    stage_share,
+    stages,
+    tensor_parallel_choices,
+)
 from app.estimator.models.lookup import find_model
+from app.estimator.models.number_formats import (
+    FORMATS,
+    adapter_parameters,
+    file_bytes,
+    weight_table,
+)
 from app.estimator.registry import run_estimate
+from app.estimator.result import StackedBar
 from app.estimator.units import NBSP
 
 MODELS = st.sampled_from(

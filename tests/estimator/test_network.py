@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.hardware import networks
-from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.hardware.traffic import Collective
+from app.estimator.hardware import collectives as networks
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.collectives import Collective
 
 H200 = networks.fabric_of(find_accelerator("h200-sxm5-141"))
 B200 = networks.fabric_of(find_accelerator("b200-sxm"), nic="efa")

@@ -6,9 +6,9 @@ import math
 import pytest
 
 from app.estimator import registry, units
-from app.estimator.estimate import Chart
+from app.estimator.data_files import SOURCES
 from app.estimator.inputs import InvalidInputsError, format_input, input_specs, parse_inputs
-from app.estimator.sources import SOURCES
+from app.estimator.result import Chart
 
 NAMES = ["fabric", "storage", "power-cooling", "cost", "accelerator-choice"]
 

@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.hardware import energy, traffic
-from app.estimator.running import checkpoints, money, reliability
-from app.estimator.timing import pipeline, speculative
+from app.estimator.hardware import collectives as traffic
+from app.estimator.hardware import facility as energy
+from app.estimator.serving import step_time as speculative
+from app.estimator.training import run_costs as checkpoints
+from app.estimator.training import run_costs as money
+from app.estimator.training import run_costs as reliability
+from app.estimator.training import step_time as pipeline
 
 MODULES = [checkpoints, energy, money, pipeline, reliability, speculative, traffic]
 seconds = st.floats(1, 1e5)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.estimates.power_cooling import entry
-from app.estimator.estimates.power_cooling.asked import PowerCoolingInputs
+from app.estimator.estimates import power_cooling_report as entry
+from app.estimator.estimates.power_cooling import PowerCoolingInputs
 from app.estimator.hardware import facility
 from app.estimator.inputs import InvalidInputsError, input_specs, parse_inputs
 

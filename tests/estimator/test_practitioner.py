@@ -3,7 +3,7 @@
 import pytest
 
 from app.estimator import registry
-from app.estimator.estimate import Estimate
+from app.estimator.result import Estimate
 
 
 def ask(name: str, **typed: object) -> Estimate:

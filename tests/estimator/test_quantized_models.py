@@ -7,9 +7,8 @@ import pytest
 
 from app.estimator import registry
 from app.estimator.inputs import InvalidInputsError
-from app.estimator.models.formats import format_of, weight_table
-from app.estimator.models.lookup import find_model, models
-from app.estimator.models.pasted import read_pasted
+from app.estimator.models.lookup import find_model, models, read_pasted
+from app.estimator.models.number_formats import format_of, weight_table
 
 GIB = 2.0**30
 GPT_OSS_120B = 65_248_815_744  # total_size of its index of tensors

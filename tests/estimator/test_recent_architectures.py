@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from app.estimator.estimate import Estimate
 from app.estimator.memory.kv_cache import elements_per_sequence, elements_per_token
 from app.estimator.models.architecture import Architecture
-from app.estimator.models.caveats import caveats
-from app.estimator.models.lookup import find_model, models
-from app.estimator.models.reading import from_config
+from app.estimator.models.hf_loader import from_config
+from app.estimator.models.lookup import caveats, find_model, models
 from app.estimator.registry import run_estimate
-from app.estimator.timing.flops import flops_per_token, predicting_flops
+from app.estimator.result import Estimate
+from app.estimator.training.flops import flops_per_token, predicting_flops
 
 _SHAPES = json.loads((Path(__file__).parent / "shapes.json").read_text())
 

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.read import parse
-from app.estimator.estimate import Chart, Estimate, StackedBar, Timeline
-from app.estimator.hardware.accelerators import networks, systems
+from app.content.file_reader import parse
+from app.estimator.data_files import SOURCES
+from app.estimator.hardware.catalog import networks, systems
 from app.estimator.inputs import (
     InputProblem,
     InputSpec,
@@ -24,7 +24,7 @@ from app.estimator.inputs import (
     to_query,
 )
 from app.estimator.registry import NAMES, EstimateSpec, entries, find_estimate, run_estimate
-from app.estimator.sources import SOURCES
+from app.estimator.result import Chart, Estimate, StackedBar, Timeline
 
 ENTRIES = entries()
 SYLLABUS = Path(__file__).parents[2] / "content" / "syllabus.toml"

@@ -2,9 +2,10 @@
 
 import pytest
 
-from app.estimator import catalogue, registry
-from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.hardware.rents import listed
+from app.estimator import data_files as catalogue
+from app.estimator import registry
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.prices import listed
 
 _COSTS = {
     "training-time": "cost",

@@ -7,16 +7,20 @@ from collections.abc import Callable
 import pytest
 
 from app.estimator import registry
-from app.estimator.estimates.parallelism_plan import search
-from app.estimator.estimates.parallelism_plan.asked import ParallelismPlanInputs
-from app.estimator.estimates.parallelism_plan.fitting import MemoryFit
-from app.estimator.estimates.parallelism_plan.layouts import TrainingJob, splits
-from app.estimator.estimates.parallelism_plan.search import STEPS, look
-from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.hardware.networks import fabric_of
+from app.estimator.estimates import parallelism_plan as search
+from app.estimator.estimates.parallelism_plan import (
+    STEPS,
+    MemoryFit,
+    ParallelismPlanInputs,
+    TrainingJob,
+    look,
+    splits,
+)
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.collectives import fabric_of
 from app.estimator.models.lookup import find_model
-from app.estimator.timing.room import load_of
-from app.estimator.timing.step import step_time
+from app.estimator.training.step_time import step_time
+from app.estimator.training.training_plan import load_of
 
 # Counts with many divisors, long sequences and many experts: all that makes layouts.
 AWKWARD = [

@@ -8,24 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.hardware.networks import fabric_of
-from app.estimator.models.formats import FORMATS
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.collectives import fabric_of
 from app.estimator.models.lookup import find_model
-from app.estimator.serving import engine, load, profile, step
+from app.estimator.models.number_formats import FORMATS
+from app.estimator.serving import engine
+from app.estimator.serving import replica as load
+from app.estimator.serving import replica as profile
+from app.estimator.serving import step_time as step
 from app.estimator.serving.engine import ServingSetup
-from app.estimator.serving.load import RequestShape, most_sequences
-from app.estimator.serving.profile import (
+from app.estimator.serving.replica import (
     BatchTiming,
     ReplicaProfile,
+    RequestShape,
     Traffic,
     first_token,
     mixture,
+    most_sequences,
     profile_of,
     saturated_rate,
     time_per_token,
 )
-from app.estimator.serving.step import PlacedModel, decode_time, place_model, prefill_time
+from app.estimator.serving.step_time import PlacedModel, decode_time, place_model, prefill_time
 
 
 def placed(model: str, gpu: str, **serving: object) -> PlacedModel:

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.estimator import thresholds
-from app.estimator.estimates.storage import entry
-from app.estimator.estimates.storage.asked import StorageInputs
+from app.estimator import fits as thresholds
+from app.estimator.estimates import storage_report as entry
+from app.estimator.estimates.storage import StorageInputs
 from app.estimator.inputs import InvalidInputsError, parse_inputs
-from app.estimator.running.reliability import goodput, young_interval
+from app.estimator.training.run_costs import goodput, young_interval
 
 HOUR = 3600.0
 

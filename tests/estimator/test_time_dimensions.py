@@ -3,9 +3,14 @@
 import pint
 import pytest
 
-from app.estimator.hardware import energy, networks, rates, traffic
-from app.estimator.running import checkpoints, money, reliability
-from app.estimator.timing import flops
+from app.estimator.hardware import collectives as networks
+from app.estimator.hardware import collectives as traffic
+from app.estimator.hardware import facility as energy
+from app.estimator.hardware import throughput as rates
+from app.estimator.training import flops
+from app.estimator.training import run_costs as checkpoints
+from app.estimator.training import run_costs as money
+from app.estimator.training import run_costs as reliability
 
 _UNITS = """
 byte = [information] = B

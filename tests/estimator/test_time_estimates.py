@@ -6,9 +6,10 @@ import json
 import pytest
 
 from app.estimator import registry
-from app.estimator.estimates.parallelism_plan import search
-from app.estimator.estimates.parallelism_plan.layouts import TrainingJob, splits
-from app.estimator.hardware.accelerators import find_accelerator
+from app.estimator.estimates import parallelism_plan as search
+from app.estimator.estimates.parallelism_plan import TrainingJob, splits
+from app.estimator.hardware import collectives
+from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.inputs import InvalidInputsError, input_specs
 from app.estimator.models.lookup import find_model
 
@@ -229,7 +230,7 @@ def test_decoding_leaves_memory_at_the_very_batch_that_is_said(
 def test_a_faster_network_never_slows_a_plan() -> None:
     model, gpu = find_model("llama-3.1-70b"), find_accelerator("H100")
     job = TrainingJob(gpus=64, sequence=8192, global_batch=512)
-    slow = search.fabric_of(gpu, nic_rate=6e9)
+    slow = collectives.fabric_of(gpu, nic_rate=6e9)
     fast = search.search(model, gpu, job)[0]
     worse = search.search(model, gpu, job, slow)[0]
     assert fast.tokens_per_second >= worse.tokens_per_second
@@ -255,7 +256,7 @@ def test_a_larger_cluster_is_not_a_longer_search(gpus: int) -> None:
 
     every = [
         family.plan(job, size)
-        for split in splits(model, search.fabric_of(gpu), job)
+        for split in splits(model, collectives.fabric_of(gpu), job)
         for family in split.families()
         for size in family.sizes
     ]

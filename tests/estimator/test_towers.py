@@ -7,15 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.estimate import Estimate
-from app.estimator.models.caveats import caveats
-from app.estimator.models.config import UnreadableConfigError
-from app.estimator.models.formats import gpu_weights, weight_table
-from app.estimator.models.lookup import find_model
-from app.estimator.models.reading import from_config
-from app.estimator.models.towers.kinds import KINDS
-from app.estimator.models.towers.reading import BESIDE
+from app.estimator.models.hf_config import UnreadableConfigError
+from app.estimator.models.hf_loader import from_config
+from app.estimator.models.lookup import caveats, find_model
+from app.estimator.models.number_formats import gpu_weights, weight_table
+from app.estimator.models.vision_tower import BESIDE, KINDS
 from app.estimator.registry import run_estimate
+from app.estimator.result import Estimate
 from evidence.accuracy.report import own_cases
 
 (_CASES,) = (json.loads(path.read_text()) for path in own_cases() if "towers" in path.name)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.estimator.inputs import InvalidInputsError
 from app.estimator.registry import run_estimate
-from app.estimator.timing.training_plan import SOFTWARE
+from app.estimator.training.training_plan import SOFTWARE
 
 GIB = 2.0**30
 

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.estimator.hardware import rates
-from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.hardware.networks import fabric_of
+from app.estimator.hardware import throughput as rates
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.collectives import fabric_of
 from app.estimator.models.architecture import Architecture
 from app.estimator.models.lookup import find_model
-from app.estimator.timing import step, training_plan
-from app.estimator.timing.flops import narayanan_flops
-from app.estimator.timing.step import step_time
-from app.estimator.timing.training_plan import SOFTWARE, TrainingPlan
+from app.estimator.training import step_time as step
+from app.estimator.training import training_plan
+from app.estimator.training.flops import narayanan_flops
+from app.estimator.training.step_time import step_time
+from app.estimator.training.training_plan import SOFTWARE, TrainingPlan
 
 H100 = find_accelerator("H100")
 A100 = find_accelerator("a100-sxm4-80")

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from app.estimator.estimate import Estimate
 from app.estimator.registry import run_estimate
+from app.estimator.result import Estimate
 
 
 def ask(name: str, **given: Any) -> Estimate:

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from app.estimator.estimate import FormulaStep
-from app.estimator.hardware.accelerators import accelerators, systems
+from app.estimator.hardware.catalog import accelerators, systems
 from app.estimator.inputs import InputSpec, InvalidInputsError, input_specs
 from app.estimator.models.lookup import models
 from app.estimator.registry import EstimateSpec, entries, find_estimate, run_estimate
+from app.estimator.result import FormulaStep
 from app.estimator.units import format_value
 from tests.amounts import FACTOR
 from tests.estimator.arithmetic import as_typed, compute

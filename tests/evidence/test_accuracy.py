@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.calculators.commands import estimate_command
+from app.cli.estimate import estimate_command
 from evidence.accuracy.__main__ import main
 from evidence.accuracy.export import PATH, export_report, label_of
 from evidence.accuracy.report import as_json, as_text, own_report, report

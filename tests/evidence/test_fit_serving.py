@@ -7,7 +7,7 @@ import statistics
 
 import pytest
 
-from app.estimator.catalogue import load_table
+from app.estimator.data_files import load_table
 from evidence.accuracy.cases import read_cases
 from evidence.accuracy.held_out import recorded
 from evidence.fit_serving import (

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from app.estimator.confidence import error_range
+from app.estimator.data_files import error_range
 from evidence.accuracy.held_out import HeldOutErrors, held_out
 from evidence.accuracy.report import as_json, as_text, own_report
 

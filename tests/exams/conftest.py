@@ -5,11 +5,11 @@ import json
 import pytest
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import Sitting
+from app.content.library import Library
+from app.database.tables import Sitting
 from app.estimator.units import UNITS
-from app.questions.choosing import ChoiceAnswer
-from app.questions.kinds.numeric.model import NumericAnswer
+from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.number_parsing import NumericAnswer
 from app.questions.variants import draw_variant
 
 

@@ -6,7 +6,7 @@ import re
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import SittingAnswer
+from app.database.tables import SittingAnswer
 from tests.quiz.conftest import Fields
 
 START = "/exams/short"

@@ -6,8 +6,8 @@ import json
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import AddedCard, CardStateRow, Sitting
-from app.exams.overdue import close_now
+from app.database.tables import AddedCard, CardStateRow, Sitting
+from app.exams.sitting import close_now
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save
 

@@ -9,11 +9,11 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.model import Domain, ExamBlueprint, Objective, SourceLocation
-from app.db.tables import Sitting
-from app.exams.shorter_exams import QuestionPool, asks_missed, derived_exams, named, whole_of
+from app.database.tables import Sitting
+from app.exams.assembly import QuestionPool, asks_missed, derived_exams, named, whole_of
+from app.exams.report import PastSitting, trend_of
 from app.exams.sitting import askable
-from app.exams.trend import PastSitting, trend_of
+from app.markup.model import Domain, ExamBlueprint, Objective, SourceLocation
 from tests.exams.test_paper import question
 from tests.quiz.course import HandLibrary
 

@@ -2,7 +2,7 @@
 
 from sqlmodel import Session, select
 
-from app.db.tables import SittingAnswer
+from app.database.tables import SittingAnswer
 from tests.conftest import Clock
 from tests.exams.sitting import answer, begin, kept, save, shown
 

@@ -6,9 +6,9 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import Attempt, Sitting
-from app.questions.kinds.order import OrderAnswer
+from app.content.library import Library
+from app.database.tables import Attempt, Sitting
+from app.questions.types.ordering import OrderAnswer
 from app.questions.variants import draw_variant
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save, shown

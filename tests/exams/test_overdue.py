@@ -5,9 +5,9 @@ import datetime as dt
 import pytest
 from sqlmodel import Session, select
 
-from app.db.tables import Sitting
+from app.database.tables import Sitting
 from app.exams import sitting
-from app.exams.overdue import close_now
+from app.exams.sitting import close_now
 from tests.conftest import Clock, visit
 from tests.exams.sitting import begin
 
@@ -40,7 +40,7 @@ def test_each_overdue_paper_is_closed_in_a_transaction_of_its_own(
             closed_before.append(len(other.exec(ended).all()))
         return sitting.close(*given)
 
-    monkeypatch.setattr("app.exams.overdue.close", close)
+    monkeypatch.setattr("app.exams.sitting.close", close)
 
     later = clock.now + dt.timedelta(days=3)
     assert close_now(app.state.engine, app.state.library, later) == 3

@@ -7,12 +7,11 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
-from app.exams.paper import ExamPaper, as_in_exam, assemble_paper
-from app.exams.timing import minutes_for
-from app.questions.choosing import ChoiceAnswer
+from app.exams.assembly import ExamPaper, as_in_exam, assemble_paper, minutes_for
+from app.markup.model import NO_TEXT, ExamBlueprint, RichText, SourceLocation
 from app.questions.model import Question
 from app.questions.options import Choice
+from app.questions.types.choice import ChoiceAnswer
 
 PLACE = SourceLocation(str(Path("quiz.md")), 1)
 DOMAINS = {"1.1": "1", "1.2": "1", "2.1": "2", "2.2": "2"}

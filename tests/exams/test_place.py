@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 from sqlmodel import select
 
-from app.content.model import ExamBlueprint, SourceLocation
-from app.db.tables import Attempt
-from app.questions.kinds.place import HotspotRegion
+from app.database.tables import Attempt
+from app.markup.model import ExamBlueprint, SourceLocation
+from app.questions.types.hotspot import HotspotRegion
 from tests.exams.sitting import answer, begin, finish, save
 from tests.quiz.bank import text
 from tests.quiz.course import HandLibrary

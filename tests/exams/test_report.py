@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import Sitting
+from app.content.library import Library
+from app.database.tables import Sitting
 from app.exams.report import GradedItem, ScoreShare, interval, most_lost, summarize
-from app.questions.choosing import ChoiceAnswer
+from app.questions.types.choice import ChoiceAnswer
 from app.questions.variants import draw_variant
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, kept, save

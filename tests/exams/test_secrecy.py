@@ -9,9 +9,9 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import Sitting
-from app.exchange.formats.apkg.writing import guid
+from app.content.library import Library
+from app.database.tables import Sitting
+from app.import_export.anki.package_writer import guid
 from tests.conftest import Clock
 from tests.exams.sitting import begin, finish, save
 from tests.quiz.conftest import Fields

@@ -8,8 +8,8 @@ import pytest
 from fastapi import FastAPI
 from sqlmodel import Session, select
 
-from app.db.tables import Attempt, Sitting, SittingAnswer, StudyDay
-from app.exams.merging import AnswerState, merge
+from app.database.tables import Attempt, Sitting, SittingAnswer, StudyDay
+from app.exams.answer_merge import AnswerState, merge
 from tests.conftest import Clock
 from tests.exams.sitting import answer, begin, finish, kept, save, shown
 from tests.loops import outcome

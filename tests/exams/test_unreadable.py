@@ -11,8 +11,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.model import ExamBlueprint, SourceLocation
-from app.db.tables import Attempt
+from app.database.tables import Attempt
+from app.markup.model import ExamBlueprint, SourceLocation
 from tests.exams.sitting import begin, finish, kept, save, shown
 from tests.quiz.bank import CLOZE, ORDER, SHORT, number, numeric
 from tests.quiz.course import HandLibrary

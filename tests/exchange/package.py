@@ -8,8 +8,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from app.exchange.formats.apkg.packing import PackageWriter
-from app.exchange.formats.apkg.schema import TABLES
+from app.import_export.anki.package_format import TABLES, PackageWriter
 
 BASIC = ("{{Front}}", "{{FrontSide}}<hr id=answer>{{Back}}")
 CLOZE = ("{{cloze:Text}}", "{{cloze:Text}}<br>{{Extra}}")

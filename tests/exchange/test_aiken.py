@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.exchange.formats.aiken import read_aiken, write_aiken
-from app.exchange.items import Item, ItemOption
+from app.import_export.formats.text_lists import read_aiken, write_aiken
+from app.import_export.items import Item, ItemOption
 from tests.exchange.bank import PLAIN, distinct
 
 FILE = """\

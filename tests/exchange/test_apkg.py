@@ -6,8 +6,8 @@ import sqlite3
 import zipfile
 from pathlib import Path
 
-from app.exchange.formats.apkg import write_apkg
-from app.exchange.items import Item
+from app.import_export.anki.package_writer import write_apkg
+from app.import_export.items import Item
 
 CARDS = (
     Item("c-one", "card", "KV **cache**", text="It grows.", topic="cache"),

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from app.exchange.course.authored import read_authored
-from app.exchange.course.quizfile import block
-from app.exchange.items import Item, ItemOption
-from app.exchange.markup.texts import span_around
+from app.import_export.converted_text import span_around
+from app.import_export.course_items import block, read_authored
+from app.import_export.items import Item, ItemOption
 from tests.conftest import SHIPPED
 from tests.exchange.bank import QUESTIONS, bare, items
 

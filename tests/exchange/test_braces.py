@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
+from app.cli.import_export import import_file
 from app.content.check import check
-from app.exchange.commands import import_file
 from tests.content.test_cases import DAY, TINY
 
 AIKEN = """What does ${HOME} or {name} stand for in a template?

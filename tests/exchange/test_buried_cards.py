@@ -8,8 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import CardStateRow, Review
-from app.exchange.formats.apkg.writing import guid
+from app.database.tables import CardStateRow, Review
+from app.import_export.anki.package_writer import guid
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import (
     HISTORY,

@@ -10,18 +10,18 @@ from fastapi.testclient import TestClient
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.cards.added_cards import card_of_term
-from app.cards.names import topic_of
-from app.content.live.library import Library
-from app.db.quotas import OWN_CARDS
-from app.db.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDay
-from app.db.tables import Suspension as Aside
-from app.exchange.formats.apkg.writing import guid
-from app.exchange.items import UnusableFileError
-from app.exchange.store import ImportedCard, OwnCardText, expect_room
-from app.flashcards import store
-from app.learners.current import LearnerProfile
-from app.scheduling import ReviewEvent
+from app.accounts.current_learner import LearnerProfile
+from app.content.library import Library
+from app.database.quotas import OWN_CARDS
+from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, StudyDay
+from app.database.tables import Suspension as Aside
+from app.import_export.anki.package_writer import guid
+from app.import_export.export_store import OwnCardText
+from app.import_export.import_store import ImportedCard, expect_room
+from app.import_export.items import UnusableFileError
+from app.spaced_repetition import review_log
+from app.spaced_repetition.card_ids import card_of_term, topic_of
+from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild, rebuild_days
 from tests.exchange.package import Made, package, types
 from tests.exchange.test_cards_out import review
@@ -297,9 +297,9 @@ def gradings(session: Session, learner: int, library: Library, seed: int) -> Non
             wanted = chance.choice((0.8, 0.9, 0.95))
             grade = ReviewEvent(chance.randint(1, 4), at, at.date(), wanted)
             number += 1
-            sent = store.GradeSubmission(f"{seed}.{number}", chance.randint(1, 9000))
-            done = store.record_review(session, learner, card, grade, sent)
-    store.undo_review(session, learner, done.number, (at, at.date()))
+            sent = review_log.GradeSubmission(f"{seed}.{number}", chance.randint(1, 9000))
+            done = review_log.record_review(session, learner, card, grade, sent)
+    review_log.undo_review(session, learner, done.number, (at, at.date()))
     session.commit()
 
 
@@ -484,7 +484,7 @@ def test_a_card_that_came_is_on_the_desk_at_once(rosa) -> None:
 
 def test_more_cards_of_ones_own_than_can_be_kept_are_refused(rosa, session, monkeypatch) -> None:
     one = dataclasses.replace(OWN_CARDS, most=1)
-    monkeypatch.setattr("app.exchange.store.arrivals.OWN_CARDS", one)
+    monkeypatch.setattr("app.database.quotas.OWN_CARDS", one)
     rosa.post("/concepts/weights/readings", data={})
     learner = LearnerProfile("", id=learners(session)[0])
     two = [

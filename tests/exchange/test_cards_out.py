@@ -17,12 +17,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.engine import snapshot_session
-from app.db.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
-from app.exchange.decks import ExportCourse, Hour, write_cards
-from app.exchange.formats.apkg.packing import PackageWriter, zstd
-from app.exchange.formats.apkg.writing import guid
-from app.exchange.store import LearnerCards
+from app.database.engine import snapshot_session
+from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, OwnPicture
+from app.import_export.anki.package_format import PackageWriter, zstd
+from app.import_export.anki.package_writer import guid
+from app.import_export.card_export import ExportCourse, Hour, write_cards
+from app.import_export.export_store import LearnerCards
 from tests.conftest import TINY
 from tests.flashcards.conftest import fields
 

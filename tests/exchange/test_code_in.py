@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.content.markdown.syntax import tokens
-from app.exchange.formats.spreadsheet import read_spreadsheet
-from app.exchange.items import ItemSkippedError
-from app.exchange.markup.hypertext import from_plain, one_line, to_markdown
-from app.exchange.markup.rendering import markdown_of
+from app.import_export.formats.spreadsheets import read_spreadsheet
+from app.import_export.html_to_markdown import from_plain, one_line, to_markdown
+from app.import_export.items import ItemSkippedError
+from app.import_export.markdown_to_html import markdown_of
+from app.markup.markdown_tokens import tokens
 
 LOOP = "for i in range(3):\n    if i == 1:\n        print(i)"
 

@@ -9,8 +9,8 @@ import pytest
 
 from app.cli import main
 from app.content.check import check
-from app.content.live.library import load
-from app.exchange.formats.registry import READERS, WRITERS
+from app.content.library import load
+from app.import_export.formats.registry import READERS, WRITERS
 
 pytestmark = pytest.mark.usefixtures("read_once")
 TINY = Path(__file__).parents[1] / "courses" / "tiny"

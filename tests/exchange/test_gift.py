@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from app.exchange.formats.gift import read_gift, write_gift
-from app.exchange.items import Item, ItemOption, ItemPair
+from app.import_export.formats.gift import read_gift, write_gift
+from app.import_export.items import Item, ItemOption, ItemPair
 from tests.exchange.bank import bare, items
 
 REAL = sorted((Path(__file__).parent / "fuhrmanator").glob("*.gift"))

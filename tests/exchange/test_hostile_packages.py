@@ -8,11 +8,11 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.config import Settings
-from app.db.tables import CardStateRow, Learner, OwnCard, Review
-from app.exchange.formats.apkg import opening
-from app.exchange.formats.apkg.opening import open_package
-from app.exchange.formats.apkg.writing import guid
+from app.database.tables import CardStateRow, Learner, OwnCard, Review
+from app.import_export.anki import package_reader as opening
+from app.import_export.anki.package_reader import open_package
+from app.import_export.anki.package_writer import guid
+from app.settings import Settings
 from tests.exchange.package import Made, database, package, types, zipped
 from tests.exchange.test_cards_in import HISTORY, bring, words
 

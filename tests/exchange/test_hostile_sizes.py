@@ -8,14 +8,13 @@ from collections.abc import Callable
 
 import pytest
 
-from app.exchange.formats.gift.blocks import blocks_of, parts_of
-from app.exchange.formats.moodle.gaps import read_gaps
-from app.exchange.formats.registry import READERS
-from app.exchange.items import ItemSkippedError
-from app.exchange.markup.cleaning import safe
-from app.exchange.markup.hypertext import from_plain, to_markdown
-from app.exchange.markup.nesting import DEEPEST, is_deep
-from app.exchange.markup.texts import ConversionLosses
+from app.import_export.converted_text import ConversionLosses
+from app.import_export.formats.gift import blocks_of, parts_of
+from app.import_export.formats.moodle_xml import read_gaps
+from app.import_export.formats.registry import READERS
+from app.import_export.html_sanitizer import safe
+from app.import_export.html_to_markdown import DEEPEST, from_plain, is_deep, to_markdown
+from app.import_export.items import ItemSkippedError
 from tests.exchange.package import Made, package
 from tests.exchange.test_cards_in import bring
 

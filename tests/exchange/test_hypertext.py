@@ -6,9 +6,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.content.markdown.syntax import plain_text, tokens
-from app.exchange.markup.hypertext import from_plain, to_markdown
-from app.exchange.markup.rendering import markdown_of, to_html
+from app.import_export.html_to_markdown import from_plain, to_markdown
+from app.import_export.markdown_to_html import markdown_of, to_html
+from app.markup.markdown_tokens import plain_text, tokens
 from tests.exchange.bank import SIGNS, STEMS
 
 TEX = re.compile(r"\\[(\[]")

@@ -12,17 +12,16 @@ from fastapi import FastAPI
 from sqlmodel import Session, select
 from starlette.exceptions import HTTPException
 
-from app.belongings.store import erase
-from app.config import Settings
-from app.content.live.library import LiveLibrary
-from app.db.engine import make_engine
-from app.db.quotas import CARD_LOG, OWN_CARDS
-from app.db.tables import CardImport, CardStateRow, OwnCard, Review
-from app.db.writer import WRITING, create_write_session
-from app.exchange.arrivals import match_package
-from app.exchange.formats.apkg import read_package
-from app.exchange.importing import AT_ONCE, ImportRunner
-from app.exchange.store import (
+from app.accounts.current_learner import LearnerProfile
+from app.accounts.learner_store import change_settings, erase
+from app.content.library import LiveLibrary
+from app.database.engine import make_engine
+from app.database.quotas import CARD_LOG, OWN_CARDS
+from app.database.tables import CardImport, CardStateRow, OwnCard, Review
+from app.database.write_queue import WRITING, create_write_session
+from app.import_export.anki.package_reader import read_package
+from app.import_export.card_import import AT_ONCE, ImportRunner, match_package
+from app.import_export.import_store import (
     ImportBatch,
     ImportedCard,
     ImportedReview,
@@ -30,9 +29,8 @@ from app.exchange.store import (
     import_cards,
     slices_of,
 )
-from app.learners.current import LearnerProfile
-from app.learners.store import change_settings
 from app.main import create_app
+from app.settings import Settings
 from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
 from tests.databases import ABOUT_SQLITE
@@ -136,7 +134,7 @@ def test_files_do_not_fill_the_log_of_a_card_without_end(
     rosa, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = dataclasses.replace(CARD_LOG, most=12)
-    monkeypatch.setattr("app.exchange.store.arrivals.CARD_LOG", few)
+    monkeypatch.setattr("app.database.quotas.CARD_LOG", few)
 
     def log(first: int) -> tuple[tuple[int, int, int, int, int], ...]:
         days = range(first, first + 8)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-from app.exchange.formats.gift import read_gift, write_gift
-from app.exchange.formats.moodle import read_moodle, write_moodle
-from app.exchange.formats.qti import read_qti, write_qti
-from app.exchange.items import ExportResult, ImportResult, Item
+from app.import_export.formats.gift import read_gift, write_gift
+from app.import_export.formats.moodle_xml import read_moodle, write_moodle
+from app.import_export.formats.qti_reader import read_qti
+from app.import_export.formats.qti_writer import write_qti
+from app.import_export.items import ExportResult, ImportResult, Item
 from tests.exchange.bank import bare, told
 
 MOST = ("single", "multiple", "true-false", "numeric", "short", "order", "match")

@@ -10,11 +10,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import select
 
-from app.db.tables import CardStateRow, OwnCard, OwnPicture, Review
-from app.exchange.formats.apkg import opening, packing
-from app.exchange.formats.apkg.packing import fields_of, names_of
-from app.exchange.formats.apkg.pictures import name_of
-from app.exchange.formats.apkg.showing import with_math
+from app.database.tables import CardStateRow, OwnCard, OwnPicture, Review
+from app.import_export.anki import package_format
+from app.import_export.anki import package_format as packing
+from app.import_export.anki import package_reader as opening
+from app.import_export.anki.card_templates import with_math
+from app.import_export.anki.package_format import fields_of, name_of, names_of
 from tests.exchange.package import Made, database, package, written, zipped
 from tests.exchange.test_cards_in import (
     HISTORY,
@@ -248,7 +249,7 @@ class TestHostile:
     @needs_zstd
     def test_pictures_that_grow_without_measure_are_not_all_unpacked(self, monkeypatch) -> None:
         unpacked = []
-        reading = opening.reading
+        reading = package_format.reading
         monkeypatch.setattr(opening, "reading", lambda s: unpacked.append(s) or reading(s))
         names = [f"p{number}" for number in range(150)]
         large = b"\0" * (opening.MOST_OF_A_FILE + 1)
@@ -306,7 +307,7 @@ def test_the_list_of_media_names_each_file() -> None:
 
 
 def test_without_zstd_the_newest_format_is_not_offered(rosa, monkeypatch) -> None:
-    for room in ("app.exchange.routes", "app.exchange.formats.apkg.opening"):
+    for room in ("app.import_export.routes", "app.import_export.anki.package_reader"):
         monkeypatch.setattr(f"{room}.zstd", lambda: None)
 
     page = html.unescape(rosa.get("/settings/cards").text)

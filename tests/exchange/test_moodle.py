@@ -3,11 +3,17 @@
 import pytest
 from hypothesis import given
 
-from app.exchange.formats.decoding import read_xml
-from app.exchange.formats.moodle import read_moodle, write_moodle
-from app.exchange.formats.moodle.gaps import read_gaps, write_gap
-from app.exchange.items import Item, ItemBlank, ItemImage, ItemOption, ItemPair, UnusableFileError
-from app.exchange.markup.texts import ConversionLosses
+from app.import_export.converted_text import ConversionLosses
+from app.import_export.formats.moodle_xml import read_gaps, read_moodle, write_gap, write_moodle
+from app.import_export.items import (
+    Item,
+    ItemBlank,
+    ItemImage,
+    ItemOption,
+    ItemPair,
+    UnusableFileError,
+)
+from app.import_export.xml_files import read_xml
 from tests.exchange.bank import QUESTIONS, bare, items
 
 QUESTION = """<?xml version="1.0" encoding="UTF-8"?>

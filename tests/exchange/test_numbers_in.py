@@ -2,12 +2,11 @@
 
 import pytest
 
-from app.exchange.formats.gift import read_gift
-from app.exchange.formats.moodle import read_moodle
-from app.exchange.formats.moodle.gaps import read_gaps
-from app.exchange.formats.qti import read_qti
-from app.exchange.items import ImportResult, Item
-from app.exchange.markup.texts import ConversionLosses
+from app.import_export.converted_text import ConversionLosses
+from app.import_export.formats.gift import read_gift
+from app.import_export.formats.moodle_xml import read_gaps, read_moodle
+from app.import_export.formats.qti_reader import read_qti
+from app.import_export.items import ImportResult, Item
 
 WRITTEN = [
     ("1,024", 1024),

@@ -8,8 +8,9 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 from sqlmodel import Session, delete, select
 
-from app.db.tables import Learner, OwnCard, OwnPicture
-from app.exchange.store import ImportedCard, pictures
+from app.database.tables import Learner, OwnCard, OwnPicture
+from app.import_export import import_store as pictures
+from app.import_export.import_store import ImportedCard
 from tests.exchange.package import Made, database, written
 from tests.exchange.test_cards_in import bring
 from tests.turns import count_open

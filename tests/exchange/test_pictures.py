@@ -14,13 +14,13 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.cli import main
-from app.config import Settings
 from app.content.check import check
-from app.content.live.library import LiveLibrary
-from app.exchange.formats.decoding import read_xml
-from app.exchange.formats.registry import READERS
-from app.exchange.markup.pictures import content_of, name_of
+from app.content.library import LiveLibrary
+from app.import_export.formats.registry import READERS
+from app.import_export.images import content_of, name_of
+from app.import_export.xml_files import read_xml
 from app.main import create_app
+from app.settings import Settings
 
 pytestmark = pytest.mark.usefixtures("read_once")
 

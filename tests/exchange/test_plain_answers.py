@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.exchange.formats.plain_answers import bare, named_in
-from app.exchange.items import ItemSkippedError
-from app.exchange.markup.texts import has_decimal_comma
+from app.import_export.converted_text import has_decimal_comma
+from app.import_export.formats.text_lists import bare, named_in
+from app.import_export.items import ItemSkippedError
 
 PORTS = {"A": "80", "B": "443", "C": "22"}
 BLOOD = {"A": "AB", "B": "O", "C": "B", "D": "A"}

@@ -6,8 +6,9 @@ import zipfile
 import pytest
 from hypothesis import given
 
-from app.exchange.formats.qti import read_qti, write_qti
-from app.exchange.items import Item, UnusableFileError
+from app.import_export.formats.qti_reader import read_qti
+from app.import_export.formats.qti_writer import write_qti
+from app.import_export.items import Item, UnusableFileError
 from tests.exchange.bank import QUESTIONS, bare, items
 
 V3 = "http://www.imsglobal.org/xsd/imsqtiasi_v3p0"

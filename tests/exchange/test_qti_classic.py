@@ -5,8 +5,8 @@ import zipfile
 
 import pytest
 
-from app.exchange.formats.qti import read_qti
-from app.exchange.items import BLANK, ImportResult, ItemBlank
+from app.import_export.formats.qti_reader import read_qti
+from app.import_export.items import BLANK, ImportResult, ItemBlank
 
 
 def choice(*labels: tuple[str, str]) -> str:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from app.content.live.library import load
-from app.exchange.commands import export_file, import_file
+from app.cli.import_export import export_file, import_file
+from app.content.library import load
 
 TINY = Path(__file__).parents[1] / "courses" / "tiny"
 QUIZ = "topics/weights/quiz.md"

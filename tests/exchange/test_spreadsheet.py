@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from app.exchange.commands import import_file
-from app.exchange.formats.spreadsheet import read_spreadsheet
-from app.exchange.items import ImportResult, Item, UnusableFileError
+from app.cli.import_export import import_file
+from app.import_export.formats.spreadsheets import read_spreadsheet
+from app.import_export.items import ImportResult, Item, UnusableFileError
 from tests.conftest import TINY
 
 TABLE = [

@@ -11,10 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import given
 
-from app.config import Settings
-from app.exchange.commands import exchange_command
-from app.exchange.formats.tables import read_csv, read_json, write_csv, write_json
-from app.exchange.items import Item, ItemOption, NumberRange, UnusableFileError
+from app.cli.import_export import exchange_command
+from app.import_export.formats.csv_json import read_csv, read_json, write_csv, write_json
+from app.import_export.items import Item, ItemOption, NumberRange, UnusableFileError
+from app.settings import Settings
 from tests.exchange.bank import FIELDS, bare, items
 
 

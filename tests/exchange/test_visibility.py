@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.exchange.formats.gift import read_gift
-from app.exchange.formats.moodle import read_moodle
-from app.exchange.formats.qti import read_qti
-from app.exchange.items import ItemSkippedError
-from app.exchange.markup.hypertext import to_markdown
+from app.import_export.formats.gift import read_gift
+from app.import_export.formats.moodle_xml import read_moodle
+from app.import_export.formats.qti_reader import read_qti
+from app.import_export.html_to_markdown import to_markdown
+from app.import_export.items import ItemSkippedError
 
 TOLD = "words that its HTML hides are left out"
 HIDDEN = [

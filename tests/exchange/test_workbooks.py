@@ -6,8 +6,8 @@ from html import escape
 
 import pytest
 
-from app.exchange.formats.spreadsheet import read_spreadsheet
-from app.exchange.items import Item, UnusableFileError
+from app.import_export.formats.spreadsheets import read_spreadsheet
+from app.import_export.items import Item, UnusableFileError
 from tests.exchange.test_spreadsheet import workbook
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

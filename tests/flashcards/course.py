@@ -4,8 +4,8 @@ import dataclasses
 import datetime as dt
 from pathlib import Path
 
-from app.content.live.library import Library
-from app.content.model import (
+from app.content.library import Library
+from app.markup.model import (
     CitedSource,
     Domain,
     Flashcard,

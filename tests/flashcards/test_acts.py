@@ -7,8 +7,14 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import CardStateRow, Learner, Review
-from app.scheduling import ManualEdit, ReviewEvent, due_date_error, last_day, replay_log
+from app.database.tables import CardStateRow, Learner, Review
+from app.spaced_repetition.scheduler import (
+    ManualEdit,
+    ReviewEvent,
+    due_date_error,
+    last_day,
+    replay_log,
+)
 from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields

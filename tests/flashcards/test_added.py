@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, event
 from sqlmodel import Session, select
 
-from app.cards.added_cards import card_of_question, card_of_term
-from app.cards.store import CardToAdd, add_cards, decline, readd_missed_questions
-from app.content.model import GlossaryTerm, RichText, SourceLocation
-from app.db.engine import make_engine
-from app.db.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, Suspension
-from app.flashcards import store
-from app.scheduling import ReviewEvent
+from app.database.engine import make_engine
+from app.database.tables import AddedCard, CardStateRow, Learner, OwnCard, Review, Suspension
+from app.markup.model import GlossaryTerm, RichText, SourceLocation
+from app.spaced_repetition import review_log
+from app.spaced_repetition.added_cards import CardToAdd, add_cards, decline, readd_missed_questions
+from app.spaced_repetition.card_ids import card_of_question, card_of_term
+from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild
 from tests.conftest import Clock
 from tests.databases import Databases
@@ -385,16 +385,16 @@ def act(db: Session, cards, actions) -> int:
         elif known is None:
             continue
         elif what == "grade":
-            sent = store.GradeSubmission(f"token {number}")
-            store.record_review(db, learner, cards[name], ReviewEvent(rating, now, day), sent)
+            sent = review_log.GradeSubmission(f"token {number}")
+            review_log.record_review(db, learner, cards[name], ReviewEvent(rating, now, day), sent)
         elif what == "undo":
-            last = store.last_undoable(db, learner)
+            last = review_log.last_undoable(db, learner)
             if last:
-                store.undo_review(db, learner, last[0], (now, day))
+                review_log.undo_review(db, learner, last[0], (now, day))
         elif what in {"out", "in"}:
             decline(db, learner, name, declined=what == "out")
         else:
-            store.set_suspended(db, learner, cards[name], now, aside=what == "aside")
+            review_log.set_suspended(db, learner, cards[name], now, aside=what == "aside")
     return learner
 
 

@@ -2,7 +2,7 @@
 
 from sqlmodel import select
 
-from app.db.tables import CardStateRow, Suspension
+from app.database.tables import CardStateRow, Suspension
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields, shown
 

@@ -11,9 +11,10 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event, insert
 from sqlmodel import Session, select
 
-from app.db.tables import CardStateRow, Learner, Review
-from app.flashcards import store
-from app.flashcards.store import QueueQuery
+from app.database.tables import CardStateRow, Learner, Review
+from app.spaced_repetition import queue as spaced_repetition_queue
+from app.spaced_repetition import review_log
+from app.spaced_repetition.queue import QueueQuery
 from tests.cards.rebuilding import rebuild
 from tests.databases import ABOUT_SQLITE
 from tests.flashcards.conftest import Hands, fields
@@ -153,9 +154,9 @@ def test_the_queue_of_a_veteran_is_found_by_its_indexes(session, explained, aske
     limits = QueueQuery(DAY, 1_781_000_000_000)
     asked.clear()
 
-    queue = store.load_queue(session, learner, limits)
-    left = store.unseen_by_topic(session, learner, library, limits)
-    last = store.last_undoable(session, learner)
+    queue = spaced_repetition_queue.load_queue(session, learner, limits)
+    left = spaced_repetition_queue.unseen_by_topic(session, learner, library, limits)
+    last = review_log.last_undoable(session, learner)
 
     assert (queue.review, left) == (MANY // 10, {"weights": 50})
     assert last is not None

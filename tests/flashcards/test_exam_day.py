@@ -9,10 +9,9 @@ from fastapi import FastAPI
 from sqlalchemy import update
 from sqlmodel import Session, select
 
-from app.db.tables import CardStateRow, Learner
-from app.flashcards import store
-from app.flashcards.store import ExamGoal
-from app.flashcards.store.planned import find_planned
+from app.database.tables import CardStateRow, Learner
+from app.study_plan import todays_cards
+from app.study_plan.todays_cards import ExamGoal, find_planned
 from tests.cards.known import known_card
 from tests.conftest import Clock, visit
 from tests.flashcards.conftest import Hands, fields, shown
@@ -327,9 +326,10 @@ def test_the_plan_is_kept_and_narrow(
     learner = student.row.id or 0
     aim = ExamGoal(TODAY + dt.timedelta(days=20), 900.0)
     plans = [
-        store.cached_day_plan(session, learner, course.current(), TODAY, aim) for _ in range(2)
+        todays_cards.cached_day_plan(session, learner, course.current(), TODAY, aim)
+        for _ in range(2)
     ]
-    later = store.cached_day_plan(
+    later = todays_cards.cached_day_plan(
         session, learner, course.current(), TODAY + dt.timedelta(days=1), aim
     )
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from sqlmodel import select
 
-from app.db.tables import Learner, Review
+from app.database.tables import Learner, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands
 from tests.flashcards.course import HandLibrary, a_library, cards_of

@@ -2,7 +2,7 @@
 
 from sqlmodel import select
 
-from app.db.tables import CardStateRow, Learner
+from app.database.tables import CardStateRow, Learner
 from tests.cards.rebuilding import rebuild
 from tests.flashcards.conftest import Hands
 

@@ -8,11 +8,11 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.cards import added_cards
-from app.db.tables import CardStateRow, OwnCard
-from app.flashcards import writing
-from app.flashcards.writing import OwnCardDraft, render_card, typed_of
-from app.questions.faces import CardFaces
+from app.database.tables import CardStateRow, OwnCard
+from app.flashcards import own_cards_page as writing
+from app.flashcards.own_cards_page import OwnCardDraft, render_card, typed_of
+from app.questions.question_type import CardFaces
+from app.spaced_repetition import card_ids as added_cards
 from tests.turns import count_open
 
 FORM = "/flashcards/own"
@@ -136,7 +136,7 @@ def test_a_card_is_rendered_before_others_have_to_wait(
         open_while_rendering.append(turns.open)
         return render_card(typed)
 
-    monkeypatch.setattr("app.flashcards.routes.own.render_card", render)
+    monkeypatch.setattr("app.flashcards.own_cards_page.render_card", render)
     rosa.post(FORM, data={"front": "a", "back": "b", "token": "u"})
     rosa.post(f"{FORM}/{card}", data={"front": "c", "back": "d"})
 
@@ -159,7 +159,7 @@ def test_a_card_that_was_kept_before_the_limit_stays_usable(
         cleaned.append(len(html))
         return added_cards.cleaned(html)
 
-    monkeypatch.setattr("app.flashcards.writing.cleaned", clean)
+    monkeypatch.setattr("app.spaced_repetition.card_ids.cleaned", clean)
     shown = rosa.get(f"/flashcards?card={row.card}&show=1").text
     form = rosa.get(f"{FORM}/{row.card}").text
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlmodel import Session, select
 
-from app.db.tables import Learner, Review
+from app.database.tables import Learner, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands
 

@@ -7,7 +7,7 @@ import re
 import pytest
 from sqlmodel import select
 
-from app.db.tables import CardStateRow, Learner, Review
+from app.database.tables import CardStateRow, Learner, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import fields, shown
 from tests.flashcards.course import HandLibrary, cards_of

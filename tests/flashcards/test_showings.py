@@ -7,7 +7,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import CardStateRow, Review
+from app.database.tables import CardStateRow, Review
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands, fields, shown
 

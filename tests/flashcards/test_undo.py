@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 from sqlmodel import Session, select
 
-from app.db.engine import make_engine
-from app.db.tables import CardStateRow, Learner, Review
-from app.flashcards import store
-from app.scheduling import ReviewEvent
+from app.database.engine import make_engine
+from app.database.tables import CardStateRow, Learner, Review
+from app.spaced_repetition import review_log
+from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild
 from tests.databases import Databases
 from tests.flashcards.conftest import Hands, fields
@@ -140,15 +140,15 @@ def act(db: Session, cards, actions) -> int:
         now += dt.timedelta(days=days, minutes=3)
         if what == "grade":
             grade = ReviewEvent(rating, now, now.date(), 0.9 - days / 600)
-            store.record_review(
-                db, learner.id, cards[card], grade, store.GradeSubmission(str(number))
+            review_log.record_review(
+                db, learner.id, cards[card], grade, review_log.GradeSubmission(str(number))
             )
         elif what == "undo":
-            last = store.last_undoable(db, learner.id)
+            last = review_log.last_undoable(db, learner.id)
             if last:
-                store.undo_review(db, learner.id, last[0], (now, now.date()))
+                review_log.undo_review(db, learner.id, last[0], (now, now.date()))
         else:
-            store.set_suspended(db, learner.id, cards[card], now, aside=what == "aside")
+            review_log.set_suspended(db, learner.id, cards[card], now, aside=what == "aside")
     db.flush()
     return learner.id
 

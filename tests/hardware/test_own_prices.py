@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 
-from app.cli import serving
+from app.cli import server as serving
 from app.estimator.hardware.prices import price_list
 
 FILE = "\n".join(

@@ -6,9 +6,9 @@ from html import unescape
 
 import pytest
 
-from app.estimator.hardware.parts import find_part, parts
-from app.hardware import listing
-from app.hardware.commands import catalogue_command
+from app.calculators import hardware_pages as listing
+from app.cli.estimate import catalogue_command
+from app.estimator.hardware.part_values import find_part, parts
 
 
 def names(page: str) -> list[str]:

@@ -4,10 +4,9 @@ import dataclasses
 
 import pytest
 
-from app.content.numbers.estimates import FigureError, catalogue_value
-from app.estimator.hardware.accelerators import find_accelerator
-from app.estimator.hardware.fields import row_of
-from app.estimator.hardware.parts import find_part, parts
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.part_values import find_part, parts, row_of
+from app.markup.expressions import FigureError, catalogue_value
 
 PARTS = parts()
 

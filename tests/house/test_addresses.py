@@ -5,7 +5,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 
-from app.api.document import openapi
+from app.api.openapi import openapi
 from app.estimator import registry
 
 HERE = Path(__file__).parent

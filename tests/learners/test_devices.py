@@ -7,9 +7,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import DeviceCode, Learner, Note, StudyDay
-from app.web.cookies import COOKIE
-from app.web.front.rate_counting import RateLimiter
+from app.database.tables import DeviceCode, Learner, Note, StudyDay
+from app.web.rate_limits import RateLimiter
+from app.web.visitor import COOKIE
 from tests.conftest import visit
 
 

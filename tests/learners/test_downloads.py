@@ -12,10 +12,10 @@ from sqlmodel import Session
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from app.config import Settings
+from app.accounts.downloads import Downloads
 from app.errors import ConflictError
-from app.learners.downloads import Downloads
 from app.main import create_app
+from app.settings import Settings
 from tests.conftest import visit
 from tests.loops import outcome
 
@@ -177,7 +177,7 @@ def test_a_file_that_could_not_be_made_holds_nothing(app: FastAPI):
 
 
 def test_a_file_that_nobody_takes_is_given_up(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.learners.downloads._SECONDS_OF_PIECE", 0.01)
+    monkeypatch.setattr("app.accounts.downloads._SECONDS_OF_PIECE", 0.01)
 
     async def run() -> None:
         downloads = Downloads(app.state.engine, app.state.storage)
@@ -193,8 +193,8 @@ def test_a_file_that_nobody_takes_is_given_up(app: FastAPI, monkeypatch: pytest.
 
 
 def test_a_reader_has_to_take_each_piece_in_time(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.learners.downloads._SECONDS_OF_PIECE", 0.05)
-    monkeypatch.setattr("app.learners.downloads._PIECE", 1000)
+    monkeypatch.setattr("app.accounts.downloads._SECONDS_OF_PIECE", 0.05)
+    monkeypatch.setattr("app.accounts.downloads._PIECE", 1000)
 
     async def run() -> tuple[int, int]:
         downloads = Downloads(app.state.engine, app.state.storage)
@@ -238,7 +238,7 @@ def test_readers_of_few_clients_leave_places_to_others(app: FastAPI):
 
 
 def test_the_slowest_reader_gives_way_to_who_waits(app: FastAPI, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.web.front.fair_slots._PATIENCE", 0.01)
+    monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
 
     async def never(_message) -> None:
         await asyncio.Event().wait()

@@ -9,11 +9,10 @@ from itsdangerous import Signer
 from sqlalchemy import event
 from sqlmodel import Session, select
 
-from app.config import Settings
-from app.db.tables import Learner, LearnerSession
+from app.database.tables import Learner, LearnerSession
 from app.main import create_app
-from app.web.cookies import COOKIE
-from app.web.visitor import hash_session_key
+from app.settings import Settings
+from app.web.visitor import COOKIE, hash_session_key
 from tests.conftest import visit
 from tests.learners.test_devices import ask_for_code, enter, name
 

@@ -4,7 +4,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Learner
+from app.database.tables import Learner
 from tests.conftest import Clock
 
 FINE = {

@@ -5,10 +5,10 @@ import datetime as dt
 from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 
-from app.belongings import store as belongings
-from app.db.tables import DeviceCode, Learner, LearnerSession, Note
-from app.learners import store
-from app.learners.store import BrowserVisit, Enrollment, find_learner, key_in
+from app.accounts import learner_store as belongings
+from app.accounts import learner_store as store
+from app.accounts.learner_store import BrowserVisit, Enrollment, find_learner, key_in
+from app.database.tables import DeviceCode, Learner, LearnerSession, Note
 
 NOON = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
 HERE = BrowserVisit("d" * 64, "Firefox on Linux", NOON)

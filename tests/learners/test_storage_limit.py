@@ -13,13 +13,13 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 from sqlmodel import Session, select
 
-from app.config import Settings
-from app.content.live.library import LiveLibrary
-from app.db.storage_limit import LEAST_FREE, DailyQuota, StorageLimit
-from app.db.tables import Attempt, OwnCard, Review
+from app.content.library import LiveLibrary
+from app.database.quotas import LEAST_FREE, DailyQuota, StorageLimit
+from app.database.tables import Attempt, OwnCard, Review
 from app.errors import QuotaExceededError
-from app.exchange.store import ImportedCard, stored_size
+from app.import_export.import_store import ImportedCard, stored_size
 from app.main import create_app
+from app.settings import Settings
 from tests.conftest import Clock, visit
 from tests.databases import ABOUT_SQLITE
 from tests.exchange.package import Made, package
@@ -173,7 +173,7 @@ def test_a_disk_with_little_room_is_left_to_answers(
     rosa: TestClient, monkeypatch, free: int, refused: bool
 ):
     usage = shutil.disk_usage("/")._replace(free=free)
-    monkeypatch.setattr("app.db.storage_limit.shutil.disk_usage", lambda _: usage)
+    monkeypatch.setattr("app.database.quotas.shutil.disk_usage", lambda _: usage)
 
     brought, written, archive = bring(rosa), write(rosa), rosa.get("/settings/export")
     saved = rosa.post("/settings", data={"name": "Rosa"})

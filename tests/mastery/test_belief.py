@@ -8,10 +8,19 @@ from collections.abc import Callable
 import pytest
 
 from app.mastery.belief import PRIOR, Belief, update_belief
-from app.mastery.evidence import WINDOW, AnswerHistory, Evidence, answers_by_day, weigh_evidence
-from app.mastery.fading import TAUGHT, ObjectiveCards, recall, retention_curve
-from app.scheduling import ReviewEvent, apply_review
-from app.scheduling import retrievability as reference
+from app.mastery.evidence import (
+    TAUGHT,
+    WINDOW,
+    AnswerHistory,
+    Evidence,
+    ObjectiveCards,
+    answers_by_day,
+    recall,
+    retention_curve,
+    weigh_evidence,
+)
+from app.spaced_repetition.scheduler import ReviewEvent, apply_review
+from app.spaced_repetition.scheduler import retrievability as reference
 
 TODAY = dt.date(2026, 6, 9)
 GUESS = 0.25

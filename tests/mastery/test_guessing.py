@@ -2,15 +2,15 @@
 
 import pytest
 
-from app.content.live.library import Library
-from app.content.model import NO_TEXT, RichText, SourceLocation
-from app.mastery.guessing import guess_rate
-from app.questions.choosing import ChoiceAnswer
-from app.questions.kinds.match import MatchAnswer, MatchPair
-from app.questions.kinds.order import OrderAnswer
-from app.questions.kinds.short import ShortAnswer
+from app.content.library import Library
+from app.markup.model import NO_TEXT, RichText, SourceLocation
+from app.mastery.evidence import guess_rate
 from app.questions.model import Question
 from app.questions.options import Choice
+from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.matching import MatchAnswer, MatchPair
+from app.questions.types.ordering import OrderAnswer
+from app.questions.types.short_answer import ShortAnswer
 
 
 def asked(answer, partial: str = "") -> Question:

@@ -10,12 +10,12 @@ from fastapi import FastAPI
 from sqlalchemy import Engine, delete, update
 from sqlmodel import Session, col, select
 
-from app.content.live.library import Library
-from app.db.engine import make_engine
-from app.db.tables import CardStateRow, Learner, Review
-from app.flashcards import store as flashcards
+from app.content.library import Library
+from app.database.engine import make_engine
+from app.database.tables import CardStateRow, Learner, Review
 from app.mastery.store import TopicCardTotals, learned
-from app.scheduling import ReviewEvent
+from app.spaced_repetition import review_log
+from app.spaced_repetition.scheduler import ReviewEvent
 from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock
 from tests.progress.past import Past, live
@@ -49,17 +49,17 @@ class Student:
         with Session(self.engine) as db:
             db.connection(execution_options={"writes": True})
             if act == "grade":
-                sent = flashcards.GradeSubmission(f"{now.timestamp()}")
+                sent = review_log.GradeSubmission(f"{now.timestamp()}")
                 given = ReviewEvent(3, now, now.date())
-                flashcards.record_review(db, self.id, known, given, sent)
+                review_log.record_review(db, self.id, known, given, sent)
             elif act == "undo":
-                last = flashcards.last_undoable(db, self.id)
+                last = review_log.last_undoable(db, self.id)
                 if last is not None:
-                    flashcards.undo_review(db, self.id, last[0], (now, now.date()))
+                    review_log.undo_review(db, self.id, last[0], (now, now.date()))
             elif act == "take out":
                 self.take_out(db, card)
             else:
-                flashcards.set_suspended(db, self.id, known, now, aside=act == "aside")
+                review_log.set_suspended(db, self.id, known, now, aside=act == "aside")
             db.commit()
 
     def take_out(self, db: Session, card: str) -> None:

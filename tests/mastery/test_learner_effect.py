@@ -4,10 +4,9 @@ import math
 
 import pytest
 
-from app.content.live.library import Library
+from app.content.library import Library
 from app.mastery import readiness
-from app.mastery.belief import Belief
-from app.mastery.learner_effect import NODES, SPREAD, spread_belief
+from app.mastery.belief import NODES, SPREAD, Belief, spread_belief
 from tests.mastery.test_readiness import ahead
 
 

@@ -3,10 +3,15 @@
 import dataclasses
 import datetime as dt
 
-from app.content.live.library import Library
-from app.mastery.course import course_by_objective
+from app.content.library import Library
 from app.mastery.evidence import AnswerHistory
-from app.mastery.standing import NOTHING, LearnerEvidence, TopicCards, standings
+from app.mastery.objectives import (
+    NOTHING,
+    LearnerEvidence,
+    TopicCards,
+    course_by_objective,
+    standings,
+)
 
 TODAY = dt.date(2026, 6, 9)
 

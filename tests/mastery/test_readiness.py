@@ -7,10 +7,11 @@ import random
 
 import pytest
 
-from app.content.live.library import Library
-from app.content.model import ExamBlueprint, SourceLocation
+from app.content.library import Library
+from app.markup.model import ExamBlueprint, SourceLocation
 from app.mastery.belief import Belief
 from app.mastery.evidence import Evidence
+from app.mastery.objectives import NOTHING, DomainMastery, standings
 from app.mastery.readiness import (
     MissingEvidence,
     ScoreForecast,
@@ -19,7 +20,6 @@ from app.mastery.readiness import (
     forecast,
     right_of,
 )
-from app.mastery.standing import NOTHING, DomainMastery, standings
 from tests.mastery.test_mastery import TODAY, answered
 
 MOCK = ExamBlueprint("mock", "Mock", 50, 60, {"1": 30, "2": 20}, SourceLocation("mock.toml", 1))

@@ -8,8 +8,8 @@ from sqlalchemy import Engine
 from sqlmodel import Session, col, select
 from sqlmodel.sql.expression import SelectOfScalar
 
-from app.db.engine import make_engine
-from app.db.tables import Learner, SectionRead
+from app.database.engine import make_engine
+from app.database.tables import Learner, SectionRead
 from app.mastery.store import PageProgress, pages
 
 Change = Callable[[Session, int], None]

@@ -6,15 +6,20 @@ import datetime as dt
 import pytest
 from sqlmodel import Session
 
-from app.content.live.library import Library
-from app.db.tables import Learner
-from app.db.writer import WRITING
+from app.content.library import Library
+from app.database.tables import Learner
+from app.database.write_queue import WRITING
 from app.mastery.belief import update_belief
-from app.mastery.evidence import AnswerHistory, Evidence, answers_by_day, weigh_evidence
-from app.mastery.fading import ObjectiveCards
-from app.mastery.standing import NOTHING, AnswerHistories, standings
+from app.mastery.evidence import (
+    AnswerHistory,
+    Evidence,
+    ObjectiveCards,
+    answers_by_day,
+    weigh_evidence,
+)
+from app.mastery.objectives import NOTHING, AnswerHistories, standings
 from app.mastery.store import first_answers
-from app.questions.verdict import GradeResult
+from app.questions.result import GradeResult
 from app.quiz import store as quiz
 
 BEGIN = dt.date(2026, 6, 1)

@@ -8,13 +8,12 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import Attempt, Learner, PracticeRun
-from app.mastery.course import anchors
+from app.clock import to_milliseconds
+from app.content.library import Library
+from app.database.tables import Attempt, Learner, PracticeRun
 from app.mastery.evidence import AnswerHistory
-from app.mastery.standing import NOTHING, LearnerEvidence, standings
-from app.mastery.weakest import WeakObjective, weakest_first
-from app.web.clock import to_milliseconds
+from app.mastery.objectives import NOTHING, LearnerEvidence, anchors, standings
+from app.mastery.question_counts import WeakObjective, weakest_first
 from tests.conftest import Clock
 
 TODAY = dt.date(2026, 6, 9)

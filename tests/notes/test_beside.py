@@ -3,7 +3,7 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from app.content.live.library import Library
+from app.content.library import Library
 
 PAGE = "/concepts/weights"
 

@@ -4,8 +4,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import Learner, Note
+from app.content.library import Library
+from app.database.tables import Learner, Note
 
 PAGE = "/concepts/weights/notes"
 

@@ -10,23 +10,16 @@ from fastapi import FastAPI
 from sqlalchemy import Engine, insert
 from sqlmodel import Session
 
-from app.content.live.library import Library
-from app.content.model import Flashcard
-from app.db.tables import (
-    Attempt,
-    CardStateRow,
-    Learner,
-    LearnerSession,
-    Review,
-    SectionRead,
-)
-from app.flashcards import store as flashcards
-from app.learners.store import find_learner
+from app.accounts.learner_store import find_learner
+from app.clock import to_milliseconds
+from app.content.library import Library
+from app.database.tables import Attempt, CardStateRow, Learner, LearnerSession, Review, SectionRead
+from app.markup.model import Flashcard
 from app.questions.model import Question
-from app.questions.verdict import GradeResult
+from app.questions.result import GradeResult
 from app.quiz import store as quiz
-from app.scheduling import CardState, ReviewEvent, apply_review, retrievability
-from app.web.clock import to_milliseconds
+from app.spaced_repetition import review_log
+from app.spaced_repetition.scheduler import CardState, ReviewEvent, apply_review, retrievability
 from app.web.visitor import hash_session_key
 from tests.cards.rebuilding import rebuild_days
 
@@ -166,8 +159,8 @@ def grade(app: FastAPI, key: str, card: Flashcard, token: str, now: dt.datetime)
         db.connection(execution_options={"writes": True})
         learner = find_learner(db, hash_session_key(key))
         if learner is not None:
-            given, sent = ReviewEvent(3, now, now.date()), flashcards.GradeSubmission(token, 8000)
-            flashcards.record_review(db, learner.id, card, given, sent)
+            given, sent = ReviewEvent(3, now, now.date()), review_log.GradeSubmission(token, 8000)
+            review_log.record_review(db, learner.id, card, given, sent)
         db.commit()
 
 

@@ -8,8 +8,8 @@ from fastapi.testclient import TestClient
 from itsdangerous import Signer
 from sqlalchemy import event, text
 
-from app.content.live.library import Library
-from app.web.cookies import COOKIE
+from app.content.library import Library
+from app.web.visitor import COOKIE
 from tests.conftest import SECRET, Clock, visit
 from tests.progress.past import Past, live
 

@@ -8,7 +8,7 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Learner, StudyDay
+from app.database.tables import Learner, StudyDay
 from tests.cards.known import known_card
 from tests.conftest import Clock
 from tests.flashcards.conftest import Hands

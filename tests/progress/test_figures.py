@@ -6,17 +6,9 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from app.cards.store import DayTotals
-from app.progress.figures import (
-    StudyHistory,
-    certainty,
-    hours,
-    last_day,
-    recall_by_week,
-    summary,
-    upcoming,
-    weeks,
-)
+from app.progress.charts import certainty, hours, last_day, recall_by_week, summary, upcoming, weeks
+from app.spaced_repetition.review_log import DayTotals
+from app.study_plan.store import StudyHistory
 
 TUESDAY = dt.date(2026, 6, 9)
 MONDAY = dt.date(2026, 6, 8)

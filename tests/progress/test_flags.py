@@ -5,8 +5,8 @@ import re
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import QuestionFlag
+from app.content.library import Library
+from app.database.tables import QuestionFlag
 from tests.quiz.conftest import Fields
 
 

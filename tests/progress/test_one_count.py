@@ -13,11 +13,11 @@ from fastapi.testclient import TestClient
 from itsdangerous import Signer
 from sqlmodel import Session, select
 
-from app.content.live.library import Library, LiveLibrary
-from app.db.tables import Attempt, Learner
-from app.mastery.bank import domain_of
-from app.questions import kinds
-from app.web.cookies import COOKIE
+from app.content.library import Library, LiveLibrary
+from app.database.tables import Attempt, Learner
+from app.mastery.question_counts import domain_of
+from app.questions import types as kinds
+from app.web.visitor import COOKIE
 from tests.conftest import SECRET, Clock, visit
 from tests.progress.past import Past, live
 

@@ -9,14 +9,14 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import AddedCard, Attempt
+from app.content.library import Library
+from app.database.tables import AddedCard, Attempt
 from app.mastery.evidence import AnswerHistory
-from app.mastery.standing import NOTHING, standings
-from app.progress.reading import reading_step
-from app.progress.situation import TodayInputs
-from app.quiz.placement import draw_placement
-from app.scheduling import CardsLeft
+from app.mastery.objectives import NOTHING, standings
+from app.quiz.selection import draw_placement
+from app.study_plan.calendar import TodayInputs
+from app.study_plan.card_plan import CardsLeft
+from app.study_plan.today import reading_step
 
 
 def begin(client: TestClient) -> str:

@@ -7,22 +7,25 @@ from typing import Any
 
 import pytest
 
-from app.content.live.library import Library
-from app.mastery.course import anchors
+from app.content.library import Library
 from app.mastery.evidence import AnswerHistory
-from app.mastery.grounds import weakest_prerequisite
-from app.mastery.standing import NOTHING, LearnerEvidence, standings
-from app.mastery.weakest import weakest_first
-from app.progress.reading import reading_order
-from app.progress.situation import (
+from app.mastery.objectives import (
+    NOTHING,
+    LearnerEvidence,
+    anchors,
+    standings,
+    weakest_prerequisite,
+)
+from app.mastery.question_counts import weakest_first
+from app.study_plan.calendar import (
     MockExamOption,
     OpenPracticeRun,
     OpenSitting,
     TodayInputs,
     TodayPlan,
 )
-from app.progress.steps import plan_today, practice_step
-from app.scheduling import CardsLeft
+from app.study_plan.card_plan import CardsLeft
+from app.study_plan.today import plan_today, practice_step, reading_order
 
 NO_CARDS = CardsLeft()
 TODAY = dt.date(2026, 6, 9)

@@ -9,14 +9,12 @@ from fastapi.testclient import TestClient
 from sqlalchemy import event
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import CardStateRow, Learner
-from app.progress.ahead import DeckCounts, asked_of, compare_scenarios, plan_summary
-from app.progress.figures.plan import course_of, plan_figure
-from app.scheduling import CardsLeft
-from app.scheduling.card_pace import USUAL
-from app.scheduling.exam import StartedCard
-from app.scheduling.exam_plan import CardPlanInputs, outline_plan
+from app.content.library import Library
+from app.database.tables import CardStateRow, Learner
+from app.progress.charts import course_of, plan_figure
+from app.spaced_repetition.review_pace import USUAL
+from app.study_plan.card_plan import CardPlanInputs, CardsLeft, StartedCard, outline_plan
+from app.study_plan.forecast import DeckCounts, asked_of, compare_scenarios, plan_summary
 from tests.cards.known import known_card
 from tests.databases import ABOUT_SQLITE
 from tests.exams.sitting import begin, finish

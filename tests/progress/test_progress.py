@@ -8,8 +8,8 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import Attempt, Learner, StudyDay
+from app.content.library import Library
+from app.database.tables import Attempt, Learner, StudyDay
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 

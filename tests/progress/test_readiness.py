@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.content.live.library import LiveLibrary
+from app.content.library import LiveLibrary
 from benchmarks import readiness
 
 ROOT = Path(__file__).resolve().parents[2]

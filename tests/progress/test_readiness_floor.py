@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from app.content.live.library import Library
+from app.content.library import Library
 from benchmarks import readiness, readiness_floor
 from benchmarks.readiness import Bank, Learner, studied
 from benchmarks.readiness_floor import answered_anew, expected

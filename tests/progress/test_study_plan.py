@@ -11,23 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlmodel import Session
 
-from app.content.live.library import Library
-from app.progress.advice import add_time_advice
-from app.progress.calendar_file import calendar_of, escaped, folded
-from app.progress.pace import USUAL, StudyPace, page_spent
-from app.progress.routes import calendar
-from app.progress.situation import MockExamOption
-from app.progress.study_plan import (
+from app.content.library import Library
+from app.progress import plan_page as calendar
+from app.progress.plan_page import calendar_of, escaped, folded
+from app.spaced_repetition.review_pace import TimeSpent, shrink_mean
+from app.study_plan import loader
+from app.study_plan.calendar import (
+    USUAL,
     CardsOfDay,
+    MockExamOption,
     PageToRead,
     RemainingWork,
+    StudyPace,
     StudyPlan,
     TimeBudget,
+    add_time_advice,
     mock_days,
+    page_spent,
     plan_days,
     time_for_pages,
 )
-from app.scheduling.card_pace import TimeSpent, shrink_mean
 from tests.conftest import Clock
 from tests.exams.sitting import begin
 from tests.progress.test_today import Desk
@@ -374,7 +377,7 @@ def test_the_calendar_is_made_again_only_when_something_has_changed(
     monkeypatch: pytest.MonkeyPatch,
 ):
     made = []
-    whole = calendar.whole_plan
+    whole = loader.whole_plan
     monkeypatch.setattr(calendar, "whole_plan", lambda *known: made.append(1) or whole(*known))
     aiming.post("/plan/calendar", data={"wish": "new"})
     known = address(aiming.get("/plan").text)

@@ -8,11 +8,11 @@ from fastapi.testclient import TestClient
 from sqlalchemy import String, cast, delete, event, func, literal, update
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import Attempt, Learner
-from app.progress.planning import TodaySoFar
-from app.web.clock import to_milliseconds
-from app.web.words import format_duration
+from app.clock import to_milliseconds
+from app.content.library import Library
+from app.database.tables import Attempt, Learner
+from app.study_plan.loader import TodaySoFar
+from app.web.formatting import format_duration
 from tests.cards.known import known_card
 from tests.cards.rebuilding import rebuild_days
 from tests.conftest import Clock

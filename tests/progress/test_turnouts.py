@@ -7,11 +7,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.content.live.library import Library
-from app.db.tables import Attempt, Learner, Prediction, Sitting
-from app.mastery.readiness import RULE
-from app.mastery.turnout import ExamResult, ScorePrediction, inside_words, turnouts
-from app.web.clock import to_milliseconds
+from app.clock import to_milliseconds
+from app.content.library import Library
+from app.database.tables import Attempt, Learner, Prediction, Sitting
+from app.mastery.readiness import RULE, ExamResult, ScorePrediction, inside_words, turnouts
 from tests.conftest import Clock
 from tests.progress.test_today import Desk
 

@@ -2,17 +2,17 @@
 
 import dataclasses
 
-from app.content.model import NO_TEXT, RichText, SourceLocation
-from app.questions.choosing import ChoiceAnswer
-from app.questions.kinds import Answer
-from app.questions.kinds.cloze import ClozeAnswer, ClozeBlank
-from app.questions.kinds.design.model import DesignAnswer
-from app.questions.kinds.match import MatchAnswer, MatchPair
-from app.questions.kinds.numeric.model import AcceptedRange, NumericAnswer, NumericOption
-from app.questions.kinds.order import OrderAnswer
-from app.questions.kinds.short import ShortAnswer, ShortOption
+from app.markup.model import NO_TEXT, RichText, SourceLocation
 from app.questions.model import Question, Variant
 from app.questions.options import Choice
+from app.questions.types import Answer
+from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.cloze import ClozeAnswer, ClozeBlank
+from app.questions.types.design_solver import DesignAnswer
+from app.questions.types.matching import MatchAnswer, MatchPair
+from app.questions.types.number_parsing import AcceptedRange, NumericAnswer, NumericOption
+from app.questions.types.ordering import OrderAnswer
+from app.questions.types.short_answer import ShortAnswer, ShortOption
 
 
 def text(words: str) -> RichText:

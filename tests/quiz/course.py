@@ -4,8 +4,8 @@ import dataclasses
 import datetime as dt
 from pathlib import Path
 
-from app.content.live.library import Library
-from app.content.model import (
+from app.content.library import Library
+from app.markup.model import (
     CitedSource,
     ComputedParameters,
     Domain,
@@ -14,8 +14,8 @@ from app.content.model import (
     Syllabus,
     Topic,
 )
-from app.questions.kinds.numeric.model import NumericAnswer, NumericOption
 from app.questions.model import Question
+from app.questions.types.number_parsing import NumericAnswer, NumericOption
 from tests.conftest import TINY
 from tests.quiz.bank import EVERY_TYPE, question, text
 

@@ -7,10 +7,10 @@ import pytest
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Attempt, ItemRevision, Learner
+from app.database.tables import Attempt, ItemRevision, Learner
 from app.questions.grading import grade
+from app.questions.result import GradeResult
 from app.questions.variants import draw_variant
-from app.questions.verdict import GradeResult
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 

@@ -5,7 +5,7 @@ import re
 import pytest
 from sqlmodel import Session, select
 
-from app.db.tables import AddedCard, CardStateRow
+from app.database.tables import AddedCard, CardStateRow
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 from tests.quiz.test_attempt import answer

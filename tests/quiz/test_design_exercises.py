@@ -5,25 +5,25 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from app.content.live.library import Library
-from app.content.numbers.estimates import FigureError, require_estimate
-from app.content.numbers.expressions import ExpressionError
-from app.content.numbers.quantities import Quantity
+from app.content.library import Library
 from app.estimator.inputs import InputSpec, input_specs
-from app.questions import kinds
+from app.markup.expressions import ExpressionError, FigureError, require_estimate
+from app.markup.quantities import Quantity
+from app.questions import types as kinds
 from app.questions.grading import grade
-from app.questions.kinds.design.conditions import judge, read_condition
-from app.questions.kinds.design.model import DesignAnswer
-from app.questions.kinds.design.solver import (
+from app.questions.model import Question
+from app.questions.result import GradeResult
+from app.questions.types.design_solver import (
+    DesignAnswer,
     DesignTask,
     best_value,
+    judge,
     outputs_of,
     problem_of,
+    read_condition,
     start_of,
 )
-from app.questions.model import Question
 from app.questions.variants import draw_variant
-from app.questions.verdict import GradeResult
 from tests.amounts import FACTOR
 
 SERVING = "batching-design-serve-200"

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from app.content.live.library import Library
+from app.content.library import Library
 from app.questions.grading import grade
-from app.questions.kinds.numeric.model import NumericAnswer, NumericOption
 from app.questions.model import Question, Variant
+from app.questions.result import GradeResult
+from app.questions.types.number_parsing import NumericAnswer, NumericOption
 from app.questions.variants import combinations, draw_variant
-from app.questions.verdict import GradeResult
 
 
 @pytest.fixture(scope="module")

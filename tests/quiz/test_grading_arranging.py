@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.questions.grading import grade
-from app.questions.kinds.order import order_credit
-from app.questions.verdict import GradeResult, UnreadableResponse
+from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.types.ordering import order_credit
 from tests.quiz.bank import MATCH, ORDER, drawn, with_rule
 
 RIGHT = ["zzzz", "yyyy", "xxxx", "wwww"]

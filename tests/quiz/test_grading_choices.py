@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.mastery.guessing import guess_rate
+from app.mastery.evidence import guess_rate
 from app.questions.grading import grade
-from app.questions.kinds.multiple import credit
-from app.questions.verdict import GradeResult, UnreadableResponse
+from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.types.choice import credit
 from tests.quiz.bank import MULTIPLE, SINGLE, TRUE_FALSE, drawn, with_rule
 
 

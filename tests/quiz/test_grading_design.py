@@ -2,10 +2,10 @@
 
 import dataclasses
 
-from app.estimator.hardware import accelerators
+from app.estimator.hardware import catalog as accelerators
 from app.questions.grading import grade
-from app.questions.kinds.design.solver import best_value, problem_of
-from app.questions.verdict import GradeResult, UnreadableResponse
+from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.types.design_solver import best_value, problem_of
 from tests.quiz.bank import DESIGN, drawn, question, with_rule
 
 

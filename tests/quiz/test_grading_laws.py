@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.live.library import Library
-from app.questions.choosing import ChoiceAnswer
+from app.content.library import Library
 from app.questions.grading import grade
-from app.questions.kinds.cloze import ClozeAnswer
-from app.questions.kinds.design.model import DesignAnswer
-from app.questions.kinds.match import MatchAnswer
-from app.questions.kinds.order import OrderAnswer, order_credit
 from app.questions.model import Variant
+from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.cloze import ClozeAnswer
+from app.questions.types.design_solver import DesignAnswer
+from app.questions.types.matching import MatchAnswer
+from app.questions.types.ordering import OrderAnswer, order_credit
 from app.questions.variants import draw_variant
-from app.questions.verdict import GradeResult, UnreadableResponse
 from tests.quiz.bank import CLOZE, COUNT, EVERY_TYPE, GIBIBYTES, MATCH, drawn, with_rule
 
 NAMES = [

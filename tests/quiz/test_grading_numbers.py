@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.numbers.units import UNITS
 from app.estimator.units import NBSP
+from app.markup.quantities import UNITS
 from app.questions.grading import grade
-from app.questions.kinds.numeric.numbers import read_number
-from app.questions.verdict import GradeResult, UnreadableResponse
+from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.types.number_parsing import read_number
 from tests.quiz.bank import COUNT, GIBIBYTES, GIGABYTES, drawn, number, numeric
 
 

@@ -6,11 +6,10 @@ import dataclasses
 
 import pytest
 
-from app.mastery.guessing import guess_rate
+from app.mastery.evidence import guess_rate
 from app.questions.grading import grade
-from app.questions.kinds.cloze import ClozeAnswer, ClozeBlank
-from app.questions.phrases import same_words
-from app.questions.verdict import GradeResult, UnreadableResponse
+from app.questions.result import GradeResult, UnreadableResponse, same_words
+from app.questions.types.cloze import ClozeAnswer, ClozeBlank
 from tests.quiz.bank import CLOZE, SHORT, drawn, text, with_rule
 
 

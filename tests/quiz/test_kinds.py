@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from app.content.live.cache import decode, encode
-from app.exchange.course.authored import read_authored
-from app.questions import kinds
+from app.content.parse_cache import decode, encode
+from app.import_export.course_items import read_authored
+from app.questions import types as kinds
 from app.quiz.forms import read_sent
 from tests.quiz.bank import EVERY_TYPE
 from tests.quiz.test_place import PLACE

@@ -9,18 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.content.check import check
-from app.content.live.library import Library, load
-from app.content.model import SvgFigure, SvgProblem
-from app.content.read import parse
-from app.content.svg_cleaning import read_drawing
-from app.exchange.course.authored import read_authored
-from app.questions import kinds
-from app.questions.cards import question_faces
-from app.questions.grading import grade
-from app.questions.kinds.place import HotspotAnswer, HotspotRegion
+from app.content.file_reader import parse
+from app.content.library import Library, load
+from app.import_export.course_items import read_authored
+from app.markup.model import SvgFigure, SvgProblem
+from app.markup.svg_sanitizer import read_drawing
+from app.questions import types as kinds
+from app.questions.grading import grade, question_faces
 from app.questions.model import Question
+from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.types.hotspot import HotspotAnswer, HotspotRegion
 from app.questions.variants import draw_variant
-from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.quiz.bank import drawn, question, text
 from tests.quiz.course import HandLibrary

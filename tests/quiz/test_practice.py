@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from app.quiz.practice import PastAttempts, PracticeRequest, select_questions
+from app.quiz.selection import PastAttempts, PracticeRequest, select_questions
 from tests.quiz.bank import SINGLE
 
 BANK = [

@@ -4,20 +4,20 @@ import json
 
 import pytest
 
-from app.content.live.library import Library, load
-from app.questions.choosing import ChoiceAnswer
+from app.content.library import Library, load
 from app.questions.grading import grade
-from app.questions.kinds import Answer
-from app.questions.kinds.cloze import ClozeAnswer
-from app.questions.kinds.design.model import DesignAnswer
-from app.questions.kinds.match import MatchAnswer
-from app.questions.kinds.numeric.model import NumericAnswer
-from app.questions.kinds.order import OrderAnswer
-from app.questions.kinds.place import HotspotAnswer
-from app.questions.kinds.short import ShortAnswer
 from app.questions.model import Question, Variant
+from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.types import Answer
+from app.questions.types.choice import ChoiceAnswer
+from app.questions.types.cloze import ClozeAnswer
+from app.questions.types.design_solver import DesignAnswer
+from app.questions.types.hotspot import HotspotAnswer
+from app.questions.types.matching import MatchAnswer
+from app.questions.types.number_parsing import NumericAnswer
+from app.questions.types.ordering import OrderAnswer
+from app.questions.types.short_answer import ShortAnswer
 from app.questions.variants import draw_variant
-from app.questions.verdict import GradeResult, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
 

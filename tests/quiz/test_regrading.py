@@ -8,15 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.content.live.library import Library, load
-from app.content.model import ComputedParameters
-from app.questions import kinds
-from app.questions.grading import grade
+from app.content.library import Library, load
+from app.markup.model import ComputedParameters
+from app.questions import types as kinds
+from app.questions.grading import RegradeRefusal, VariantPair, grade, is_key_alone, pair_of
 from app.questions.model import Question
 from app.questions.options import Choice
-from app.questions.regrading import RegradeRefusal, VariantPair, is_key_alone, pair_of
+from app.questions.result import Raw, UnreadableResponse
 from app.questions.variants import draw_variant, numbers_of
-from app.questions.verdict import Raw, UnreadableResponse
 from app.quiz.store import QUESTION
 from tests.conftest import TINY
 from tests.quiz.bank import (

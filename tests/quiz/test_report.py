@@ -2,7 +2,7 @@
 
 from sqlmodel import select
 
-from app.db.tables import ItemReport
+from app.database.tables import ItemReport
 
 ADDRESS = "/quiz/kv-cache/single"
 

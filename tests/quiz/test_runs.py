@@ -5,10 +5,11 @@ import re
 import pytest
 from sqlmodel import select
 
-from app.db.tables import Attempt, Learner, PracticeRun, Sitting
+from app.database.tables import Attempt, Learner, PracticeRun, Sitting
 from app.questions.grading import grade
-from app.quiz import outcomes, store
-from app.quiz.routes import questions
+from app.quiz import question_page as outcomes
+from app.quiz import question_page as questions
+from app.quiz import store
 from tests.conftest import Clock
 from tests.quiz.course import HandLibrary
 

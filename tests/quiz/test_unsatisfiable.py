@@ -5,13 +5,13 @@ import dataclasses
 import pytest
 from sqlmodel import Session, select
 
-from app.content.model import ComputedParameters, ExamBlueprint
-from app.content.numbers.expressions import ExpressionError
-from app.db.tables import Attempt, Learner
+from app.database.tables import Attempt, Learner
+from app.exams.answer_merge import AnswerState
 from app.exams.forms import StartExamForm
-from app.exams.merging import AnswerState
 from app.exams.sitting import SittingRequest, close, draw_sitting, start_sitting
 from app.exams.store import AnswerChange, find, save_answer
+from app.markup.expressions import ExpressionError
+from app.markup.model import ComputedParameters, ExamBlueprint
 from app.questions import variants
 from app.questions.model import Question
 from app.questions.variants import draw_variant

@@ -2,11 +2,9 @@
 
 import pytest
 
-from app.scheduling import card_seconds
-from app.scheduling.card_pace import LOOK_SECONDS, NEW_SECONDS
-from app.scheduling.curve import FsrsFormulas, Trace, fsrs_formulas
-from app.scheduling.exam import FIRST_GRADES
-from app.scheduling.exam_plan import day_plan, plain_day
+from app.spaced_repetition.fsrs import FsrsFormulas, Trace, fsrs_formulas
+from app.spaced_repetition.review_pace import LOOK_SECONDS, NEW_SECONDS, card_seconds
+from app.study_plan.card_plan import FIRST_GRADES, day_plan, plain_day
 from benchmarks.bound import Card, Learner, bound
 from benchmarks.recall import PASSED, START, Truth, learner_of, study
 

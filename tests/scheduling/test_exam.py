@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.scheduling import (
+from app.spaced_repetition.fsrs import fsrs_formulas
+from app.spaced_repetition.review_pace import NEW_SECONDS, CardPace
+from app.spaced_repetition.scheduler import (
     CardState,
     ReviewEvent,
     SchedulerPolicy,
@@ -19,26 +21,22 @@ from app.scheduling import (
     replay_log,
     retrievability,
 )
-from app.scheduling.card_pace import NEW_SECONDS, CardPace
-from app.scheduling.curve import fsrs_formulas
-from app.scheduling.exam import (
-    FIRST_GRADES,
-    StartedCard,
-    before_exam,
-    never_graded,
-    new_card_gain,
-    review_gain,
-)
-from app.scheduling.exam_plan import (
+from app.study_plan.card_plan import (
     FINAL_SECONDS,
+    FIRST_GRADES,
     CardDayPlan,
     CardPlanInputs,
+    StartedCard,
+    before_exam,
     day_plan,
+    never_graded,
+    new_card_gain,
     new_cards_per_day,
     outline_plan,
     plain_day,
+    review_gain,
 )
-from app.scheduling.outlook import HORIZON, DaySimulation, simulate_until_exam
+from app.study_plan.forecast import HORIZON, DaySimulation, simulate_until_exam
 
 CURVE = fsrs_formulas()
 START = dt.date(2026, 6, 9)

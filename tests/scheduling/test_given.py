@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from app.scheduling import OLDEST, is_too_old, settled
+from app.spaced_repetition.scheduler import OLDEST, is_too_old, settled
 
 NOW = dt.datetime(2026, 6, 9, 12, 0, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)

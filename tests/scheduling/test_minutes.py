@@ -6,19 +6,20 @@ import math
 
 import pytest
 
-from app.scheduling.card_pace import NEW_SECONDS
-from app.scheduling.exam import new_card_gain, review_gain
-from app.scheduling.exam_plan import (
+from app.accounts.current_learner import StudyHabits
+from app.spaced_repetition.review_pace import NEW_SECONDS
+from app.study_plan.card_plan import (
     FINAL_SECONDS,
     CardDayPlan,
     CardPlanInputs,
     day_plan,
+    new_card_gain,
     outline_plan,
     reconcile_outline,
+    review_gain,
     time_coverage,
 )
-from app.scheduling.habits import StudyHabits
-from app.scheduling.outlook import simulate_until_exam
+from app.study_plan.forecast import simulate_until_exam
 from tests.scheduling.test_exam import CURVE, TODAY, asked, deck
 
 

@@ -12,21 +12,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.learners.current import LearnerProfile
-from app.scheduling import (
+from app.accounts.current_learner import LearnerProfile
+from app.spaced_repetition.review_pace import DayCounts, new_cards_allowed
+from app.spaced_repetition.scheduler import (
     CardState,
-    DayCounts,
     ReviewEvent,
     SchedulerPolicy,
     apply_review,
+    fuzz_interval,
+    fuzz_range,
     interval_label,
     is_leech,
-    new_cards_allowed,
     preview_ratings,
     replay_log,
     retrievability,
 )
-from app.scheduling.fuzz import fuzz_interval, fuzz_range
 
 NOON = dt.time(12, tzinfo=dt.UTC)
 START = dt.date(2026, 6, 9)

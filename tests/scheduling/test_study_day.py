@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from app.learners.current import LearnerProfile
+from app.accounts.current_learner import LearnerProfile
 
 
 def at(text: str) -> dt.datetime:

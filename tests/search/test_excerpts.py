@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.excerpts import CLOSE, OPEN, excerpt, split_highlights
+from app.lessons.search import CLOSE, OPEN, excerpt, split_highlights
 
 
 def marked(text: str) -> str:

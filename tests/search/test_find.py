@@ -2,10 +2,8 @@
 
 import pytest
 
-from app.content.live.library import Library, load
-from app.search.documents import documents
-from app.search.findings import SearchHit, SearchResults
-from app.search.index import find
+from app.content.library import Library, load
+from app.lessons.search import SearchHit, SearchResults, documents, find
 from tests.conftest import TINY
 
 COURSE = {

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session, select
 
-from app.db.engine import make_engine
-from app.db.tables import Learner
-from app.upkeep.installation import Installation
-from app.upkeep.secret import load_secret_key
+from app.database.engine import make_engine
+from app.database.installation import Installation, load_secret_key
+from app.database.tables import Learner
 from tests.databases import Databases
 
 NOW = dt.datetime(2026, 6, 9, 12, 0, tzinfo=dt.UTC)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import httpx
 
-from app.upkeep.installation import Installation
+from app.database.installation import Installation
 from tests.browser import server
 from tests.conftest import TINY
 

@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session
 
-from app.db.engine import make_engine
-from app.db.tables import Learner
-from app.db.writer import WRITING
-from app.upkeep.backup import create_backup
-from app.upkeep.installation import Installation, InstallationError
-from app.upkeep.restore import restore
+from app.database.backup import create_backup, restore
+from app.database.engine import make_engine
+from app.database.installation import Installation, InstallationError
+from app.database.tables import Learner
+from app.database.write_queue import WRITING
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.upkeep.conftest import NOW

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import make_url
 
 from app.cli import main
-from app.db.engine import make_engine
-from app.db.migrate import downgrade
+from app.database.engine import make_engine
+from app.database.schema import downgrade
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, SERVER
 

@@ -11,15 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from app.db.engine import make_engine
-from app.db.locks import file_lock
-from app.db.migrate import downgrade
-from app.db.schema_state import latest_revision, schema_revision
-from app.upkeep import archive
-from app.upkeep.daily import copy_if_due, daily_copies
-from app.upkeep.files import private_temp_folder
-from app.upkeep.installation import Installation, InstallationError
-from app.upkeep.preparing import prepare
+from app.cli.database import prepare
+from app.database import backup as archive
+from app.database.backup_schedule import copy_if_due, daily_copies
+from app.database.engine import make_engine
+from app.database.file_guards import file_lock, private_temp_folder
+from app.database.installation import Installation, InstallationError
+from app.database.schema import downgrade, latest_revision, schema_revision
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.loops import outcome
 from tests.upkeep.conftest import NOW

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from app.db.engine import make_engine
-from app.db.migrate import downgrade
-from app.upkeep.daily import copy_if_due
-from app.upkeep.doctor import Deployment, DoctorFinding, run_checks
-from app.upkeep.files import name_aside
-from app.upkeep.installation import Installation
+from app.database.backup_schedule import copy_if_due
+from app.database.doctor import Deployment, DoctorFinding, run_checks
+from app.database.engine import make_engine
+from app.database.file_guards import name_aside
+from app.database.installation import Installation
+from app.database.schema import downgrade
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.upkeep.conftest import NOW

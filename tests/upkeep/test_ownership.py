@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from app.cli import main
-from app.cli.installation import keeping_owner
-from app.config import Settings
-from app.upkeep import files
-from app.upkeep.files import give_to_owner, make_private_folder
-from app.upkeep.installation import Installation
+from app.cli.database import keeping_owner
+from app.database import file_guards as files
+from app.database.file_guards import give_to_owner, make_private_folder
+from app.database.installation import Installation
+from app.settings import Settings
 from tests.conftest import TINY
 from tests.databases import ABOUT_SQLITE
 

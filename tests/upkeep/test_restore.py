@@ -13,14 +13,12 @@ from pathlib import Path
 import pytest
 from sqlmodel import Session, select
 
-from app.db.engine import make_engine
-from app.db.migrate import downgrade
-from app.db.schema_state import latest_revision
-from app.db.tables import Learner
-from app.upkeep.backup import create_backup
-from app.upkeep.installation import Installation, InstallationError
-from app.upkeep.preparing import prepare
-from app.upkeep.restore import restore
+from app.cli.database import prepare
+from app.database.backup import create_backup, restore
+from app.database.engine import make_engine
+from app.database.installation import Installation, InstallationError
+from app.database.schema import downgrade, latest_revision
+from app.database.tables import Learner
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE, SERVER
 from tests.upkeep.conftest import NOW
@@ -110,7 +108,7 @@ def test_a_disk_that_fails_on_the_way_leaves_all_as_it_was(
         if next(calls) == 1:  # the key is replaced, the database is not
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("app.upkeep.restore.sync", full)
+    monkeypatch.setattr("app.database.file_guards.sync", full)
     with pytest.raises(InstallationError, match="No space left"):
         restore(installation, backup, NOW)
 

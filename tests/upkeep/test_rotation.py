@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.upkeep.rotation import copies, dates_to_keep, expired_backups, name_before, name_of
+from app.database.backup import copies, dates_to_keep, expired_backups, name_before, name_of
 
 DAY = dt.date(2026, 6, 9)
 DATES = st.sets(st.dates(dt.date(2024, 1, 1), dt.date(2027, 1, 1)), max_size=60)

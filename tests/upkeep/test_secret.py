@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.upkeep.installation import InstallationError
-from app.upkeep.secret import load_secret_key, read_secret_file
+from app.database.installation import InstallationError, load_secret_key, read_secret_file
 
 GIVEN = "thirty-two characters are enough"
 

@@ -15,9 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.upkeep.backup import create_backup
-from app.upkeep.installation import Installation, InstallationError
-from app.upkeep.restore import restore
+from app.database.backup import create_backup, restore
+from app.database.installation import Installation, InstallationError
 from tests.amounts import FACTOR
 from tests.databases import ABOUT_SQLITE
 from tests.upkeep.conftest import NOW

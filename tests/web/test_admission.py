@@ -3,8 +3,7 @@
 import pytest
 from fastapi.testclient import TestClient
 
-from app.web.compression import CompressedBody
-from app.web.page_cache import CachedPage, CacheStamp, PageCache
+from app.web.page_cache import CachedPage, CacheStamp, CompressedBody, PageCache
 from app.web.visitor import Visitor
 
 KILO = 1024

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import Message
 
-from app.web.front.body import BodyBuffer, BodyTimeouts
+from app.web.request_limits import BodyBuffer, BodyTimeouts
 from tests.loops import outcome
 
 FORM = {b"content-length": b"6"}
@@ -225,7 +225,7 @@ def test_the_place_of_somebody_who_gave_up_goes_to_the_next():
 
 
 def test_the_slowest_upload_gives_way_to_who_waits(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.web.front.fair_slots._PATIENCE", 0.01)
+    monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
 
     async def run() -> tuple[int, str, bytes]:
         intake = BodyBuffer(BodyTimeouts(files=2))
@@ -247,7 +247,7 @@ def test_the_slowest_upload_gives_way_to_who_waits(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_form_gives_way_to_nobody(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("app.web.front.fair_slots._PATIENCE", 0.01)
+    monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
 
     async def run() -> bool:
         intake = BodyBuffer(BodyTimeouts(files=0))

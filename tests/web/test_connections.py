@@ -9,8 +9,8 @@ from ipaddress import ip_network
 import pytest
 import uvicorn
 
-from app.web.front import connections
-from app.web.front.connections import ConnectionLimits, limited_protocol
+from app.web import connection_guard as connections
+from app.web.connection_guard import ConnectionLimits, limited_protocol
 from tests.loops import outcome
 
 CHUNKED = b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"

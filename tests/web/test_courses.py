@@ -9,10 +9,10 @@ from fastapi.testclient import TestClient
 from sqlmodel import Session, col, select
 
 from app.authoring import store as bench
-from app.config import Settings
-from app.content.live.courses import folders
-from app.db.tables import Attempt, CalendarFeed, Learner, LearnerSession, Sitting
+from app.content.courses import folders
+from app.database.tables import Attempt, CalendarFeed, Learner, LearnerSession, Sitting
 from app.main import create_app
+from app.settings import Settings
 from tests.conftest import TINY, Clock, two_courses, visit
 
 AID, SIZING = "/courses/aid", "/courses/sizing"

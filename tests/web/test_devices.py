@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.web.devices import describe_user_agent
+from app.web.visitor import describe_user_agent
 
 ANDROID = "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like "
 WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like "

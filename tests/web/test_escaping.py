@@ -7,9 +7,8 @@ from jinja2 import DictLoader, Environment
 from jinja2.exceptions import UndefinedError
 from markupsafe import Markup
 
-from app.config import ROOT
-from app.web.render import create_template_env
-from app.web.static import StaticAssets
+from app.settings import ROOT
+from app.web.render import StaticAssets, create_template_env
 
 WORDS = "<b>\"'&</b>"
 SHOWN = "&lt;b&gt;&#34;&#39;&amp;&lt;/b&gt;"

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from app.web.front.fair_slots import FairSlots, TransferSlots
+from app.web.request_limits import FairSlots, TransferSlots
 from tests.loops import outcome
 
 
@@ -85,7 +85,7 @@ def test_who_gives_up_waiting_takes_no_slot():
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.web.front.fair_slots._PATIENCE", 0.01)
+    monkeypatch.setattr("app.web.request_limits._PATIENCE", 0.01)
 
 
 class Downloads:

@@ -16,11 +16,11 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, text
 
-from app.config import Settings
-from app.content.live.courses import CourseRegistry
-from app.content.live.library import LiveLibrary
+from app.content.courses import CourseRegistry
+from app.content.library import LiveLibrary
 from app.main import create_app
-from app.web.probes import Readiness, check_disk
+from app.settings import Settings
+from app.web.monitoring import Readiness, check_disk
 from tests.conftest import visit
 from tests.databases import ABOUT_SQLITE, NAME, SERVER
 from tests.loops import outcome
@@ -266,8 +266,8 @@ def test_the_disk_is_written_to_every_ten_seconds_at_most(
 ):
     written: list[Path] = []
     now = [1000.0]
-    monkeypatch.setattr("app.web.probes._write", written.append)
-    monkeypatch.setattr("app.web.probes.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("app.web.monitoring._write", written.append)
+    monkeypatch.setattr("app.web.monitoring.time.monotonic", lambda: now[0])
 
     counts = []
     for _ in range(25):

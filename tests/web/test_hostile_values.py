@@ -8,17 +8,17 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.authoring.forms import ProblemFilterForm, StatisticsTableForm
-from app.config import Settings
-from app.content.live.library import LiveLibrary
-from app.db.tables import Learner
+from app.accounts.settings_page import SettingsForm
+from app.authoring.pages import ProblemFilterForm, StatisticsTableForm
+from app.content.library import LiveLibrary
+from app.database.tables import Learner
 from app.errors import InvalidInputError
 from app.flashcards.forms import AddCardForm, GradeForm, SuspensionForm, UndoForm
 from app.flashcards.forms import ReviewFilterForm as CardsForm
-from app.learners.forms import SettingsForm
+from app.lessons.notes import NoteForm
 from app.main import create_app
-from app.notes.forms import NoteForm
 from app.quiz.forms import PracticeForm, QuestionForm, ReportForm, ScoreForm
+from app.settings import Settings
 from tests.amounts import FACTOR
 from tests.conftest import Clock, let_in, two_courses, visit
 from tests.databases import SERVER

@@ -8,8 +8,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.config import Settings
 from app.main import create_app
+from app.settings import Settings
 from tests.conftest import FIRST_AID, two_courses, visit
 
 _VOID = {"br", "img", "input", "link", "meta", "hr", "wbr", "source", "col"}

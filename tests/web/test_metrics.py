@@ -10,9 +10,9 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from app.config import Settings, rows
 from app.main import create_app
-from app.web.metrics import begin_shared
+from app.settings import Settings, rows
+from app.web.monitoring import begin_shared
 from tests.conftest import SECRET, TINY, visit
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome

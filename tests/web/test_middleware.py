@@ -7,9 +7,9 @@ from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from app.concepts.finished_pages import RenderedPageCache
-from app.content.live.library import LiveLibrary
-from app.db.engine import DbSession
+from app.content.library import LiveLibrary
+from app.database.engine import DbSession
+from app.lessons.page_renderer import RenderedPageCache
 from tests.conftest import visit
 from tests.loops import is_on_event_loop
 
@@ -106,7 +106,7 @@ def test_what_could_not_be_saved_is_not_confirmed(client: TestClient):
 def test_a_slow_request_leaves_one_line(
     client: TestClient, caplog: pytest.LogCaptureFixture, monkeypatch
 ):
-    monkeypatch.setattr("app.web.front.middleware._SLOW", 0.0)
+    monkeypatch.setattr("app.web.middleware._SLOW", 0.0)
 
     with caplog.at_level(logging.WARNING, "headroom"):
         client.get("/settings?theme=x")

@@ -10,10 +10,10 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.authoring.new_files import new_course
-from app.config import Settings
-from app.content.live.library import LiveLibrary
+from app.authoring.scaffold import new_course
+from app.content.library import LiveLibrary
 from app.main import create_app
+from app.settings import Settings
 from tests.conftest import Clock, let_in, visit
 from tests.web.addresses import addressed, routes
 

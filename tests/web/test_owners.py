@@ -10,9 +10,9 @@ from fastapi.testclient import TestClient
 from sqlalchemy import select
 from sqlmodel import Session, SQLModel, col
 
-from app.config import Settings
-from app.db.tables import Learner
+from app.database.tables import Learner
 from app.main import create_app
+from app.settings import Settings
 from tests.amounts import FACTOR
 from tests.conftest import Clock, two_courses, visit
 from tests.web.addresses import addressed, routes

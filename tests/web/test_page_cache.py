@@ -12,10 +12,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlalchemy import event
 
-from app.calculators.concurrency import PACE
-from app.config import Settings
+from app.calculators.worker_pool import PACE
 from app.main import create_app
-from app.web.front.rate_setting import read_rates
+from app.settings import Settings
+from app.web.rate_limits import read_rates
 from tests.conftest import visit
 from tests.databases import ABOUT_SQLITE
 from tests.web.addresses import addressed, routes

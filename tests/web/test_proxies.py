@@ -6,8 +6,8 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from app.config import Settings
 from app.main import create_app
+from app.settings import Settings
 
 PROXY = ("10.1.2.3", 4000)
 SAID = {

@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, func, select
 
-from app.db import quotas
-from app.db.tables import (
+from app.database import quotas
+from app.database.tables import (
     Attempt,
     CalendarFeed,
     DeviceCode,
@@ -37,16 +37,16 @@ _number = itertools.count()
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everybody may have three of each."""
     for name, module in (
-        ("OWN_CARDS", "app.flashcards.store.own"),
+        ("OWN_CARDS", "app.spaced_repetition.added_cards"),
         ("OPEN_REPORTS", "app.quiz.store"),
         ("SITTINGS", "app.exams.store"),
-        ("SESSIONS", "app.learners.store.sessions"),
-        ("CARD_LOG", "app.cards.store.log"),
-        ("CARD_LOG", "app.cards.store.acts"),
+        ("SESSIONS", "app.accounts.learner_store"),
+        ("CARD_LOG", "app.spaced_repetition.review_log"),
+        ("CARD_LOG", "app.spaced_repetition.review_log"),
     ):
         few = dataclasses.replace(getattr(quotas, name), most=3)
         monkeypatch.setattr(f"{module}.{name}", few)
-    monkeypatch.setattr("app.quiz.store.MOST_RUNS", 3)
+    monkeypatch.setattr("app.database.quotas.MOST_RUNS", 3)
 
 
 def count(session: Session, table: type) -> int:

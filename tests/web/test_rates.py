@@ -3,10 +3,9 @@
 import pytest
 from starlette.exceptions import HTTPException
 
-from app.config import Settings
 from app.main import create_app
-from app.web.front.rate_counting import RateLimiter, client_key, rate_limit_kind
-from app.web.front.rate_setting import read_rates
+from app.settings import Settings
+from app.web.rate_limits import RateLimiter, client_key, rate_limit_kind, read_rates
 from tests.conftest import visit
 
 

@@ -5,7 +5,7 @@ import asyncio
 import httpx
 from fastapi import FastAPI, Request
 
-from app.db.engine import DbSession, write_in_own_transaction
+from app.database.engine import DbSession, write_in_own_transaction
 from tests.databases import ABOUT_SQLITE
 from tests.loops import outcome
 

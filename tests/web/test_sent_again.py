@@ -10,10 +10,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.config import Settings
-from app.db.tables import Learner
+from app.database.tables import Learner
 from app.errors import AppError
 from app.main import create_app
+from app.settings import Settings
 from tests.conftest import visit
 from tests.quiz.conftest import Fields
 
@@ -129,7 +129,7 @@ def test_htmx_gets_the_sentence_alone(rosa: TestClient) -> None:
 def test_who_waits_in_vain_for_a_slot_gets_the_form_back(
     settings: Settings, clock, live_library, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("app.web.front.middleware._LONGEST_WAIT", 0.01)
+    monkeypatch.setattr("app.web.middleware._LONGEST_WAIT", 0.01)
     slots = {"pages": 8, "forms": 0, "estimates": 8, "files": 32}
     monkeypatch.setattr("app.main._SLOTS", slots)
 

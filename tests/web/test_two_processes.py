@@ -18,9 +18,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.upkeep.backup import create_backup
-from app.upkeep.installation import Installation, InstallationError
-from app.upkeep.restore import restore
+from app.database.backup import create_backup, restore
+from app.database.installation import Installation, InstallationError
 from tests.belongings.test_traces import WORD, hits, settings_of, wait_until
 from tests.browser.server import Server
 from tests.conftest import TINY

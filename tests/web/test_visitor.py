@@ -7,11 +7,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from itsdangerous import Signer
 
-from app.config import Settings
-from app.content.live.library import LiveLibrary
+from app.content.library import LiveLibrary
 from app.main import create_app
-from app.web.cookies import COOKIE
-from app.web.visitor import SessionCookies
+from app.settings import Settings
+from app.web.visitor import COOKIE, SessionCookies
 from tests.conftest import Clock, visit
 
 

@@ -11,13 +11,13 @@ from fastapi import FastAPI, Request
 from fastapi.testclient import TestClient
 from sqlmodel import Session, select
 
-from app.db.tables import Learner, LearnerSession, Review, Sitting
-from app.db.writer import WRITING
+from app.clock import to_milliseconds
+from app.database.tables import Learner, LearnerSession, Review, Sitting
+from app.database.write_queue import WRITING
 from app.exams.store import met_items
-from app.flashcards.store.planned import find_planned
 from app.quiz.store import history
+from app.study_plan.todays_cards import find_planned
 from app.web import render
-from app.web.clock import to_milliseconds
 from tests.conftest import Clock
 from tests.exams.sitting import START, begin, finish
 from tests.exchange.package import Made, package
@@ -95,7 +95,7 @@ def test_the_next_card_is_laid_out_when_what_was_done_is_on_disk(
     """With an exam ahead it waits for the plan of the day, which takes long."""
     exam = (clock.now + dt.timedelta(days=30)).date().isoformat()
     rosa.post("/plan", data={"exam_day": exam, "minutes_a_day": "30"})
-    planned = watch(monkeypatch, turns, "app.flashcards.store.planned.find_planned", find_planned)
+    planned = watch(monkeypatch, turns, "app.study_plan.todays_cards.find_planned", find_planned)
     rendered.clear()
     with as_htmx(rosa):
         grade = {"rating": "3", "token": "w-c-bf16.0"}
@@ -188,7 +188,7 @@ def test_a_paper_that_another_tab_began_meanwhile_is_the_one_to_go_on_with(
         return met_items(*given)
 
     monkeypatch.setattr("app.exams.store.met_items", while_drawing)
-    monkeypatch.setattr("app.db.engine.BUSY", 100)
+    monkeypatch.setattr("app.database.write_queue.BUSY", 100)
 
     sitting = begin(rosa)
 

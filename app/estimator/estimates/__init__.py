@@ -1,1 +1,1 @@
-"""One folder for each estimate that people ask for."""
+"""One estimate in two modules: its computation and its report."""

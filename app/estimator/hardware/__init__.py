@@ -1,1 +1,1 @@
-"""What is known of machines: accelerators, partitions, links, switches, facilities."""
+"""Accelerators, networks, prices, power: data and formulas."""

@@ -1,1 +1,1 @@
-"""What lies in the memory of one accelerator, and how it is spread over several."""
+"""Memory of training and inference."""

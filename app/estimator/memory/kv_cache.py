@@ -1,4 +1,4 @@
-"""The key-value cache: bytes per token and sequence, blocks, and what fits.
+"""KV-cache bytes per token and sequence, paged blocks.
 
 What one layer keeps of a token is said by its mixer (`estimator/models/layers.py`,
 `latent.py`); here layers, windows and GPUs are added up.

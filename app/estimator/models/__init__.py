@@ -1,1 +1,1 @@
-"""What is known of a model: its layers from config.json or a name, formats, sizes."""
+"""Model architectures: parameters, caches, number formats."""

@@ -1,11 +1,11 @@
-"""A model as its layers: exact counts of parameters, cache and state."""
+"""A transformer as layers: parameter, KV-cache and state counts."""
 
 import collections
 import dataclasses
 
 from app.estimator.models.layers import Layer, Mlp, TokenMixer
-from app.estimator.models.quantized.methods import Quantization
-from app.estimator.models.towers.tower import VisionTower
+from app.estimator.models.quantized_formats import Quantization
+from app.estimator.models.vision_tower import VisionTower
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)

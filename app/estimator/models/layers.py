@@ -1,4 +1,4 @@
-"""What a layer is made of: matrices, vectors, its cache and its state."""
+"""Layers of a model and their weight matrices."""
 
 import dataclasses
 from typing import Literal

@@ -1,13 +1,193 @@
-"""A model by the name that people give it: of the catalog, a size, a config.json."""
+"""Find a model by catalog name, by size such as 70B, or by pasted config."""
 
 import dataclasses
 import functools
+import json
+import math
+import re
+from typing import Any
 
-from app.estimator import catalogue
-from app.estimator.models import pasted
+from app.estimator import data_files
 from app.estimator.models.architecture import Architecture, count_architecture
-from app.estimator.models.reading import from_config
-from app.estimator.models.sizes import is_size, parse_size, shape_for, size_name
+from app.estimator.models.hf_config import UnreadableConfigError, is_known
+from app.estimator.models.hf_loader import from_config
+from app.estimator.models.number_formats import FORMATS, PUBLISHED, PUBLISHED_OR_FP8, format_of
+from app.estimator.units import format_number, refuse_decimal_comma
+
+_SIZE = re.compile(
+    r"^\s*(?P<number>\d[\d,]*(?:\.\d+)?)\s*(?P<unit>[kKMBGT]|bn|million|billion|trillion)?"
+    r"\s*(?:params?|parameters)?\s*$"
+)
+_FACTOR = {"k": 10**3, "M": 10**6, "B": 10**9, "G": 10**9, "T": 10**12}
+_SPELLED = {"K": "k", "bn": "B", "million": "M", "billion": "B", "trillion": "T"}
+SMALLEST, LARGEST = 10**7, 10**14
+
+# Layers, width and heads of public dense models by size, from Pythia to Llama 3
+# (405B) and on by the same proportions.
+_SHAPES = (
+    (1.0e7, 6, 192, 6),
+    (2.0e7, 6, 256, 4),
+    (1.6e8, 12, 768, 12),
+    (4.1e8, 24, 1024, 16),
+    (1.2e9, 16, 2048, 32),
+    (3.2e9, 28, 3072, 24),
+    (8.0e9, 32, 4096, 32),
+    (1.3e10, 40, 5120, 40),
+    (3.4e10, 60, 7168, 56),
+    (7.0e10, 80, 8192, 64),
+    (1.75e11, 96, 12288, 96),
+    (4.05e11, 126, 16384, 128),
+    (1.0e12, 128, 25600, 200),
+    (5.0e12, 180, 49152, 384),
+    (2.5e13, 240, 96000, 750),
+    (1.0e14, 300, 180224, 1408),
+)
+
+
+def is_size(name: str) -> bool:
+    """Whether a model is given as a number of parameters.
+
+    >>> is_size("70B"), is_size("llama-2-7b")
+    (True, False)
+    """
+    return _SIZE.match(name) is not None
+
+
+def parse_size(name: str) -> int:
+    """The number of parameters in a size; LookupError outside of 10M to 100T.
+
+    >>> parse_size("1.5T")
+    1500000000000
+    """
+    match = _SIZE.match(name)
+    if match is None:
+        raise LookupError(f"“{name}” is not a size such as 70B.")
+    unit = match["unit"] or ""
+    factor = _FACTOR.get(_SPELLED.get(unit, unit), 1)
+    try:
+        refuse_decimal_comma(match["number"])
+    except ValueError as error:
+        raise LookupError(f"{error}.") from None
+    number = float(match["number"].replace(",", "")) * factor
+    if not SMALLEST <= number <= LARGEST:  # a long one is infinite
+        raise LookupError(f"“{name}” is outside of 10M to 100T parameters.")
+    return round(number)
+
+
+def size_name(parameters: int) -> str:
+    """Write a size as people do.
+
+    >>> size_name(70 * 10**9), size_name(494032768)
+    ('70B', '494.032768M')
+    """
+    for unit in ("T", "B", "M"):
+        text = f"{parameters / _FACTOR[unit]:.6f}".rstrip("0").rstrip(".")
+        if parameters >= _FACTOR[unit] and round(float(text) * _FACTOR[unit]) == parameters:
+            return text + unit
+    return str(parameters)
+
+
+def shape_for(parameters: int) -> dict[str, Any]:
+    """A configuration with nearly `parameters` parameters, never more.
+
+    The MLP width is solved for; what is left is less than one step of it.
+    """
+
+    def distance(shape: tuple[float, int, int, int]) -> float:
+        return abs(math.log(shape[0] / parameters))
+
+    for _, layers, hidden, heads in sorted(_SHAPES, key=distance):
+        vocabulary = 128256 if parameters >= 10**9 else 32000
+        tied = parameters < 4 * 10**9
+        kv_heads = 8 if heads % 8 == 0 else heads
+        tables = vocabulary * hidden * (1 if tied else 2)
+        head = hidden // heads
+        attention = 2 * hidden * hidden + 2 * hidden * kv_heads * head
+        left = parameters - tables - hidden - layers * (attention + 2 * hidden)
+        width = left // (3 * hidden * layers)
+        if width >= hidden:
+            return {
+                "model_type": "llama",
+                "hidden_size": hidden,
+                "intermediate_size": width,
+                "num_hidden_layers": layers,
+                "num_attention_heads": heads,
+                "num_key_value_heads": kv_heads,
+                "vocab_size": vocabulary,
+                "tie_word_embeddings": tied,
+                "max_position_embeddings": 131072,
+            }
+    raise LookupError(f"No dense shape has {parameters} parameters.")
+
+
+# What arithmetic on sizes of the wrong kind can raise.
+_CONTRADICTIONS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+def is_config(name: str) -> bool:
+    """Whether a model is given as a configuration rather than by name or size.
+
+    >>> is_config('{"model_type": "llama"}'), is_config("llama-2-7b")
+    (True, False)
+    """
+    return name.lstrip().startswith("{")
+
+
+def _read(text: str) -> Architecture:
+    try:
+        config = json.loads(text)
+    except (ValueError, RecursionError):
+        message = "The text of config.json is not JSON; paste the whole file."
+        raise UnreadableConfigError(message) from None
+    if not isinstance(config, dict):
+        message = "config.json holds a list or a word; paste the whole file."
+        raise UnreadableConfigError(message)
+    try:
+        return from_config(config)
+    except UnreadableConfigError:
+        raise
+    except _CONTRADICTIONS as error:
+        message = f"This config.json contradicts itself: {error}."
+        raise UnreadableConfigError(message) from error
+
+
+# A text of 200,000 characters makes a model of 3 MB.
+@functools.lru_cache(maxsize=8)
+def read_pasted(text: str) -> Architecture:
+    """The architecture that a pasted configuration describes.
+
+    Raises UnreadableConfig with a sentence when it is no JSON, no table, lacks a
+    size or contradicts itself.
+    """
+    return _read(text)
+
+
+# What estimates count of a model is kept as long as the model is, so that only
+# short texts are taken in the place of a name.
+@functools.lru_cache(maxsize=256)
+def read_short(text: str) -> Architecture:
+    """The same for a text short enough to stand in the field of a name."""
+    return _read(text)
+
+
+def tidy(text: str) -> str:
+    """A readable configuration without the blanks that it was typed with.
+
+    Raises LookupError, as an unknown name does.
+    """
+    try:
+        read_short(text)
+    except UnreadableConfigError as error:
+        raise LookupError(str(error)) from error
+    return json.dumps(json.loads(text), separators=(",", ":"))
+
 
 _MODELS = ("models.toml", "model")
 
@@ -18,11 +198,11 @@ def model_id(name: str) -> str:
     A short config.json is taken as well. Raises LookupError naming the nearest
     models, or what the configuration lacks.
     """
-    if pasted.is_config(name):
-        return pasted.tidy(name)
+    if is_config(name):
+        return tidy(name)
     if is_size(name):
         return size_name(parse_size(name))
-    return catalogue.find_id(*_MODELS, name, "a model")
+    return data_files.find_id(*_MODELS, name, "a model")
 
 
 def find_model(name: str) -> Architecture:
@@ -34,7 +214,7 @@ def find_model(name: str) -> Architecture:
     70000000000
     """
     if name.startswith("{"):
-        return pasted.read_short(name)
+        return read_short(name)
     return _named(name)
 
 
@@ -43,13 +223,13 @@ def _named(name: str) -> Architecture:
     if is_size(name):
         return generic(parse_size(name))
     key = model_id(name)
-    row = catalogue.load_table(*_MODELS)[key]
+    row = data_files.load_table(*_MODELS)[key]
     return from_config(row["config"], name=row["name"])
 
 
 def models() -> tuple[tuple[str, str], ...]:
     """Ids and names of the catalog's models, in its order."""
-    return tuple((key, row["name"]) for key, row in catalogue.load_table(*_MODELS).items())
+    return tuple((key, row["name"]) for key, row in data_files.load_table(*_MODELS).items())
 
 
 def generic(parameters: int) -> Architecture:
@@ -59,3 +239,57 @@ def generic(parameters: int) -> Architecture:
     return count_architecture(
         dataclasses.replace(model, other=model.other + parameters - model.parameters)
     )
+
+
+_MOST = 12
+
+
+def weights_words(model: Architecture, name: str, label: str) -> str:
+    """Say in a sentence how weights are counted, where a checkpoint is quantized.
+
+    `name` and `label` are the format asked for; empty where nothing is to be said.
+    """
+    how = model.quantization
+    if how is None:
+        return ""
+    published = format_of(model, PUBLISHED)
+    if name not in (PUBLISHED, PUBLISHED_OR_FP8):
+        said = f"Weights in {label}, as chosen; "
+        if how.problem:
+            return f"{said}how they are published, {how.problem}, cannot be read."
+        same = published is FORMATS.get(name)
+        return "" if same else f"{said}published in {published.label}."
+    if how.problem:
+        return f"Its quantization, {how.problem}, cannot be read: counted in BF16."
+    return f"Weights as published: {published.label}."
+
+
+def caveats(model: Architecture) -> tuple[str, ...]:
+    """What a reader of the counts of `model` has to know; empty where all is known."""
+    found = []
+    if model.family and not is_known(model.family):
+        found.append(f"The family “{model.family}” is not known; it was read as Llama-shaped.")
+    if model.unread:
+        found.append(f"Not understood, and not counted: {_listed(model.unread)}.")
+    if model.assumed:
+        found.append(
+            f"Not given, and taken from the defaults of its class: {_listed(model.assumed)}."
+        )
+    if model.tower:
+        found.append(
+            f"Its vision tower has {format_number(model.tower_parameters)} parameters: "
+            "loaded with the weights to answer, left out of training, operations and "
+            "GGUF files."
+        )
+    return tuple(found)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    """Name fields in one line.
+
+    >>> _listed(("a", "b"))
+    'a, b'
+    """
+    shown = ", ".join(names[:_MOST])
+    more = len(names) - _MOST
+    return f"{shown} and {more} more" if more > 0 else shown

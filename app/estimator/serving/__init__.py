@@ -1,1 +1,1 @@
-"""What a service of many requests does: engines, load, queues, simulation."""
+"""Latency and throughput of inference."""

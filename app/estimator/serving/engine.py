@@ -1,4 +1,4 @@
-"""How a model is run for inference: formats, splits and the engine's overheads."""
+"""Inference engine overheads, quantization width, splits."""
 
 import bisect
 import dataclasses
@@ -6,10 +6,10 @@ import functools
 import math
 from typing import Any
 
-from app.estimator import catalogue
-from app.estimator.hardware.accelerators import Accelerator
-from app.estimator.models.formats import CACHE_BITS, WeightFormat, matrix_bits
+from app.estimator import data_files
+from app.estimator.hardware.catalog import Accelerator
 from app.estimator.models.layers import Layer, WeightMatrix
+from app.estimator.models.number_formats import CACHE_BITS, WeightFormat, matrix_bits
 
 # What unpacking 4-bit weights reaches of what 8-bit ones do.
 _NIBBLE = 0.88
@@ -127,7 +127,7 @@ def software(name: str) -> InferenceEngine:
     >>> software("vllm").label
     'vLLM'
     """
-    row = catalogue.load_table("engines.toml", "engine")[name]
+    row = data_files.load_table("engines.toml", "engine")[name]
     return InferenceEngine(
         id=name,
         label=row["name"],
@@ -151,7 +151,7 @@ def steps() -> EngineConstants:
     >>> 0 < steps().skew <= 1
     True
     """
-    row = catalogue.load_table("engines.toml", "steps")["all"]
+    row = data_files.load_table("engines.toml", "steps")["all"]
     return EngineConstants(
         attention=row["attention_us"] * 1e-6,
         routed=row["routed_us"] * 1e-6,
@@ -165,13 +165,13 @@ def steps() -> EngineConstants:
 
 def engines() -> tuple[tuple[str, str], ...]:
     """Ids and names of the engines, in the order of the catalog."""
-    rows = catalogue.load_table("engines.toml", "engine")
+    rows = data_files.load_table("engines.toml", "engine")
     return tuple((key, row["name"]) for key, row in rows.items())
 
 
 @functools.cache
 def _kernels(architecture: str) -> dict[str, Any]:
-    rows = catalogue.load_table("engines.toml", "kernels")
+    rows = data_files.load_table("engines.toml", "kernels")
     found = (r for r in rows.values() if architecture in r["architectures"])
     return next(found, rows["other"])
 
@@ -181,8 +181,8 @@ def rates_of(gpu: Accelerator, form: WeightFormat) -> KernelRates:
 
     Raises ValueError naming what the data sheet lacks.
 
-    >>> from app.estimator.hardware.accelerators import find_accelerator
-    >>> from app.estimator.models.formats import FORMATS
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> from app.estimator.models.number_formats import FORMATS
     >>> rates_of(find_accelerator("H100"), FORMATS["fp8"]).matmul > 1e15
     True
     """

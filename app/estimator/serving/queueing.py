@@ -1,4 +1,4 @@
-"""Waiting lines: how long requests wait before a server is free."""
+"""Erlang B and C, waiting times."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A served replica step by step: random arrivals, prompts, answers and waits."""
+"""Discrete-event simulation of a replica; result of sizing a service."""
 
 import collections
 import dataclasses
@@ -6,7 +6,7 @@ import heapq
 import math
 import random
 
-from app.estimator.serving.profile import ReplicaProfile
+from app.estimator.serving.replica import OperatingPoint, ReplicaProfile
 
 # Requests that are left out at the start, until the replica has filled up.
 _WARM_UP = 0.2
@@ -168,3 +168,28 @@ def quantile(values: tuple[float, ...], share: float) -> float | None:
     if not values:
         return None
     return values[max(0, math.ceil(share * len(values)) - 1)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CapacityResult:
+    """What was found: replicas, how one of them settles, and how far it could go.
+
+    `memory`: the weights and one request fit; `met`: the promise is kept; `alone`:
+    one request by itself; `enough`: GPUs per replica in which the weights fit.
+    """
+
+    replicas: int | None
+    settled: OperatingPoint | None
+    top: OperatingPoint | None
+    met: bool
+    memory: bool
+    simulated: SimulationResult | None
+    alone: OperatingPoint | None = None
+    enough: int | None = None
+
+    @property
+    def utilization(self) -> float | None:
+        """Load over the highest that keeps the promise [1]."""
+        if self.settled is None or self.top is None:
+            return None
+        return self.settled.rate / self.top.rate

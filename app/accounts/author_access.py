@@ -1,0 +1,161 @@
+"""Who may see the author pages."""
+
+import functools
+import logging
+from collections.abc import Callable, Coroutine
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import Response as responses_Response
+from fastapi.routing import APIRoute
+from sqlalchemy.exc import SQLAlchemyError
+from sqlmodel import Session
+
+from app.accounts import author_store
+from app.accounts.author_store import RENEWAL, STAY, SignedInAuthor, State, new_token
+from app.clock import Now, current_time
+from app.database.engine import DbSession, write_in_own_transaction
+from app.errors import ForbiddenError
+from app.web.render import is_htmx_request, render_page
+from app.web.visitor import AUTHOR, describe_user_agent, hash_session_key
+
+_log = logging.getLogger("headroom")
+
+
+class AuthorRoute(APIRoute):
+    """A route of the bench: closed, before its body is read, to who was not let in."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handle = super().get_route_handler()
+
+        async def guarded(request: Request) -> Response:
+            author = await _read_author(request)
+            if author is None:
+                return _closed(request)
+            request.state.author = author
+            renewed = await _renew(request, author)
+            answer = await handle(request)
+            if renewed:
+                set_author_cookie(answer, request.cookies[AUTHOR])
+            return answer
+
+        return guarded
+
+
+async def _author(request: Request) -> SignedInAuthor:
+    author: SignedInAuthor = request.state.author
+    return author
+
+
+CurrentAuthor = Annotated[SignedInAuthor, Depends(_author)]
+"""For routes of the class `AuthorRoute` alone."""
+
+
+def set_author_cookie(answer: Response, token: str) -> None:
+    """Leave the session in the browser, for as long as it will be accepted."""
+    answer.set_cookie(
+        AUTHOR,
+        token,
+        max_age=int(STAY.total_seconds()),
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def forget(answer: Response) -> None:
+    """Take the session out of the browser."""
+    answer.delete_cookie(AUTHOR)
+
+
+async def _read_author(request: Request) -> SignedInAuthor | None:
+    token = request.cookies.get(AUTHOR)
+    if not token:
+        return None
+    now = await current_time(request)
+    engine = request.app.state.engine
+
+    def ask() -> SignedInAuthor | None:
+        with Session(engine) as db:
+            return author_store.find(db, hash_session_key(token), now)
+
+    async with request.app.state.reading_room:
+        if engine.dialect.name == "sqlite":
+            return ask()
+        return await run_in_threadpool(ask)
+
+
+async def _renew(request: Request, author: SignedInAuthor) -> bool:
+    """Note once a day that the session is in use; a failure to write is no reason."""
+    now = await current_time(request)
+    if now - author.last_used < RENEWAL:
+        return False
+    work = functools.partial(author_store.renew, number=author.id, now=now)
+    try:
+        await write_in_own_transaction(request, work)
+    except SQLAlchemyError:
+        _log.exception("the last use of author session %d was not noted", author.id)
+        return False
+    return True
+
+
+def _closed(request: Request) -> Response:
+    if is_htmx_request(request):
+        raise ForbiddenError(
+            "This is for authors, and this browser is not signed in as one.",
+            "Run `headroom author link` where the server runs, and open the link here.",
+        )
+    answer = render_page(request, "authors/closed.html", status=403, reason="")
+    answer.headers["cache-control"] = "no-store"
+    forget(answer)
+    return answer
+
+
+router = APIRouter(prefix="/authoring/enter", include_in_schema=False)
+_REASONS: dict[State, str] = {
+    "used": "This link was used already. Each link works once. If it was not you who "
+    "used it, run `headroom author revoke all`.",
+    "expired": "This link is more than 15 minutes old.",
+    "unknown": "This link is not one of this server, or it was not copied as a whole.",
+}
+
+
+@router.get("")
+def ask_before(
+    request: Request, db: DbSession, now: Now, token: Annotated[str, Query()] = ""
+) -> HTMLResponse:
+    """Only a button: what fetches a link to preview it must not use it up."""
+    state = author_store.state_of(db, hash_session_key(token), now)
+    if state != "good":
+        return _refused(request, state)
+    return _unkept(render_page(request, "authors/enter.html", token=token))
+
+
+@router.post("")
+def enter(
+    request: Request, db: DbSession, now: Now, token: Annotated[str, Form()] = ""
+) -> responses_Response:
+    """Use the link up and let this browser in."""
+    digest = hash_session_key(token)
+    if not author_store.use_link(db, digest, now):
+        return _refused(request, author_store.state_of(db, digest, now))
+    former = author_store.find(db, hash_session_key(request.cookies.get(AUTHOR, "")), now)
+    key = new_token()
+    device = describe_user_agent(request.headers.get("user-agent", ""))
+    author = author_store.begin_session(db, hash_session_key(key), device, now)
+    if former is not None:  # its cookie is about to go
+        author_store.revoke(db, [former.id], author, now)
+    answer = RedirectResponse("/authoring", 303)
+    set_author_cookie(answer, key)
+    return answer
+
+
+def _refused(request: Request, state: State) -> HTMLResponse:
+    reason = _REASONS[state]
+    return _unkept(render_page(request, "authors/closed.html", status=403, reason=reason))
+
+
+def _unkept(answer: HTMLResponse) -> HTMLResponse:
+    answer.headers["cache-control"] = "no-store"
+    return answer

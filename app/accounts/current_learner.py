@@ -1,0 +1,340 @@
+"""Learner of the request; request context; study habits."""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import hashlib
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any, TypeVar
+
+from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse
+from sqlalchemy import event
+from sqlmodel import Session
+
+from app.accounts.learner_store import (
+    BrowserVisit,
+    Enrollment,
+    LearnerRecord,
+    bump_change_counter,
+    describe_records,
+    enroll,
+    find_learner,
+    key_in,
+    learner_numbered,
+    touch_session,
+)
+from app.clock import RETENTION, Now, current_time, from_milliseconds, study_day_of, study_day_start
+from app.content.library import Library
+from app.database.engine import DbSession, read_only_session, run_query
+from app.database.quotas import DailyQuota, StorageLimit
+from app.database.write_queue import Turn
+from app.web.dependencies import current_library
+from app.web.rate_limits import RateLimiter, client_key
+from app.web.render import render_page
+from app.web.visitor import SessionCookies, Visitor, describe_user_agent
+
+LAST_WEEK = 7
+"""Days before the exam whose minutes may be doubled."""
+_WEEK = 7
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyHabits:
+    """What a learner chose.
+
+    With `fill` no minute of a plan is left unused; with `double` the days of the last
+    week have twice the minutes; `off` are the weekdays without any (Monday is 0).
+    """
+
+    fill: bool = False
+    double: bool = False
+    off: frozenset[int] = frozenset()
+
+    def is_off(self, day: int) -> bool:
+        """Whether a study day, an ordinal, is without minutes."""
+        return (day - 1) % _WEEK in self.off
+
+    def share_on(self, day: int, exam: int) -> int:
+        """The minutes of a study day as a multiple of the usual ones: 0, 1 or 2.
+
+        The day of the exam is none of the days off.
+        """
+        if self.is_off(day) and day < exam:
+            return 0
+        return 2 if self.double and 0 <= exam - day <= LAST_WEEK else 1
+
+
+USUAL = StudyHabits()
+
+_A_DAY = dt.timedelta(days=1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LearnerProfile:
+    """The asker: `id` is 0 until something of theirs is kept.
+
+    `key` begins what is drawn for them and is the same in each of their browsers.
+    `calendar` shows the study log, `missed` lets missed questions come back as cards.
+    `last_seen` is the moment at which this browser was last noted, in milliseconds.
+    `acts` grows with each thing that is set to a card by hand.
+    `person` is the word that their rows in all courses share. `home` is a row of
+    theirs, in whatever course, and 0 for a stranger.
+    """
+
+    key: str
+    id: int = 0
+    name: str = ""
+    zone: str = "UTC"
+    exam_day: dt.date | None = None
+    minutes_a_day: int = 30
+    retention: float = RETENTION
+    target: int | None = None
+    calendar: bool = True
+    missed: bool = True
+    habits: StudyHabits = USUAL
+    last_seen: int = 0
+    acts: int = 0
+    person: str = ""
+    course: str = ""
+    home: int = 0
+
+    def study_day(self, now: dt.datetime) -> dt.date:
+        """The day `now` belongs to for this learner: it turns at 04:00 local time."""
+        return study_day_of(now, self.zone)
+
+    def is_off(self, day: dt.date) -> bool:
+        """Whether nothing is planned for a day: a day off before the exam."""
+        exam = self.exam_day
+        return exam is not None and day < exam and self.habits.is_off(day.toordinal())
+
+    def minutes_on(self, day: dt.date) -> int:
+        """The minutes of a study day; on a day off those of any other, if they come."""
+        if self.exam_day is None:
+            return self.minutes_a_day
+        share = self.habits.share_on(day.toordinal(), self.exam_day.toordinal())
+        return self.minutes_a_day * max(1, share)
+
+    def next_study_day(self, now: dt.datetime) -> dt.datetime:
+        """The moment at which the study day after `now` begins."""
+        return study_day_start(self.study_day(now) + dt.timedelta(days=1), self.zone)
+
+
+async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
+    """The learner of the cookie; the front has read it and made one if need be.
+
+    A browser whose session was revoked goes on as one that was never here.
+    """
+    visitor: Visitor = request.state.visitor
+    course: str = request.state.course
+    found = await run_query(db, lambda: find_learner(db, visitor.digest, course))
+    if found is not None and found.revoked_at is None:
+        return _value(found)
+    if found is not None:
+        keeper: SessionCookies = request.app.state.doorkeeper
+        visitor = keeper.newcomer(visitor)
+        request.state.visitor = visitor
+    person = learner_key(visitor.key)
+    return LearnerProfile(
+        key_in(person, course),
+        zone=visitor.zone or "UTC",
+        person=person,
+        course=course,
+    )
+
+
+async def find_learner_at_once(request: Request) -> LearnerProfile:
+    """The learner of the cookie, for a route that waits afterwards.
+
+    It must not hold a place among those who read meanwhile.
+    """
+    async with read_only_session(request) as db:
+        return await read_learner(request, db)
+
+
+def learner_of(db: Session, learner_id: int) -> LearnerProfile | None:
+    """A learner who is asked for without a browser; None where there is none."""
+    found = learner_numbered(db, learner_id)
+    return _value(found) if found else None
+
+
+def learner_key(session_key: str) -> str:
+    """The key of the learner who begins with this session; it does not lead back."""
+    return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
+
+
+def arrival_of(request: Request, now: dt.datetime) -> BrowserVisit:
+    """The browser that asks, as its session will be listed."""
+    device = describe_user_agent(request.headers.get("user-agent", ""))
+    return BrowserVisit(request.state.visitor.digest, device, now)
+
+
+def _value(row: LearnerRecord) -> LearnerProfile:
+    return LearnerProfile(
+        key=row.key,
+        id=row.id,
+        name=row.name,
+        zone=row.zone,
+        exam_day=dt.date.fromisoformat(row.exam_day) if row.exam_day else None,
+        minutes_a_day=row.minutes_a_day,
+        retention=row.retention,
+        target=row.target,
+        calendar=row.calendar,
+        missed=row.missed,
+        habits=StudyHabits(
+            row.all_minutes, row.double_last_week, frozenset(map(int, row.days_off))
+        ),
+        last_seen=row.last_seen,
+        acts=row.acts,
+        person=row.person,
+        course=row.course,
+        home=row.home,
+    )
+
+
+async def enrolled_learner(
+    request: Request,
+    learner: Annotated[LearnerProfile, Depends(read_learner)],
+    db: DbSession,
+    now: Now,
+) -> LearnerProfile:
+    """The learner with a row to write for: what every POST route asks for.
+
+    Counts the change, so whoever writes for a learner must ask for this.
+    """
+    if not learner.home:  # a row for good, so nobody makes them without end
+        visitor: Visitor = request.state.visitor
+        rates: RateLimiter = request.app.state.rates
+        new = "learners", client_key(request.scope), visitor.known_digest
+        rates.check(*new)
+        # What is refused after this, such as a form with a mistake, leaves no row.
+        event.listen(db, "after_commit", lambda _db: rates.count(*new), once=True)
+    return await run_query(db, lambda: _enrolled(db, learner, request, now))
+
+
+@contextlib.asynccontextmanager
+async def write_dependencies(
+    request: Request,
+) -> AsyncIterator[tuple[Session, LearnerProfile]]:
+    """What `DbSession` and `EnrolledLearner` give a route that declares them.
+
+    For routes that are asked so often that resolving dependencies shows; what was
+    written is on disk once the block was left without an exception.
+    """
+    turn: Turn = request.app.state.turn
+    async with turn() as db:
+        learner = await read_learner(request, db)
+        yield db, await enrolled_learner(request, learner, db, await current_time(request))
+
+
+def _enrolled(
+    db: Session, learner: LearnerProfile, request: Request, now: dt.datetime
+) -> LearnerProfile:
+    if learner.id and bump_change_counter(db, learner.id):
+        if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
+            touch_session(db, arrival_of(request, now))
+        return learner
+    # The first write; or another request has erased everything since they were read.
+    new = learner
+    if learner.id:
+        person = learner_key(request.state.visitor.key)
+        key = key_in(person, learner.course)
+        new = LearnerProfile(key, zone=learner.zone, person=person, course=learner.course)
+    arrival = arrival_of(request, now)
+    number = enroll(db, Enrollment(new.person, new.course, new.name, new.zone, arrival))
+    bump_change_counter(db, number)
+    return dataclasses.replace(new, id=number, home=new.home or number)
+
+
+async def expect_storage(request: Request, now: Now) -> None:
+    """Refuse a route that brings cards where the server is full, or nearly so.
+
+    Raises StorageFullError, or QuotaExceededError for what came from one address.
+    """
+    quota: DailyQuota = request.app.state.daily_quota
+    quota.check(client_key(request.scope))
+    limit: StorageLimit = request.app.state.storage
+    is_known = True
+    if await run_in_threadpool(limit.is_reserved):
+        async with read_only_session(request) as db:
+            learner = await read_learner(request, db)
+            is_known = bool(learner.home) and (
+                now - describe_records(db, learner.home).since > _A_DAY
+            )
+    await run_in_threadpool(limit.expect_room, is_known=is_known)
+
+
+def count_stored(request: Request, size: int) -> None:
+    """Count bytes of cards and pictures for the address from which they came."""
+    quota: DailyQuota = request.app.state.daily_quota
+    quota.count(client_key(request.scope), size)
+
+
+CurrentLearner = Annotated[LearnerProfile, Depends(read_learner)]
+EnrolledLearner = Annotated[LearnerProfile, Depends(enrolled_learner)]
+"""A route that keeps something asks for `EnrolledLearner`, all others for the first."""
+
+Result = TypeVar("Result")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RequestContext:
+    """What a route works with; `found` is what was looked up once for this request."""
+
+    request: Request
+    library: Library
+    learner: LearnerProfile
+    db: Session
+    now: dt.datetime
+    found: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def day(self) -> dt.date:
+        """The study day of the learner."""
+        return self.learner.study_day(self.now)
+
+    def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
+        """A whole page for the learner."""
+        learner = self.learner
+        return render_page(self.request, template, status=status, learner=learner, **context)
+
+
+async def _reading(request: Request, learner: CurrentLearner, db: DbSession) -> RequestContext:
+    return await desk_of(request, learner, db)
+
+
+async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) -> RequestContext:
+    return await desk_of(request, learner, db)
+
+
+async def desk_of(request: Request, learner: LearnerProfile, db: Session) -> RequestContext:
+    """The desk of a request; a route that can wait declares `Reader` or `Writer`."""
+    # Asked directly: each further dependency costs as much as a question to SQLite.
+    library, now = await current_library(request), await current_time(request)
+    return RequestContext(request, library, learner, db, now)
+
+
+Reader = Annotated[RequestContext, Depends(_reading)]
+Writer = Annotated[RequestContext, Depends(_writing)]
+
+
+async def run_reading(request: Request, work: Callable[[RequestContext], Result]) -> Result:
+    """Run `work` in a thread with a session that keeps nothing.
+
+    For the costly parts of a POST: what is chosen before the write transaction, and
+    the page that is rendered after it or instead of it.
+    """
+    async with read_only_session(request) as db:
+        desk = await desk_of(request, await read_learner(request, db), db)
+        return await run_in_threadpool(work, desk)
+
+
+async def run_writing(request: Request, work: Callable[[RequestContext], Result]) -> Result:
+    """Run `work` in a thread within a write transaction; committed on return.
+
+    All other writers wait meanwhile, so it should take a few milliseconds.
+    """
+    async with write_dependencies(request) as (db, learner):
+        desk = await desk_of(request, learner, db)
+        return await run_in_threadpool(work, desk)

@@ -1,0 +1,256 @@
+"""Pair and sign out devices."""
+
+import datetime as dt
+import secrets
+from collections.abc import Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Path, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlmodel import Session
+
+from app.accounts import learner_store
+from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
+from app.accounts.learner_store import BrowserVisit, Records
+from app.accounts.settings_page import CodeForm, as_typed, settings_page
+from app.clock import Now, zone_of
+from app.database.engine import DbSession
+from app.errors import NotFoundError
+from app.web.dependencies import public_base_url
+from app.web.rate_limits import RateLimiter, client_key
+from app.web.render import render_page
+from app.web.visitor import (
+    FORGET_KEPT,
+    SessionCookies,
+    Visitor,
+    create_session_key,
+    describe_user_agent,
+    forget_line,
+    hash_session_key,
+)
+
+LIFE = dt.timedelta(minutes=10)
+_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # none that is easily taken for another
+LENGTH = 8
+
+
+def new_code() -> str:
+    """A code as it is shown, e.g. “7KQ2-M9TD”: 39 bits, enough for ten minutes."""
+    letters = "".join(secrets.choice(_LETTERS) for _ in range(LENGTH))
+    return f"{letters[:4]}-{letters[4:]}"
+
+
+def normalize_code(typed: str) -> str:
+    """A code as it is compared: letters only, as large ones."""
+    return "".join(c for c in typed.upper() if c in _LETTERS)
+
+
+router = APIRouter()
+_MOST = 2**31 - 1  # of a row's number, with either database
+_LONGEST = 40  # characters of a code, whatever stands between them
+Number = Annotated[int, Path(ge=1, le=_MOST)]
+_NOT_VALID = "This code is not valid. A code works once, for ten minutes."
+
+
+class _CodeError(Exception):
+    """A code that is not taken: the message says why."""
+
+    def __init__(
+        self, message: str, status: int = 422, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = headers or {}
+
+
+@router.post("/settings/codes")
+def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: Now) -> HTMLResponse:
+    """Shown in the answer and nowhere else: the database keeps a digest."""
+    code = new_code()
+    learner_store.add_code(db, learner.id, _digest(request, code), now + LIFE)
+    address = f"{public_base_url(request)}/continue"
+    return render_page(request, "learners/code.html", learner=learner, code=code, address=address)
+
+
+@router.get("/continue")
+def enter_code(
+    request: Request,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+    code: Annotated[str, Query(max_length=_LONGEST)] = "",
+) -> HTMLResponse:
+    """Ask for a code, or say whose records those are of the code in the address."""
+    if not code or not _is_opened(request):
+        return _entry(request, learner, code)
+    try:
+        records = _find_records(request, learner, db, now, code)
+    except _CodeError as error:
+        return _entry(request, learner, code, error)
+    return _confirmation(request, learner, db, CodeForm(code=code), records)
+
+
+@router.post("/continue")
+def use_code(
+    request: Request,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+    form: Annotated[CodeForm, Form()],
+) -> Response:
+    """Say whose records those are; sign the browser in once that was confirmed."""
+    code = form.code
+    try:
+        records = _find_records(request, learner, db, now, code)
+        if not form.confirm or (learner.home and not form.leave):
+            return _confirmation(request, learner, db, form, records)
+    except _CodeError as error:
+        return _entry(request, learner, code, error)
+    owner = learner_store.use_code(db, _digest(request, code), now)
+    if owner is None:  # another browser was quicker
+        return _entry(request, learner, code, _CodeError(_NOT_VALID))
+    learner_store.revoke_own_session(db, _visitor(request).digest, now)
+    key = create_session_key()
+    device = describe_user_agent(request.headers.get("user-agent", ""))
+    learner_store.begin_session(db, owner, BrowserVisit(hash_session_key(key), device, now))
+    return _with_cookie(_doorkeeper(request).line(key))
+
+
+@router.post("/settings/sessions/{session}/revocation")
+def sign_out(
+    request: Request, session: Number, learner: CurrentLearner, db: DbSession, now: Now
+) -> Response:
+    """Sign one browser of the learner out; it may be the one that asks."""
+    digest = learner_store.revoke(db, learner.home, session, now)
+    if digest is None:
+        raise NotFoundError("This browser is signed out already, or it is not yours.")
+    learner_store.void_codes(db, learner.home)
+    if digest == _visitor(request).digest:
+        return _with_cookie(forget_line())
+    return RedirectResponse("/settings?ended=yes#devices", 303)
+
+
+@router.post("/settings/sessions/revocation")
+def sign_others_out(request: Request, learner: CurrentLearner, db: DbSession, now: Now) -> Response:
+    """Sign every browser of the learner out but the one that asks."""
+    learner_store.revoke_others(db, learner.home, _visitor(request).digest, now)
+    learner_store.void_codes(db, learner.home)
+    return RedirectResponse("/settings?ended=yes#devices", 303)
+
+
+@router.post("/settings/departure")
+def leave_device(
+    request: Request,
+    learner: CurrentLearner,
+    db: DbSession,
+    now: Now,
+    leave: Annotated[str, Form()] = "",
+) -> Response:
+    if leave != "yes":
+        message = "Tick the box first: without a code there is no way back."
+        problems = [_problem("leave", message)]
+        return settings_page(request, learner, db, as_typed(learner), problems)
+    learner_store.revoke_own_session(db, _visitor(request).digest, now)
+    return _with_cookie(forget_line())
+
+
+def _is_opened(request: Request) -> bool:
+    """Whether somebody opens the page.
+
+    What another site loads in the background must not use up the tries of an address.
+    """
+    site = request.headers.get("sec-fetch-site", "none")
+    opened = request.headers.get("sec-fetch-dest") == "document"
+    return opened or site in {"none", "same-origin"}
+
+
+def _find_records(
+    request: Request,
+    learner: LearnerProfile,
+    db: Session,
+    now: dt.datetime,
+    code: str,
+) -> Records:
+    """Whose records a code leads to; raises _CodeError, and counts wrong codes."""
+    if len(normalize_code(code)) != LENGTH:
+        given = f"“{code[:_LONGEST]}” is not a code." if code else "Enter a code."
+        raise _CodeError(
+            f"{given} A code has {LENGTH} letters and digits, none of 0, 1, I, L, O, U."
+        )
+    rates: RateLimiter = request.app.state.rates
+    who = client_key(request.scope), _visitor(request).known_digest
+    if seconds := rates.seconds_to_wait("codes", *who):
+        message = f"Too many wrong codes. Wait {seconds} seconds, then try again."
+        raise _CodeError(message, 429, {"retry-after": str(seconds)})
+    owner = learner_store.find_code_owner(db, _digest(request, code), now)
+    if owner is None:
+        rates.admit("codes", *who)
+        raise _CodeError(_NOT_VALID)
+    records = learner_store.describe_records(db, owner)
+    if records.person == learner.person:
+        raise _CodeError("This code leads to the records that are here already.", 409)
+    return records
+
+
+def _entry(
+    request: Request,
+    learner: LearnerProfile,
+    code: str,
+    error: _CodeError | None = None,
+) -> HTMLResponse:
+    answer = render_page(
+        request,
+        "learners/continue.html",
+        status=error.status if error else 200,
+        learner=learner,
+        problems=[_problem("code", str(error))] if error else [],
+        code=code,
+    )
+    answer.headers.update(error.headers if error else {})
+    return answer
+
+
+def _confirmation(
+    request: Request,
+    learner: LearnerProfile,
+    db: Session,
+    form: CodeForm,
+    records: Records,
+) -> HTMLResponse:
+    """Whose records those are; 422 where it was confirmed without the tick."""
+    message = "Tick the box first: this browser has records of its own."
+    return render_page(
+        request,
+        "learners/confirmation.html",
+        status=422 if form.confirm else 200,
+        learner=learner,
+        code=form.code,
+        records=records,
+        own=learner_store.describe_records(db, learner.home) if learner.home else None,
+        zone=zone_of(learner.zone),
+        problems=[_problem("leave", message)] if form.confirm else [],
+    )
+
+
+def _problem(field: str, message: str) -> dict[str, str]:
+    return {"field": field, "message": message}
+
+
+def _digest(request: Request, code: str) -> str:
+    return _doorkeeper(request).digest(normalize_code(code))
+
+
+def _doorkeeper(request: Request) -> SessionCookies:
+    keeper: SessionCookies = request.app.state.doorkeeper
+    return keeper
+
+
+def _visitor(request: Request) -> Visitor:
+    visitor: Visitor = request.state.visitor
+    return visitor
+
+
+def _with_cookie(line: bytes) -> Response:
+    response = RedirectResponse("/", 303, headers=FORGET_KEPT)
+    response.raw_headers.append((b"set-cookie", line))
+    return response

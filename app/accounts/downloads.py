@@ -1,0 +1,145 @@
+"""Files that learners download: made one at a time, on disk."""
+
+import asyncio
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from typing import IO
+
+from fastapi import Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import Response, StreamingResponse
+from sqlalchemy import Engine
+from sqlmodel import Session
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import Message, Receive, Scope, Send
+
+from app.database.engine import snapshot_session
+from app.database.quotas import StorageLimit
+from app.errors import ConflictError
+from app.web.rate_limits import client_key
+from app.web.request_limits import FairSlots, Transfer, TransferSlots
+
+LONGEST_WAIT = 30.0
+"""Seconds until somebody is sent away."""
+_MOST_FILES = 16  # that are being made or sent, so that they cannot fill the disk
+_OF_ONE_CLIENT = 2
+_PIECE = 256 * 1024
+_SECONDS_OF_PIECE = 10.0  # in which a client has to take each piece
+WriteFile = Callable[[Session, IO[bytes]], None]
+
+
+class Downloads:
+    """Makes files for learners in a thread, one at a time, and sends them.
+
+    Clients that have none come first, and the slowest reader gives way to who waits.
+    """
+
+    def __init__(
+        self, engine: Engine, storage: StorageLimit, longest_wait: float = LONGEST_WAIT
+    ) -> None:
+        self._engine = engine
+        self._storage = storage
+        self._longest_wait = longest_wait
+        self._places = TransferSlots(_MOST_FILES, _OF_ONE_CLIENT)
+        self._making = FairSlots(1, 1)
+        self._persons: set[str] = set()
+
+    async def make(self, request: Request, person: str, name: str, write: WriteFile) -> Response:
+        """The file `name` that `write` makes from the database, as it is now.
+
+        Raises Conflict while another file of the same person is made or sent,
+        HTTPException 503 where others keep the server busy, and StorageFullError.
+        """
+        if person in self._persons:
+            raise ConflictError(
+                "Another file of yours is being made or sent.",
+                "Wait until you have it, then ask for this one.",
+            )
+        self._persons.add(person)
+        async with contextlib.AsyncExitStack() as stack:
+            stack.callback(self._persons.discard, person)
+            async with contextlib.AsyncExitStack() as turn:
+                await self._wait(client_key(request.scope), stack, turn)
+                if await request.is_disconnected():
+                    raise ClientDisconnect
+                # The file has no name, so that it is gone when the server ends.
+                file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+                await run_in_threadpool(self._write, write, file)
+            return _Download(file, name, self._places, stack.pop_all())
+
+    async def _wait(
+        self,
+        client: str,
+        stack: contextlib.AsyncExitStack,
+        turn: contextlib.AsyncExitStack,
+    ) -> None:
+        seconds = self._longest_wait
+        try:
+            async with asyncio.timeout(seconds):
+                place = self._places.occupy(client, seconds=seconds)
+                await stack.enter_async_context(place)
+                await turn.enter_async_context(self._making.occupy(client))
+        except TimeoutError:
+            words = "Files of others are being made just now. Try again in a minute."
+            raise HTTPException(503, words, {"retry-after": "60"}) from None
+
+    def _write(self, write: WriteFile, file: IO[bytes]) -> None:
+        self._storage.expect_disk()
+        with snapshot_session(self._engine) as db:
+            write(db, file)
+
+
+class _Download(StreamingResponse):
+    """A file that is sent piece by piece; `held` is let go when it was."""
+
+    def __init__(
+        self,
+        file: IO[bytes],
+        name: str,
+        places: TransferSlots,
+        held: contextlib.AsyncExitStack,
+    ) -> None:
+        self._places = places
+        self._held = held
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        zipped = name.endswith(".zip")
+        super().__init__(
+            _pieces(file),
+            media_type="application/zip" if zipped else "application/octet-stream",
+            headers={
+                "content-disposition": f'attachment; filename="{name}"',
+                "content-length": str(size),
+                "cache-control": "no-store",
+            },
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file, and stop where it is taken too slowly."""
+        try:
+            async with self._places.transfer() as transfer:
+                await super().__call__(scope, receive, _timed(send, transfer))
+        except TimeoutError:
+            return  # the connection is closed with the answer cut short
+        finally:
+            await self._held.aclose()
+
+
+def _timed(send: Send, transfer: Transfer) -> Send:
+    """A `send` that gives the client some seconds for each piece."""
+
+    async def send_piece(message: Message) -> None:
+        now = asyncio.get_running_loop().time()
+        transfer.expire_at(now + _SECONDS_OF_PIECE)
+        await send(message)
+        transfer.bytes += len(message.get("body", b""))
+
+    return send_piece
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    while piece := file.read(_PIECE):
+        yield piece

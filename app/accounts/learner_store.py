@@ -1,0 +1,663 @@
+"""Learners, sessions, device codes, erasure."""
+
+import base64
+import dataclasses
+import datetime as dt
+import functools
+import hashlib
+import json
+from array import array
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sqlalchemy import ColumnElement, RowMapping, Select, Table, bindparam, func, select
+from sqlalchemy import delete as sqlalchemy_delete
+from sqlmodel import Session, SQLModel, col, delete, update
+
+from app.clock import from_milliseconds, to_milliseconds
+from app.database.engine import insert_if_absent
+from app.database.quotas import SESSIONS, check_quota
+from app.database.secure_delete import note_erasure
+from app.database.tables import (
+    TABLES,
+    CardStateRow,
+    DeviceCode,
+    Learner,
+    LearnerSession,
+    Note,
+    Review,
+    Sitting,
+    StudyDay,
+)
+
+_SEEN = (
+    update(LearnerSession)
+    .where(col(LearnerSession.digest) == bindparam("wanted"))
+    .values(last_seen=bindparam("now"), device=bindparam("named"))
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BrowserVisit:
+    """A browser that comes: the digest of its key, what it is, and when."""
+
+    digest: str
+    device: str
+    at: dt.datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BrowserSession:
+    """A session that may come in; `here` marks that of the browser that asks."""
+
+    id: int
+    device: str
+    since: dt.datetime
+    last_seen: dt.datetime
+    here: bool
+
+
+def begin_session(db: Session, learner_id: int, arrival: BrowserVisit) -> None:
+    """Let a browser come in as this learner from now on.
+
+    Raises Conflict where the learner has had as many browsers as one may have; those
+    that were signed out count, for their rows stay.
+    """
+    at = to_milliseconds(arrival.at)
+    row = LearnerSession(
+        learner_id=learner_id,
+        digest=arrival.digest,
+        device=arrival.device,
+        created_at=at,
+        last_seen=at,
+    )
+    if insert_if_absent(db, LearnerSession, row.model_dump(exclude={"id"})) is not None:
+        theirs = col(LearnerSession.learner_id).in_(rows_of(learner_id))
+        check_quota(db, SESSIONS, theirs)
+
+
+def rows_of(learner_id: int) -> Any:
+    """The rows of the person whose row this is, one for each of their courses."""
+    mine = select(col(Learner.person)).where(col(Learner.id) == learner_id)
+    return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
+
+
+def touch_session(db: Session, arrival: BrowserVisit) -> None:
+    """Note that a session is in use."""
+    now = to_milliseconds(arrival.at)
+    db.connection().execute(_SEEN, {"wanted": arrival.digest, "now": now, "named": arrival.device})
+
+
+def browsers(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
+    """The sessions of a learner that stand: the asking one, then the newest first."""
+    rows = db.execute(
+        select(
+            col(LearnerSession.id),
+            col(LearnerSession.device),
+            col(LearnerSession.created_at),
+            col(LearnerSession.last_seen),
+            col(LearnerSession.digest) == digest,
+        )
+        .where(
+            col(LearnerSession.learner_id).in_(rows_of(learner_id)),
+            col(LearnerSession.revoked_at).is_(None),
+        )
+        .order_by(col(LearnerSession.last_seen).desc(), col(LearnerSession.id).desc())
+    )
+    found = [
+        BrowserSession(
+            number, device, from_milliseconds(since), from_milliseconds(seen), bool(here)
+        )
+        for number, device, since, seen, here in rows
+    ]
+    return sorted(found, key=lambda browser: not browser.here)
+
+
+def digests_of(db: Session, learner_id: int) -> frozenset[str]:
+    """The digests of all sessions of a learner, revoked ones too."""
+    rows = db.scalars(
+        select(col(LearnerSession.digest)).where(
+            col(LearnerSession.learner_id).in_(rows_of(learner_id))
+        )
+    )
+    return frozenset(rows)
+
+
+def revoke(db: Session, learner_id: int, number: int, now: dt.datetime) -> str | None:
+    """End one session of a learner; its digest, None where there is no such session."""
+    ended: str | None = db.scalar(
+        _revoking(now)
+        .where(
+            col(LearnerSession.id) == number,
+            col(LearnerSession.learner_id).in_(rows_of(learner_id)),
+        )
+        .returning(col(LearnerSession.digest))
+    )
+    return ended
+
+
+def revoke_others(db: Session, learner_id: int, digest: str, now: dt.datetime) -> None:
+    """End every session of a learner but one."""
+    db.execute(
+        _revoking(now).where(
+            col(LearnerSession.learner_id).in_(rows_of(learner_id)),
+            col(LearnerSession.digest) != digest,
+        )
+    )
+
+
+def revoke_own_session(db: Session, digest: str, now: dt.datetime) -> None:
+    """End the session of this digest, where there is one."""
+    db.execute(_revoking(now).where(col(LearnerSession.digest) == digest))
+
+
+def _revoking(now: dt.datetime) -> Any:
+    # The row stays, so that a cookie that still goes round is never taken for new.
+    return (
+        update(LearnerSession)
+        .where(col(LearnerSession.revoked_at).is_(None))
+        .values(revoked_at=to_milliseconds(now))
+    )
+
+
+_COLUMNS: tuple[Any, ...] = tuple(
+    col(column)
+    for column in (
+        Learner.id,
+        Learner.key,
+        Learner.name,
+        Learner.zone,
+        Learner.exam_day,
+        Learner.minutes_a_day,
+        Learner.retention,
+        Learner.target,
+        Learner.calendar,
+        Learner.missed,
+        Learner.all_minutes,
+        Learner.double_last_week,
+        Learner.days_off,
+        Learner.acts,
+        Learner.person,
+        Learner.course,
+    )
+)
+# Every request asks the first and every write the second.
+_FIND = (
+    select(
+        col(LearnerSession.revoked_at),
+        col(LearnerSession.last_seen),
+        *_COLUMNS,
+    )
+    .join_from(LearnerSession, Learner, col(Learner.id) == LearnerSession.learner_id)
+    .where(col(LearnerSession.digest) == bindparam("wanted"))
+)
+_SHARED = {"name", "zone"}
+_COUNT = (
+    update(Learner)
+    .where(col(Learner.id) == bindparam("wanted"))
+    .values(changes=Learner.changes + 1)
+    .returning(col(Learner.id))
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LearnerRecord:
+    """A session and its learner, as they lie in the tables.
+
+    `id` is 0 where the person is known from another course alone; `home` is then the
+    row of that one.
+    """
+
+    revoked_at: int | None
+    last_seen: int
+    id: int
+    key: str
+    name: str
+    zone: str
+    exam_day: str | None
+    minutes_a_day: int
+    retention: float
+    target: int | None
+    calendar: bool
+    missed: bool
+    all_minutes: bool
+    double_last_week: bool
+    days_off: str
+    acts: int
+    person: str
+    course: str
+    home: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Enrollment:
+    """What the first write puts down about a learner; `arrival` is their browser."""
+
+    person: str
+    course: str
+    name: str
+    zone: str
+    arrival: BrowserVisit
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LearnerListRow:
+    """A learner as a list names them; `last_seen` is of the last day with a write."""
+
+    id: int
+    name: str
+    created: dt.datetime
+    last_seen: dt.datetime
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Records:
+    """What a person has on this server, told so that they know it for their own."""
+
+    person: str
+    name: str
+    since: dt.datetime
+    last_seen: dt.datetime
+    days: int
+    answers: int
+    reviews: int
+    notes: int
+
+
+def people(db: Session) -> list[LearnerListRow]:
+    """Everybody, the first one first; the number is that of their oldest row."""
+    rows = db.execute(
+        select(
+            func.min(col(Learner.id)),
+            func.max(col(Learner.name)),
+            func.min(col(Learner.created_at)),
+            func.max(col(LearnerSession.last_seen)),
+        )
+        .join_from(
+            Learner,
+            LearnerSession,
+            col(LearnerSession.learner_id) == Learner.id,
+            isouter=True,
+        )
+        .group_by(col(Learner.person))
+        .order_by(func.min(col(Learner.id)))
+    )
+    return [
+        LearnerListRow(number, name, from_milliseconds(born), from_milliseconds(seen or born))
+        for number, name, born, seen in rows
+    ]
+
+
+def find_learner(db: Session, digest: str, course: str = "") -> LearnerRecord | None:
+    """The session whose key has this digest, with its learner; None before a write."""
+    row = db.connection().execute(_FIND, {"wanted": digest}).first()
+    if row is None:
+        return None
+    found = LearnerRecord(*[*row, row[2]])
+    return found if found.course == course else _elsewhere(db, found, course)
+
+
+def _elsewhere(db: Session, known: LearnerRecord, course: str) -> LearnerRecord:
+    """The same person in another course than that in which this browser began."""
+    wanted = {"person": known.person, "course": course}
+    row = db.connection().execute(_OF_COURSE, wanted).first()
+    if row:
+        return LearnerRecord(*[known.revoked_at, known.last_seen, *row, known.home])
+    fresh = Learner(key=key_in(known.person, course), created_at=0)
+    return dataclasses.replace(
+        known,
+        id=0,
+        key=fresh.key,
+        course=course,
+        exam_day=None,
+        minutes_a_day=fresh.minutes_a_day,
+        retention=fresh.retention,
+        target=None,
+        calendar=fresh.calendar,
+        missed=fresh.missed,
+        all_minutes=fresh.all_minutes,
+        double_last_week=fresh.double_last_week,
+        days_off=fresh.days_off,
+        acts=fresh.acts,
+    )
+
+
+def key_in(person: str, course: str) -> str:
+    """The key of a person in a course; it does not lead back."""
+    if not course:
+        return person
+    return hashlib.sha256(f"{person}:{course}".encode()).hexdigest()[:32]
+
+
+_OF_COURSE = select(*_COLUMNS).where(
+    col(Learner.person) == bindparam("person"),
+    col(Learner.course) == bindparam("course"),
+)
+_OF_NUMBER = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
+
+
+def learner_numbered(db: Session, learner_id: int) -> LearnerRecord | None:
+    """A learner without a browser, as a calendar program asks for them."""
+    row = db.connection().execute(_OF_NUMBER, {"wanted": learner_id}).first()
+    return LearnerRecord(*[None, 0, *row, learner_id]) if row else None
+
+
+def enroll(db: Session, enrollment: Enrollment) -> int:
+    """Write a learner down at the first thing worth keeping; returns the id."""
+    arrival = enrollment.arrival
+    row = Learner(
+        key=key_in(enrollment.person, enrollment.course),
+        person=enrollment.person,
+        course=enrollment.course,
+        name=enrollment.name,
+        zone=enrollment.zone,
+        created_at=to_milliseconds(arrival.at),
+    ).model_dump(exclude={"id"})
+    number = insert_if_absent(db, Learner, row)
+    if number is None:  # another first write of theirs came at the same moment
+        mine = col(Learner.key) == row["key"]
+        return db.scalar(select(col(Learner.id)).where(mine)) or 0
+    begin_session(db, number, arrival)  # where none was begun in another course
+    return number
+
+
+def bump_change_counter(db: Session, learner_id: int) -> bool:
+    """Note that something of this learner changes, so that kept pages fall away.
+
+    Says whether there is such a learner still. With many writers at a time, others
+    who write for the same learner wait here until this transaction has ended.
+    """
+    return db.connection().execute(_COUNT, {"wanted": learner_id}).first() is not None
+
+
+def lock_learner(db: Session, learner_id: int) -> None:
+    """Wait for others who write for this learner; without counting a change."""
+    db.execute(select(col(Learner.id)).where(col(Learner.id) == learner_id).with_for_update())
+
+
+def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> None:
+    """Set columns of one learner; name and zone are the person's in every course."""
+    db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values))
+    shared = {name: value for name, value in values.items() if name in _SHARED}
+    if shared:
+        others = col(Learner.id).in_(rows_of(learner_id))
+        db.execute(update(Learner).where(others).values(**shared))
+
+
+def in_course(db: Session, course: str) -> int:
+    """How many learners a course has."""
+    theirs = select(func.count()).where(col(Learner.course) == course)
+    return db.scalar(theirs) or 0
+
+
+def move_to_course(db: Session, course: str) -> tuple[int, int]:
+    """Give a course what was done when it was alone: how many rows, and how many not.
+
+    Who has begun anew in the course keeps that; the row of before stays as it is.
+    """
+    begun = select(col(Learner.person)).where(col(Learner.course) == course)
+    done = db.execute(
+        update(Learner)
+        .where(col(Learner.course) == "", col(Learner.person).not_in(begun))
+        .values(course=course, changes=Learner.changes + 1)
+    )
+    return int(done.rowcount), in_course(db, "")  # type: ignore[attr-defined] # a cursor result
+
+
+def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
+    """Keep a device code; earlier ones of this learner stop working."""
+    void_codes(db, learner_id)
+    db.add(DeviceCode(learner_id=learner_id, digest=digest, expires_at=to_milliseconds(expires)))
+
+
+def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
+    """The learner whose code this is, once and in time; else None."""
+    return db.scalar(
+        update(DeviceCode)
+        .where(
+            col(DeviceCode.digest) == digest,
+            col(DeviceCode.used_at).is_(None),
+            col(DeviceCode.expires_at) > to_milliseconds(now),
+        )
+        .values(used_at=to_milliseconds(now))
+        .returning(col(DeviceCode.learner_id))
+    )
+
+
+def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
+    """The learner of a code that is unused and in time; it stays unused."""
+    return db.scalar(
+        select(col(DeviceCode.learner_id)).where(
+            col(DeviceCode.digest) == digest,
+            col(DeviceCode.used_at).is_(None),
+            col(DeviceCode.expires_at) > to_milliseconds(now),
+        )
+    )
+
+
+def describe_records(db: Session, learner_id: int) -> Records:
+    """How much a person has in all courses together, and since when."""
+    rows = rows_of(learner_id)
+    person, name, since = db.execute(
+        select(
+            func.max(col(Learner.person)),
+            func.max(col(Learner.name)),
+            func.min(col(Learner.created_at)),
+        ).where(col(Learner.id).in_(rows))
+    ).one()
+    last_seen = db.scalar(
+        select(func.max(col(LearnerSession.last_seen))).where(
+            col(LearnerSession.learner_id).in_(rows)
+        )
+    )
+    days, answers, reviews = db.execute(
+        select(
+            func.count(col(StudyDay.day).distinct()),
+            func.sum(col(StudyDay.answers)),
+            func.sum(col(StudyDay.reviews)),
+        ).where(col(StudyDay.learner_id).in_(rows))
+    ).one()
+    notes = db.scalar(
+        select(func.count()).where(col(Note.learner_id).in_(rows), col(Note.words) != "")
+    )
+    return Records(
+        person=person,
+        name=name,
+        since=from_milliseconds(since),
+        last_seen=from_milliseconds(last_seen or since),
+        days=days,
+        answers=int(answers or 0),
+        reviews=int(reviews or 0),
+        notes=notes or 0,
+    )
+
+
+def void_codes(db: Session, learner_id: int) -> None:
+    """Let no code of this learner work any more."""
+    db.execute(delete(DeviceCode).where(col(DeviceCode.learner_id).in_(rows_of(learner_id))))
+
+
+SITTING = TABLES["sitting"]
+_PAPERS = select(SITTING.c.paper).where(
+    SITTING.c.learner_id == bindparam("of_learner"),
+    SITTING.c.closed_at.is_(None),
+    SITTING.c.deadline_at > bindparam("now"),
+)
+_SAT = select(SITTING.c.paper).where(
+    SITTING.c.learner_id == bindparam("of_learner"),
+    SITTING.c.closed_at.is_not(None) | (SITTING.c.deadline_at <= bindparam("now")),
+)
+
+
+def in_running_exam(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
+    """Questions of a mock exam that the learner is sitting."""
+    return _asked(db, _PAPERS, learner_id, now)
+
+
+def in_past_exams(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
+    """Questions of the mock exams that the learner has sat, answered or not."""
+    return _asked(db, _SAT, learner_id, now)
+
+
+def _asked(db: Session, papers: Select[Any], learner_id: int, now: dt.datetime) -> frozenset[str]:
+    if not learner_id:
+        return frozenset()
+    values = {"of_learner": learner_id, "now": to_milliseconds(now)}
+    found = db.connection().execute(papers, values).scalars()
+    return frozenset(slot[1] for paper in found for slot in json.loads(paper))
+
+
+# Never shown: keys and digests are for the server alone. The content of pictures has
+# files of its own.
+_KEPT_BACK = {"key", "person", "digest", "content"}
+_LEFT_OUT = {DeviceCode.__tablename__}
+_PICTURE = TABLES["own_picture"]
+_ROWS_AT_ONCE = 200
+_ERASED_LAST = {Learner.__tablename__, LearnerSession.__tablename__}
+_ROWS_OF_PART = 500
+# How many rows take as long: a picture has up to 2 MB, a card or a paper some kB.
+_WEIGHTS = {"own_picture": 100, "own_card": 5, "sitting": 5}
+
+
+def exported_tables() -> tuple[Table, ...]:
+    """Every table whose rows a learner may take along."""
+    return tuple(table for table in owned_tables() if table.name not in _LEFT_OUT)
+
+
+def columns_of(table: Table) -> tuple[str, ...]:
+    """The names of the columns that a learner may take along."""
+    return tuple(c.name for c in table.columns if c.name not in _KEPT_BACK)
+
+
+def read_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
+    """The rows of a learner in a table, oldest first, a few at a time in memory."""
+    columns = [table.c[name] for name in columns_of(table)]
+    numbers = _numbers(db, table, learner_id)
+    for begin in range(0, len(numbers), _ROWS_AT_ONCE):
+        some = table.c.id.in_(numbers[begin : begin + _ROWS_AT_ONCE])
+        wanted = select(*columns).where(some).order_by(table.c.id)
+        yield from db.execute(wanted).mappings()
+
+
+def read_pictures(db: Session, learner_id: int) -> Iterator[tuple[str, bytes]]:
+    """The pictures of a learner, each once, with the names of their files."""
+    seen = set()
+    for number in _numbers(db, _PICTURE, learner_id):
+        wanted = select(_PICTURE.c.name, _PICTURE.c.content)
+        name, content = db.execute(wanted.where(_PICTURE.c.id == number)).one()
+        if name not in seen:  # two courses may have the same
+            yield name, base64.b64decode(content)
+        seen.add(name)
+
+
+def _numbers(db: Session, table: Table, learner_id: int) -> "array[int]":
+    """The ids of a learner's rows, in order.
+
+    Rows are looked up by them: to have the database sort whole rows would take as much
+    room as they do.
+    """
+    wanted = select(table.c.id).where(_theirs(table, learner_id)).order_by(table.c.id)
+    return array("q", db.scalars(wanted.execution_options(yield_per=1000)))
+
+
+def count(db: Session, learner_id: int) -> dict[str, int]:
+    """How much each table holds of a learner, as a person would count it.
+
+    A review that was undone is none, and its undoing, a row of the same log, is none
+    either; a card that was only added or put aside has a row and was not begun.
+    """
+    return {
+        table.name: db.scalar(
+            select(func.count())
+            .select_from(table)
+            .where(_theirs(table, learner_id), *_counted(table))
+        )
+        or 0
+        for table in owned_tables()
+    }
+
+
+def _counted(table: Table) -> tuple[ColumnElement[bool], ...]:
+    if table.name == Review.__tablename__:
+        undoing = table.alias()
+        undone = select(undoing.c.id).where(undoing.c.voids == table.c.id).exists()
+        return table.c.rating > 0, ~undone
+    if table.name == CardStateRow.__tablename__:
+        return (table.c.state != "new",)
+    return ()
+
+
+def is_sitting(db: Session, learner_id: int) -> bool:
+    """Whether an exam of this learner is still running."""
+    open_ones = select(func.count()).where(
+        col(Sitting.learner_id).in_(rows_of(learner_id)),
+        col(Sitting.closed_at).is_(None),
+    )
+    return bool(db.scalar(open_ones))
+
+
+def erase(db: Session, learner_id: int) -> None:
+    """Delete a learner, in every course: all rows of theirs.
+
+    What stays of them in the files is removed later (see `app.database.secure_delete`).
+    """
+    note_erasure(db)
+    db.execute(sqlalchemy_delete(Learner).where(col(Learner.id).in_(rows_of(learner_id))))
+
+
+def erase_part(db: Session, learner_id: int) -> bool:
+    """Delete some rows of a learner; returns whether there may be more to delete.
+
+    One statement for all of them would let everybody else wait for seconds. The learner
+    and their browsers stay for `erase`, which also deletes what was added meanwhile.
+    """
+    note_erasure(db)
+    left = _ROWS_OF_PART
+    for table in reversed(owned_tables()):
+        weight = _WEIGHTS.get(table.name, 1)
+        if table.name in _ERASED_LAST:
+            continue
+        if left < weight:
+            return True
+        some = select(table.c.id).where(_theirs(table, learner_id))
+        some = some.limit(left // weight)
+        done: Any = db.execute(sqlalchemy_delete(table).where(table.c.id.in_(some)))
+        left -= done.rowcount * weight
+    return left < _ROWS_OF_PART
+
+
+@functools.cache
+def owned_tables() -> tuple[Table, ...]:
+    """The learner and all that hangs on it, parents first."""
+    tables = SQLModel.metadata.sorted_tables
+    return tuple(table for table in tables if _way(table) is not None)
+
+
+def _way(table: Table) -> tuple[str, Table] | None:
+    """The column by which rows are a learner's, and the table it points into."""
+    if table.name == Learner.__tablename__:
+        return "id", table
+    for owner, column in _parents(table):
+        if owner.name == Learner.__tablename__:
+            return column, owner
+    for owner, column in _parents(table):
+        if owner is not table and _way(owner) is not None:
+            return column, owner
+    return None
+
+
+def _parents(table: Table) -> Iterator[tuple[Table, str]]:
+    for key in sorted(table.foreign_keys, key=lambda k: k.parent.name):
+        if key.ondelete == "CASCADE":
+            yield key.column.table, key.parent.name
+
+
+def _theirs(table: Table, learner_id: int) -> ColumnElement[bool]:
+    """The condition that picks the rows of one learner, in every course."""
+    way = _way(table)
+    if way is None:
+        raise LookupError(f"No row of {table.name} belongs to a learner.")
+    column, owner = way
+    if owner.name == Learner.__tablename__:
+        return table.c[column].in_(rows_of(learner_id))
+    return table.c[column].in_(select(owner.c.id).where(_theirs(owner, learner_id)))

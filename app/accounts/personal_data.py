@@ -1,0 +1,229 @@
+"""Data export and erasure.
+
+It is written row by row, so that it takes no more memory for many rows than for few.
+"""
+
+import csv
+import datetime as dt
+import io
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Collection, Iterable, Mapping
+from typing import IO, Annotated, Any
+
+from fastapi import APIRouter, Form, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlalchemy import RowMapping, Table
+from sqlmodel import Session
+from starlette.background import BackgroundTask
+
+from app.accounts import learner_store
+from app.accounts.current_learner import (
+    CurrentLearner,
+    LearnerProfile,
+    RequestContext,
+    find_learner_at_once,
+    run_reading,
+)
+from app.accounts.downloads import Downloads
+from app.accounts.learner_store import digests_of
+from app.clock import Now, from_milliseconds
+from app.database.backup import MONTHS
+from app.database.engine import DbSession
+from app.database.write_queue import Turn
+from app.web.render import render_page
+from app.web.visitor import FORGET_KEPT, forget_line
+
+# Columns that hold JSON as text; in the JSON files it is JSON again.
+_NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
+_ABOUT = """Everything that Headroom keeps about you, of {day}.
+
+Each table is here twice with the same rows: NAME.json as a list of objects,
+one a line; NAME.csv for a spreadsheet (UTF-8 with a byte order mark, a line of column
+names first). about.json counts the rows.
+
+learner          your settings; one row for each course that you study
+attempt          every answer to a question; score 0 to 1, certainty 1 to 3
+regrade          answers that were graded again, after the key of their question
+                 was mended; the newest of an attempt is the score that counts
+review           every grade of a card: 1 again, 2 hard, 3 good, 4 easy. A row
+                 with voids undoes the review of that id; one with an act
+                 says what was set by hand
+memory           what the reviews of each card amount to
+suspension       cards put aside
+added_card       missed questions and terms that you study as cards
+own_card         cards of your own
+own_picture      pictures on them, each a file in the folder pictures
+card_import      the last file of cards that you imported
+study_day        what each day held, added up
+prediction       what you were told about your score, day by day
+question_flag    questions that you flagged
+reading          sections of pages that you have read
+calendar_feed    that a calendar program may read your plan
+note             what you wrote beside sections, and your bookmarks
+practice_run     sets of questions that you worked through
+sitting          mock exams; paper is the list of questions drawn for it
+sitting_answer   what you answered in them, by number
+item_report      what you reported as wrong
+
+Times are UTC; a study day begins at four in the morning in your time zone.
+Questions, cards and topics are named as in the files of the course.
+"""
+
+
+_FORMAT = 2
+"""Goes up when the archive changes its shape. Since 2 pictures are files in it."""
+
+
+def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes]) -> None:
+    """Write a zip file with everything that is kept about a learner."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.txt", _ABOUT.format(day=now.date().isoformat()))
+        counts = {
+            table.name: _add_table(archive, table, learner_store.read_rows(db, table, learner_id))
+            for table in learner_store.exported_tables()
+        }
+        # Pictures are packed as they are; to deflate them takes long and saves nothing.
+        for name, content in learner_store.read_pictures(db, learner_id):
+            archive.writestr(f"pictures/{name}", content, zipfile.ZIP_STORED)
+        about = {"app": "headroom", "format": _FORMAT, "at": _time(now), "rows": counts}
+        archive.writestr("about.json", json.dumps(about, indent=1) + "\n")
+
+
+def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]) -> int:
+    """Write the rows of a table in both forms; returns how many there are."""
+    count, columns = 0, learner_store.columns_of(table)
+    times = [name for name in columns if _is_time(name)]
+    # A zip file takes one file after the other, so the second waits beside it.
+    with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as lines:
+        spreadsheet = csv.DictWriter(lines, columns)
+        spreadsheet.writeheader()
+        with _new_file(archive, f"{table.name}.json") as objects:
+            for row in rows:
+                values = _readable(row, times)
+                spreadsheet.writerow(values)
+                objects.write(",\n" if count else "[\n")
+                objects.write(json.dumps(_nested(values), ensure_ascii=False))
+                count += 1
+            objects.write("\n]\n" if count else "[]\n")
+        lines.seek(0)
+        with _new_file(archive, f"{table.name}.csv") as copied:
+            copied.write("\ufeff")  # or Excel takes it for something else
+            shutil.copyfileobj(lines, copied)
+    return count
+
+
+def _new_file(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
+    raw = archive.open(name, "w", force_zip64=True)  # its size is not known yet
+    return io.TextIOWrapper(raw, encoding="utf-8", newline="")
+
+
+def _readable(row: RowMapping, times: Collection[str]) -> dict[str, Any]:
+    """A row with times that people can read."""
+    values = dict(row)
+    for name in times:
+        if values[name] is not None:
+            values[name] = _time(from_milliseconds(values[name]))
+    return values
+
+
+def _is_time(name: str) -> bool:
+    return name == "at" or name.endswith("_at") or name == "first_seen"
+
+
+def _nested(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {**row, **{n: _parsed(row[n]) for n in _NESTED if n in row}}
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _time(at: dt.datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+router = APIRouter(prefix="/settings", include_in_schema=False)
+WORD = "erase"
+
+
+@router.get("/export")
+async def export(request: Request, now: Now) -> Response:
+    learner = await find_learner_at_once(request)
+    downloads: Downloads = request.app.state.downloads
+
+    def write(db: Session, file: IO[bytes]) -> None:
+        write_archive(db, learner.home, now, file)
+
+    name = f"headroom-{learner.study_day(now).isoformat()}.zip"
+    return await downloads.make(request, learner.person, name, write)
+
+
+@router.get("/erasure")
+def ask_before(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
+    return _question(request, learner, db)
+
+
+@router.post("/erasure")
+async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "") -> Response:
+    """Erase everything, part by part, so that others can write meanwhile."""
+    if word.strip().casefold() != WORD:
+        return await run_reading(request, lambda desk: _refuse(desk, word))
+    home = await run_reading(request, lambda desk: desk.learner.home)
+    turn: Turn = request.app.state.turn
+    more = bool(home)
+    while more:
+        async with turn() as db:
+            more = await run_in_threadpool(learner_store.erase_part, db, home)
+    async with turn() as db:
+        sessions = digests_of(db, home) | {request.state.visitor.digest}
+        await run_in_threadpool(learner_store.erase, db, home)
+    request.app.state.pages.forget(sessions)
+    response = RedirectResponse("/settings/erased", 303, headers=FORGET_KEPT)
+    # It runs when the transaction was committed, and the answer does not wait for it.
+    response.background = BackgroundTask(request.app.state.log_truncation.request)
+    response.raw_headers.append((b"set-cookie", forget_line()))
+    return response
+
+
+def _refuse(desk: RequestContext, word: str) -> HTMLResponse:
+    message = f"Type “{WORD}” to go on; “{word.strip()}” erases nothing."
+    problems = [{"field": "word", "message": message}]
+    return _question(desk.request, desk.learner, desk.db, word, problems)
+
+
+@router.get("/erased")
+def erased(request: Request, learner: CurrentLearner) -> HTMLResponse:
+    return render_page(
+        request,
+        "belongings/erased.html",
+        learner=learner,
+        backup_months=MONTHS,
+    )
+
+
+def _question(
+    request: Request,
+    learner: LearnerProfile,
+    db: DbSession,
+    typed: str = "",
+    problems: list[dict[str, str]] | None = None,
+) -> HTMLResponse:
+    return render_page(
+        request,
+        "belongings/erasure.html",
+        status=422 if problems else 200,
+        learner=learner,
+        counts=learner_store.count(db, learner.home),
+        sitting=learner_store.is_sitting(db, learner.home),
+        word=WORD,
+        backup_months=MONTHS,
+        typed=typed,
+        problems=problems or [],
+    )

@@ -1,0 +1,250 @@
+"""Learner settings."""
+
+import datetime as dt
+import functools
+import zoneinfo
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from pydantic import BaseModel, ConfigDict
+from sqlmodel import Session
+
+from app.accounts import learner_store
+from app.accounts.current_learner import CurrentLearner, EnrolledLearner, LearnerProfile
+from app.clock import RETENTION, Now, zone_of
+from app.database.engine import DbSession
+from app.web.render import render_page
+from app.web.visitor import YEAR
+
+Problems = list[dict[str, str]]
+_DIGITS = 9  # of a number: reading thousands of them takes long, or fails
+WEEKDAYS = {
+    "0": "Monday",
+    "1": "Tuesday",
+    "2": "Wednesday",
+    "3": "Thursday",
+    "4": "Friday",
+    "5": "Saturday",
+    "6": "Sunday",
+}
+"""What a form sends for a weekday, and what it is called."""
+_LONGEST = 40  # characters of an input that an answer repeats
+
+
+class CodeForm(BaseModel):
+    """A device code as typed, and what was agreed to."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    code: str = ""
+    confirm: str = ""
+    leave: str = ""
+
+
+class SettingsForm(BaseModel):
+    """The settings as typed; `read` turns them into values."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    name: str = ""
+    exam_day: str = ""
+    minutes_a_day: str = "30"
+    zone: str = "UTC"
+    retention: str = f"{RETENTION:.0%}".rstrip("%")
+    target: str = ""
+    calendar: str = "yes"
+    missed: str = "yes"
+    all_minutes: str = "no"
+    double_last_week: str = "no"
+    days_off: list[str] = []
+
+    def read(self, today: dt.date, kept: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
+        """Column values, and what is wrong with the fields that have none.
+
+        The exam day that is `kept` may be over: it stays until another is typed.
+        """
+        reader = _SettingsReader(self)
+        values = {
+            "name": reader.text("name", 80),
+            "exam_day": reader.day("exam_day", today, kept),
+            "minutes_a_day": reader.whole("minutes_a_day", 5, 480, "minutes a day"),
+            "zone": reader.zone(),
+            "retention": (reader.whole("retention", 70, 97, "percent") or 0) / 100,
+            "target": self.target.strip() and reader.whole("target", 1, 100, "percent"),
+        }
+        values["target"] = values["target"] or None
+        values["days_off"] = reader.weekdays()
+        for field in ("calendar", "missed", "all_minutes", "double_last_week"):
+            values[field] = reader.yes(field)
+        return values, reader.problems
+
+
+class _SettingsReader:
+    """Reads fields one by one and collects what is wrong."""
+
+    def __init__(self, form: SettingsForm) -> None:
+        self._form = form
+        self.problems: Problems = []
+
+    def text(self, field: str, longest: int) -> str:
+        value = " ".join(self._typed(field).split())
+        if len(value) > longest:
+            self._refuse(field, f"At most {longest} characters; this has {len(value)}.")
+        return value
+
+    def whole(self, field: str, least: int, most: int, of: str) -> int:
+        typed = self._typed(field).removesuffix("%").strip()
+        digits = typed.isascii() and typed.isdigit() and len(typed) <= _DIGITS
+        if digits and least <= int(typed) <= most:
+            return int(typed)
+        said = _quoted(typed) if typed else "nothing"
+        self._refuse(
+            field,
+            f"Enter a whole number from {least} to {most} {of}; you entered {said}.",
+        )
+        return 0
+
+    def day(self, field: str, today: dt.date, kept: dt.date | None) -> str | None:
+        typed = self._typed(field)
+        if not typed:
+            return None
+        try:
+            day = dt.date.fromisoformat(typed)
+        except ValueError:
+            self._refuse(field, f"Enter a day such as 2026-07-03; {_quoted(typed)} is not one.")
+            return None
+        ahead = today <= day <= today + dt.timedelta(days=1100)
+        if not ahead and day != kept:
+            self._refuse(field, "Enter a day between today and three years from now.")
+        return day.isoformat()
+
+    def zone(self) -> str:
+        typed = self._typed("zone")
+        if typed not in zones():
+            self._refuse(
+                "zone",
+                f"Choose a zone such as Europe/Berlin; {_quoted(typed)} is unknown.",
+            )
+        return typed
+
+    def weekdays(self) -> str:
+        chosen = sorted(set(self._form.days_off))
+        if not set(chosen) <= set(WEEKDAYS):
+            self._refuse("days_off", "Choose days from Monday to Sunday.")
+        elif len(chosen) == len(WEEKDAYS):
+            self._refuse("days_off", "Leave at least one day a week to study.")
+        return "".join(chosen)
+
+    def yes(self, field: str) -> bool:
+        typed = self._typed(field)
+        if typed not in {"yes", "no"}:
+            self._refuse(field, f"Choose yes or no; {_quoted(typed)} is neither.")
+        return typed == "yes"
+
+    def _typed(self, field: str) -> str:
+        return str(getattr(self._form, field)).strip()
+
+    def _refuse(self, field: str, message: str) -> None:
+        self.problems.append({"field": field, "message": message})
+
+
+def _quoted(typed: str) -> str:
+    """What was typed, cut where it is longer than a sentence bears."""
+    return f"“{typed}”" if len(typed) <= _LONGEST else f"“{typed[:_LONGEST]}…”"
+
+
+@functools.cache
+def zones() -> tuple[str, ...]:
+    """The time zones to choose from, by region and city."""
+    regions = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian"
+    wanted = {*regions.split(), "Pacific"}
+    known = zoneinfo.available_timezones()
+    return ("UTC", *sorted(z for z in known if z.split("/")[0] in wanted and "/" in z))
+
+
+def settings_page(
+    request: Request,
+    learner: LearnerProfile,
+    db: Session,
+    typed: SettingsForm,
+    problems: Problems,
+) -> HTMLResponse:
+    """The page with what was typed, 422 where something is wrong with it."""
+    asked = request.query_params
+    return render_page(
+        request,
+        "learners/settings.html",
+        status=422 if problems else 200,
+        learner=learner,
+        typed=typed,
+        problems=problems,
+        weekdays=WEEKDAYS,
+        zones=[(zone, zone.replace("_", " ")) for zone in zones()],
+        exam_over=_is_over(learner, request.app.state.clock()),
+        kept=asked.get("kept") == "yes" and not problems,
+        ended=asked.get("ended") == "yes" and not problems,
+        zone=zone_of(learner.zone),
+        browsers=learner_store.browsers(db, learner.home, request.state.visitor.digest),
+        keys_off=request.cookies.get("keys") == "off",
+    )
+
+
+def _is_over(learner: LearnerProfile, now: dt.datetime) -> bool:
+    exam = learner.exam_day
+    return exam is not None and exam < learner.study_day(now)
+
+
+def as_typed(learner: LearnerProfile) -> SettingsForm:
+    """The settings as they stand."""
+    return SettingsForm(
+        name=learner.name,
+        exam_day=learner.exam_day.isoformat() if learner.exam_day else "",
+        minutes_a_day=str(learner.minutes_a_day),
+        zone=learner.zone,
+        retention=f"{learner.retention * 100:.0f}",
+        target="" if learner.target is None else str(learner.target),
+        calendar="yes" if learner.calendar else "no",
+        missed="yes" if learner.missed else "no",
+        all_minutes="yes" if learner.habits.fill else "no",
+        double_last_week="yes" if learner.habits.double else "no",
+        days_off=[str(day) for day in sorted(learner.habits.off)],
+    )
+
+
+router = APIRouter()
+
+
+@router.get("/settings")
+def settings(request: Request, learner: CurrentLearner, db: DbSession) -> HTMLResponse:
+    return settings_page(request, learner, db, as_typed(learner), [])
+
+
+@router.post("/settings")
+def change_settings(
+    request: Request,
+    typed: Annotated[SettingsForm, Form()],
+    learner: EnrolledLearner,
+    db: DbSession,
+    now: Now,
+) -> Response:
+    values, problems = typed.read(learner.study_day(now), learner.exam_day)
+    if problems:
+        return settings_page(request, learner, db, typed, problems)
+    learner_store.change_settings(db, learner.id, values)
+    return RedirectResponse("/settings?kept=yes", 303)
+
+
+@router.post("/settings/appearance")
+def change_appearance(
+    theme: Annotated[str, Form()] = "", keys: Annotated[str, Form()] = ""
+) -> Response:
+    """Kept in this browser and not with the learner: a screen is not a person."""
+    response = RedirectResponse("/settings?kept=yes", 303)
+    for name, value in (
+        ("theme", theme if theme in {"light", "dark"} else ""),
+        ("keys", "off" if keys == "off" else ""),
+    ):
+        age = YEAR if value else 0
+        response.set_cookie(name, value, max_age=age, samesite="lax")
+    return response

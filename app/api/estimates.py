@@ -1,0 +1,157 @@
+"""/api/v1/estimates and catalogue."""
+
+import dataclasses
+import functools
+import importlib.metadata
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import Response
+
+from app.accounts.current_learner import CurrentLearner
+from app.api.openapi import CATALOGUES, described, openapi
+from app.calculators.exports import answer
+from app.calculators.url_inputs import inputs_from_query
+from app.calculators.worker_pool import limit_concurrency
+from app.errors import InvalidInputError, NotFoundError
+from app.estimator import registry
+from app.estimator.hardware import catalog
+from app.estimator.hardware.part_values import UNITS
+from app.estimator.inputs import parse_inputs
+from app.estimator.models import lookup
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.number_formats import PUBLISHED, format_of
+from app.estimator.registry import EstimateSpec
+from app.web.dependencies import public_base_url
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
+
+# The layers themselves are the estimator's own business; their sums are shown.
+_INNER = frozenset({"stack", "encoder", "runs", "tower", "quantization"})
+
+
+def catalog_json(kind: str) -> dict[str, Any]:
+    """One catalog with its units; raises KeyError for a kind that is none."""
+    rows = _ROWS[kind]()
+    used = {name for row in rows for name in row}
+    return {"units": {n: u for n, u in UNITS.items() if n in used}, kind: rows}
+
+
+def _models() -> list[dict[str, Any]]:
+    return [{"id": key, **_shape(lookup.find_model(key))} for key, _ in lookup.models()]
+
+
+def _shape(model: Architecture) -> dict[str, Any]:
+    names = [f.name for f in dataclasses.fields(model) if f.name not in _INNER]
+    shape = {name: getattr(model, name) for name in names}
+    published = format_of(model, PUBLISHED)
+    return {
+        **shape,
+        "tower_parameters": model.tower_parameters,
+        "published_weights": published.label,
+    }
+
+
+def _row(entry: Any) -> dict[str, Any]:
+    return {f.name: _plain(getattr(entry, f.name)) for f in dataclasses.fields(entry)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if hasattr(value, "items") else value
+
+
+_ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
+    "models": _models,
+    "accelerators": lambda: [_row(a) for a in catalog.accelerators()],
+    "systems": lambda: [_row(s) for s in catalog.systems()],
+    "networks": lambda: [_row(n) for n in catalog.networks()],
+}
+
+router = APIRouter(include_in_schema=False)
+
+
+async def _sent(request: Request) -> dict[str, Any]:
+    """The JSON object in the body of a request."""
+    try:
+        sent = json.loads(await request.body() or b"{}")
+    except (ValueError, RecursionError):
+        raise InvalidInputError("The body is not JSON.") from None
+    if not isinstance(sent, dict):
+        raise InvalidInputError('The body is not a JSON object such as {"model": "70B"}.')
+    return sent
+
+
+Sent = Annotated[dict[str, Any], Depends(_sent)]
+
+
+@router.get("/api")
+def index(request: Request, learner: CurrentLearner) -> Response:
+    allow_caching(request)
+    entries = registry.entries()
+    return render_page(
+        request,
+        "api/index.html",
+        learner=learner,
+        entries=entries,
+        catalogues=CATALOGUES,
+        origin=public_base_url(request),
+    )
+
+
+@router.get("/api/v1/openapi.json")
+def description(request: Request) -> Response:
+    allow_caching(request, shared=True)
+    return _json(_document())
+
+
+@router.get("/api/v1/estimates")
+def estimates(request: Request) -> Response:
+    allow_caching(request, shared=True)
+    return _json({"estimates": [described(entry) for entry in registry.entries()]})
+
+
+@router.get("/api/v1/estimates/{name}")
+@limit_concurrency
+def ask(request: Request, name: str) -> Response:
+    allow_caching(request, shared=True)
+    return _answered(_entry(name), dict(inputs_from_query(request.url.query)))
+
+
+@router.post("/api/v1/estimates/{name}")
+@limit_concurrency
+def ask_by_body(name: str, sent: Sent) -> Response:
+    return _answered(_entry(name), sent)
+
+
+@router.get("/api/v1/catalogue/{kind}")
+def listing(request: Request, kind: str) -> Response:
+    if kind not in CATALOGUES:
+        raise NotFoundError(f"There is no catalog “{kind}”.", ", ".join(CATALOGUES))
+    allow_caching(request, shared=True)
+    return _json(catalog_json(kind))
+
+
+def _entry(name: str) -> EstimateSpec:
+    entry = registry.find_estimate(name)
+    if entry is None:
+        raise NotFoundError(f"There is no estimate “{name}”.", "See /api/v1/estimates.")
+    return entry
+
+
+def _answered(entry: EstimateSpec, typed: dict[str, Any]) -> Response:
+    inputs = parse_inputs(entry.inputs, typed)
+    return _json(answer(entry, inputs, entry.compute(inputs)))
+
+
+def _json(value: Any) -> Response:
+    body = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return Response(body, media_type="application/json")
+
+
+@functools.cache
+def _document() -> dict[str, Any]:
+    return openapi(registry.entries(), importlib.metadata.version("headroom"))

@@ -1,0 +1,307 @@
+"""Pydantic schemas and the OpenAPI document."""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+from pydantic.json_schema import models_json_schema
+
+from app.api import course
+from app.estimator import inputs
+from app.estimator.inputs import InputSpec
+from app.estimator.registry import EstimateSpec
+
+# What a field takes in JSON: base units as a number, or the words of a form.
+_TAKES: dict[str, Any] = {
+    "number": float | str,
+    "count": int | str,
+    "flag": bool | str,
+    "text": str | dict[str, Any],
+}
+
+
+class Problem(BaseModel):
+    """One thing wrong with what was sent."""
+
+    field: str = Field(description="The input it is about; empty for the whole.")
+    message: str
+
+
+class Problems(BaseModel):
+    """Why there is no answer: every mistake, never only the first."""
+
+    problems: list[Problem]
+    hint: str = ""
+
+
+class VerdictOut(BaseModel):
+    """The answer as one sentence."""
+
+    status: Literal["fits", "tight", "no", "info"] = Field(
+        description="What it comes to; `info` where nothing has to fit."
+    )
+    lead: str = Field(description="The first words.")
+    text: str = Field(description="The rest of the sentence.")
+
+
+class FigureOut(BaseModel):
+    """One figure in base units; `low` and `high` bound a modeled one."""
+
+    name: str = Field(description="Its name in checked figures and expressions.")
+    label: str = Field(description="Its name on the page.")
+    value: float | int | bool | str | None = Field(
+        description="In the base unit; null where the inputs do not tell."
+    )
+    unit: str = Field(description="The base unit; empty for a plain number.")
+    low: float | None = Field(description="The lower end of the range of a modeled figure.")
+    high: float | None = Field(description="The upper end.")
+    exact: bool = Field(description="Whether it follows from the inputs without a model.")
+    primary: bool = Field(description="Whether the page shows it first.")
+    text: str = Field(description="Value and unit as the page writes them.")
+    note: str = Field(description="Why it is unknown, or what else to know.")
+
+
+class StepOut(BaseModel):
+    """A line of the working."""
+
+    label: str = Field(description="What is computed.")
+    formula: str = Field(description="In letters.")
+    substituted: str = Field(description="The same with numbers.")
+    value: float = Field(description="In the base unit.")
+    unit: str
+    source: str = Field(description="Where the formula or number comes from.")
+    figure: str = Field(description="The figure that this step leads to; may be empty.")
+
+
+class TableOut(BaseModel):
+    """Rows of words, or of values with their unit."""
+
+    label: str = Field(description="Its caption.")
+    columns: list[str] = Field(description="Heads of the columns.")
+    rows: list[list[Any]] = Field(description="Cells row by row.")
+
+
+class ChangeOut(BaseModel):
+    """The nearest value of an input that turns the verdict."""
+
+    field: str = Field(description="The input.")
+    label: str = Field(description="Its name on the page.")
+    now: str = Field(description="What it is.")
+    flips_at: str = Field(description="The nearest value at which the verdict turns.")
+    becomes: str = Field(description="The verdict there.")
+    also: dict[str, str] = Field(
+        description="Inputs that have to change with it, with their values."
+    )
+
+
+class Answer(BaseModel):
+    """The whole answer of an estimate."""
+
+    estimate: str = Field(description="Its name in the address.")
+    title: str = Field(description="Its name on the page.")
+    inputs: dict[str, Any] = Field(description="All inputs as they were read, defaults included.")
+    verdict: VerdictOut
+    figures: list[FigureOut]
+    steps: list[StepOut] = Field(description="The working, line by line.")
+    tables: list[TableOut]
+    notes: list[str] = Field(description="What the answer assumes.")
+    changes: list[ChangeOut] = Field(description="What would turn the verdict.")
+
+
+def inputs_model(entry: EstimateSpec) -> type[BaseModel]:
+    """The inputs of an estimate as a model: types, units, ranges, defaults, words."""
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    fields: dict[str, Any] = {
+        name: (_annotation(declared), _field(declared, defaults[name]))
+        for name, declared in inputs.input_specs(entry.inputs).items()
+    }
+    words = "".join(word.capitalize() for word in entry.name.split("-"))
+    model: type[BaseModel] = create_model(
+        f"{words}Inputs",
+        __config__=ConfigDict(extra="forbid", protected_namespaces=()),
+        __doc__=entry.summary,
+        **fields,
+    )
+    return model
+
+
+def described(entry: EstimateSpec) -> dict[str, Any]:
+    """An estimate as the list of estimates shows it: inputs with units and ranges."""
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "summary": entry.summary,
+        "group": entry.group,
+        "inputs": [
+            {
+                "name": name,
+                "label": declared.label,
+                "kind": declared.kind,
+                "unit": declared.unit,
+                "typed_unit": declared.typed_unit,
+                "default": defaults[name],
+                "minimum": declared.minimum,
+                "maximum": declared.maximum,
+                "choices": [value for value, _ in declared.choices],
+                "optional": declared.optional,
+                "help": declared.help,
+            }
+            for name, declared in inputs.input_specs(entry.inputs).items()
+        ],
+        "outputs": [dataclasses.asdict(output) for output in entry.outputs],
+    }
+
+
+def _annotation(declared: InputSpec) -> Any:
+    takes = _TAKES.get(declared.kind, str)
+    return takes | None if declared.optional else takes
+
+
+def _field(declared: InputSpec, default: Any) -> Any:
+    told = [declared.help or f"{declared.label}."]
+    if declared.kind not in {"model", "gpu", "system", "network", "text"}:
+        told.append(f"Takes {inputs.describe_range(declared)}.")
+    if declared.typed_unit:
+        told.append(
+            f"A number is in {declared.unit}; a bare number in a string in {declared.typed_unit}."
+        )
+    shown: dict[str, Any] = {"x-unit": declared.unit} if declared.unit else {}
+    if declared.choices:
+        shown["enum"] = [value for value, _ in declared.choices]
+    return Field(
+        default,
+        title=declared.label,
+        description=" ".join(told),
+        json_schema_extra=shown or None,
+    )
+
+
+_REF = "#/components/schemas/{model}"
+CATALOGUES = {
+    "models": "Model architectures",
+    "accelerators": "Accelerators",
+    "systems": "Servers and racks sold as one",
+    "networks": "Links, adapters and switches",
+}
+_COURSE: tuple[tuple[str, str, type[BaseModel]], ...] = (
+    ("", "The courses of this server", course.CoursesOut),
+    ("/{course}", "A course: domains, objectives, topics", course.SyllabusOut),
+    ("/{course}/topics/{topic}", "A page, in Markdown and HTML", course.PageOut),
+    ("/{course}/glossary", "The terms of a course", course.GlossaryOut),
+    ("/{course}/cards", "Cards, of a topic or all", course.CardsOut),
+    ("/{course}/questions", "Questions without their answers", course.QuestionsOut),
+)
+_TOLD = tuple(shape for _, _, shape in _COURSE)
+_OF_TOPIC = frozenset({"/{course}/cards", "/{course}/questions"})
+
+
+def openapi(entries: Sequence[EstimateSpec], version: str) -> dict[str, Any]:
+    """Everything under /api/v1 as an OpenAPI 3.1 document."""
+    models = {entry.name: inputs_model(entry) for entry in entries}
+    shapes: list[type[BaseModel]] = [*models.values(), Answer, Problems, *_TOLD]
+    schemas = models_json_schema([(shape, "validation") for shape in shapes], ref_template=_REF)[1]
+    paths: dict[str, Any] = {
+        "/api/v1/estimates": {"get": _reading("List the estimates, their inputs, units and ranges")}
+    }
+    for entry in entries:
+        schema = schemas["$defs"][models[entry.name].__name__]
+        paths[f"/api/v1/estimates/{entry.name}"] = {
+            "get": _asked_by_address(entry, schema),
+            "post": _asked_by_body(entry, models[entry.name].__name__),
+        }
+    for name, words in CATALOGUES.items():
+        paths[f"/api/v1/catalogue/{name}"] = {"get": _reading(words)}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Headroom",
+            "version": version,
+            "description": "Numbers are in base units: B, s, FLOP, W, USD. The same "
+            "figures as the calculators and `headroom estimate`. The course is that of "
+            "the pages, without the answers to its questions.",
+        },
+        "paths": paths | _courses(),
+        "components": {"schemas": schemas["$defs"]},
+    }
+
+
+def _reading(summary: str) -> dict[str, Any]:
+    return {
+        "summary": summary,
+        "responses": {
+            "200": {
+                "description": summary,
+                "content": {"application/json": {"schema": {"type": "object"}}},
+            }
+        },
+    }
+
+
+def _courses() -> dict[str, Any]:
+    return {
+        f"/api/v1/courses{path}": {"get": _of_course(path, words, shape)}
+        for path, words, shape in _COURSE
+    }
+
+
+def _of_course(path: str, summary: str, shape: type[BaseModel]) -> dict[str, Any]:
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in re.findall(r"\{(\w+)\}", path)
+    ]
+    if path in _OF_TOPIC:
+        one: dict[str, Any] = {"name": "topic", "in": "query", "required": False}
+        schema = {"type": "string", "maxLength": course.LONGEST}
+        parameters.append(one | {"description": "Of one topic only", "schema": schema})
+    answers = {"200": _with_schema(summary, shape.__name__)}
+    if parameters:
+        answers["404"] = _with_schema("There is no such course or topic", "Problems")
+    return {"summary": summary, "parameters": parameters, "responses": answers}
+
+
+def _asked_by_address(entry: EstimateSpec, schema: dict[str, Any]) -> dict[str, Any]:
+    parameters = [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "description": field.get("description", ""),
+            "schema": {k: v for k, v in field.items() if k != "description"},
+        }
+        for name, field in schema["properties"].items()
+    ]
+    return {
+        "summary": entry.summary,
+        "operationId": f"get_{_underscored(entry)}",
+        "parameters": parameters,
+        "responses": _answers(),
+    }
+
+
+def _asked_by_body(entry: EstimateSpec, model: str) -> dict[str, Any]:
+    body = {"application/json": {"schema": {"$ref": _REF.format(model=model)}}}
+    return {
+        "summary": entry.summary,
+        "operationId": f"post_{_underscored(entry)}",
+        "requestBody": {"required": True, "content": body},
+        "responses": _answers(),
+    }
+
+
+def _answers() -> dict[str, Any]:
+    return {
+        "200": _with_schema("The answer", "Answer"),
+        "422": _with_schema("What cannot be used, by field", "Problems"),
+    }
+
+
+def _with_schema(words: str, model: str) -> dict[str, Any]:
+    schema = {"$ref": _REF.format(model=model)}
+    return {"description": words, "content": {"application/json": {"schema": schema}}}
+
+
+def _underscored(entry: EstimateSpec) -> str:
+    return entry.name.replace("-", "_")

@@ -1,1 +1,0 @@
-"""What a course holds: for each objective, in its choices, in drafts, and due."""

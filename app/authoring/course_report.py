@@ -1,0 +1,341 @@
+"""Coverage, answer cues, overdue reviews.
+
+Somebody who knows nothing and follows a cue is right more often than chance where the
+authors let it slip. A regression over all cues, tried on questions that it was not
+fitted to, says how far all of them together lead.
+"""
+
+import dataclasses
+import datetime as dt
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated
+
+from fastapi import Depends
+
+from app.content.library import Library
+from app.markup.ids import normalize_text
+from app.markup.model import CalculatorBlock, HtmlBlock, Topic
+from app.mastery.objectives import course_by_objective
+from app.mastery.question_counts import domain_of, of_objective
+from app.questions import types
+from app.questions.model import Question
+from app.web.dependencies import CurrentLibrary
+
+
+async def read_authored(library: CurrentLibrary) -> Library:
+    """The course of the request with its drafts; `async`: it is only looked up."""
+    return library.as_authored()
+
+
+AuthoredLibrary = Annotated[Library, Depends(read_authored)]
+
+_NAMES = {
+    "pages": "pages",
+    "words": "words",
+    "pictures": "pictures",
+    "calculators": "calculators",
+    "questions": "questions",
+    "kinds": "by kind",
+    "deeper": "deeper",
+    "reserve": "reserve",
+    "computed": "computed",
+    "cards": "cards",
+    "terms": "terms",
+    "sources": "sources",
+    "publishers": "by publisher",
+    "oldest": "oldest review",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectiveCoverage:
+    """What serves one objective; `publishers` tells its sources apart."""
+
+    number: str
+    name: str
+    pages: int
+    words: int
+    pictures: int
+    calculators: int
+    questions: int
+    kinds: Mapping[str, int]
+    deeper: int
+    reserve: int
+    computed: int
+    cards: int
+    terms: int
+    sources: int
+    publishers: Mapping[str, int]
+    oldest: dt.date | None
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Its values as words, in the order of `heads`."""
+        return tuple(_said(getattr(self, field)) for field in _NAMES)
+
+
+def heads() -> tuple[str, ...]:
+    """What the cells of an objective are."""
+    return tuple(_NAMES.values())
+
+
+def compute_coverage(library: Library) -> tuple[ObjectiveCoverage, ...]:
+    """Every objective in the order of the syllabus, with what serves it."""
+    topics = course_by_objective(library).topics
+    return tuple(
+        _covered(library, objective.number, objective.name, topics)
+        for domain in library.syllabus.domains
+        for objective in domain.objectives
+    )
+
+
+def _covered(
+    library: Library, number: str, name: str, topics: Mapping[str, Sequence[Topic]]
+) -> ObjectiveCoverage:
+    pages = topics.get(number, ())
+    asked = of_objective(library, number)
+    cards = [c for c in library.cards.values() if number in c.objectives]
+    keys = {k for p in pages for k in p.sources} | {k for q in asked for k in q.sources}
+    sources = [library.sources[k] for k in keys if k in library.sources]
+    reviewed = [page.reviewed for page in pages if page.reviewed]
+    sections = [section for page in pages for section in page.sections]
+    pieces = [piece for section in sections for piece in section.pieces]
+    return ObjectiveCoverage(
+        number=number,
+        name=name,
+        pages=len(pages),
+        words=sum(len(section.plain.split()) for section in sections),
+        pictures=sum(_pictures(p.html) for p in pieces if isinstance(p, HtmlBlock)),
+        calculators=sum(isinstance(p, CalculatorBlock) for p in pieces),
+        questions=len(asked),
+        kinds=dict(sorted(Counter(q.type for q in asked).items())),
+        deeper=sum(q.level == "deeper" for q in asked),
+        reserve=sum(q.reserved for q in asked),
+        computed=sum(q.computed is not None for q in asked),
+        cards=len(cards),
+        terms=len({term for page in pages for term in page.terms}),
+        sources=len(sources),
+        publishers=_by_number(s.publisher for s in sources),
+        oldest=min(reviewed, default=None),
+    )
+
+
+def _by_number(names: Iterable[str]) -> dict[str, int]:
+    """How often each stands there, the most frequent first, then by name."""
+    return dict(Counter(sorted(names)).most_common())
+
+
+def _pictures(html: str) -> int:
+    """Figures, and pictures outside of any."""
+    return html.count("<figure") or html.count("<img ")
+
+
+def fresh_papers(library: Library) -> dict[str, int]:
+    """How many whole papers of each mock exam share no question with another."""
+    domains = domain_of(library)
+    held = Counter(q.home(domains) for q in library.questions.values() if q.drawable)
+    return {
+        exam.title: min((held[d] // n for d, n in exam.domains.items() if n), default=0)
+        for exam in library.exams.values()
+    }
+
+
+def _said(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{n} {what}" for what, n in value.items()) or "–"
+    return "–" if value is None else str(value)
+
+
+_FOLDS = 5
+_ROUNDS = 200
+_STEP = 0.5
+_SHRINK = 0.01  # keeps weights small where few questions speak for them
+_SPECIFIC = re.compile(r"\d|[A-Z]{2,}|\b(?:only|each|per|because|while|which)\b")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnswerCue:
+    """How often a rule without knowledge is right, and how often chance is (0..1)."""
+
+    name: str
+    right: float
+    chance: float
+    questions: int
+
+    @property
+    def noise(self) -> float:
+        """How far from chance the share may lie by chance, twice the standard error."""
+        spread = self.chance * (1 - self.chance) / max(1, self.questions)
+        return 2 * math.sqrt(spread)
+
+    @property
+    def tells(self) -> bool:
+        """Whether the cue leads further than chance explains."""
+        return self.right - self.chance > self.noise
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ChoiceItem:
+    stem: frozenset[str]
+    options: tuple[str, ...]
+    right: int
+
+
+_Measure = Callable[[_ChoiceItem, int], float]
+
+
+def _shared(item: _ChoiceItem, at: int) -> float:
+    return float(len(item.stem & _words(item.options[at])))
+
+
+def _specific(item: _ChoiceItem, at: int) -> float:
+    return float(len(_SPECIFIC.findall(item.options[at])))
+
+
+_CUES: Mapping[str, _Measure] = {
+    "the longest": lambda item, at: float(len(item.options[at])),
+    "the shortest": lambda item, at: -float(len(item.options[at])),
+    "the first": lambda _, at: -float(at),
+    "the most specific": _specific,
+    "most words of the stem": _shared,
+}
+
+
+def cues(questions: Iterable[Question]) -> tuple[AnswerCue, ...]:
+    """Each cue over the questions of a bank; empty for a bank without choices."""
+    bank = list(questions)
+    items = [_item(q) for q in bank if q.type == "single" and not q.computed]
+    chosen = [item for item in items if item is not None]
+    found = []
+    if chosen:
+        chance = sum(1 / len(i.options) for i in chosen) / len(chosen)
+        for name, measure in _CUES.items():
+            right = sum(_luck(item, _scores(item, measure)) for item in chosen)
+            found.append(AnswerCue(name, right / len(chosen), chance, len(chosen)))
+        fitted = _cross_validated(chosen)
+        found.append(AnswerCue("all of these, fitted", fitted, chance, len(chosen)))
+    judged = [_item(q) for q in bank if q.type == "true-false"]
+    pairs = [item for item in judged if item is not None]
+    if pairs:
+        false = sum(i.options[i.right].casefold().startswith("false") for i in pairs)
+        found.append(AnswerCue("always False", false / len(pairs), 0.5, len(pairs)))
+    return tuple(found)
+
+
+def _item(question: Question) -> _ChoiceItem | None:
+    options = types.type_of(question).options(question.answer)
+    right = [place for place, option in enumerate(options) if option.right]
+    if len(right) != 1 or len(options) < 2:
+        return None
+    words = tuple(option.words for option in options)
+    return _ChoiceItem(_words(question.stem.plain), words, right[0])
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(w for w in normalize_text(text).split() if len(w) > 3)
+
+
+def _scores(item: _ChoiceItem, measure: _Measure) -> list[float]:
+    return [measure(item, at) for at in range(len(item.options))]
+
+
+def _luck(item: _ChoiceItem, scores: Sequence[float]) -> float:
+    """The chance of a right choice among those that score highest."""
+    best = [at for at, score in enumerate(scores) if score == max(scores)]
+    return (item.right in best) / len(best)
+
+
+def _features(item: _ChoiceItem) -> list[list[float]]:
+    """Each option's cues, as distances from the mean of its question."""
+    rows = [_scores(item, measure) for measure in _CUES.values()]
+    made = []
+    for row in rows:
+        mean = sum(row) / len(row)
+        spread = math.sqrt(sum((x - mean) ** 2 for x in row) / len(row)) or 1.0
+        made.append([(x - mean) / spread for x in row])
+    return [list(option) for option in zip(*made, strict=True)]
+
+
+def _cross_validated(items: Sequence[_ChoiceItem]) -> float:
+    """The share of right choices on questions that the weights were not fitted to."""
+    read = [(_features(item), item) for item in items]
+    right = 0.0
+    for fold in range(_FOLDS):
+        known = [pair for n, pair in enumerate(read) if n % _FOLDS != fold]
+        weights = _learned(known)
+        for n, (rows, item) in enumerate(read):
+            if n % _FOLDS == fold:
+                right += _luck(item, [_dot(weights, row) for row in rows])
+    return right / len(items)
+
+
+def _learned(known: Sequence[tuple[list[list[float]], _ChoiceItem]]) -> list[float]:
+    """Weights of a choice among options, by steps along the gradient."""
+    weights = [0.0] * len(_CUES)
+    for _ in range(_ROUNDS if known else 0):
+        slope = [-_SHRINK * w for w in weights]
+        for rows, item in known:
+            shares = _softmax([_dot(weights, row) for row in rows])
+            for at, row in enumerate(rows):
+                error = ((at == item.right) - shares[at]) / len(known)
+                slope = [s + error * x for s, x in zip(slope, row, strict=True)]
+        weights = [w + _STEP * s for w, s in zip(weights, slope, strict=True)]
+    return weights
+
+
+def _softmax(scores: Sequence[float]) -> list[float]:
+    powers = [math.exp(score - max(scores)) for score in scores]
+    return [power / sum(powers) for power in powers]
+
+
+def _dot(weights: Sequence[float], row: Sequence[float]) -> float:
+    return sum(w * x for w, x in zip(weights, row, strict=True))
+
+
+_LASTS = dt.timedelta(days=365)
+_AHEAD = dt.timedelta(days=30)  # so long before its day a review is asked for
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OverdueReview:
+    """A page or source to read again: its name, its file, since when, and why.
+
+    `topic` is the slug of a page, empty for a source; `day` None where there is none.
+    """
+
+    name: str
+    path: str
+    topic: str
+    day: dt.date | None
+    why: str
+
+
+def reviews_due(library: Library, today: dt.date) -> list[OverdueReview]:
+    """Pages and sources to read again, the longest due first; drafts not at all."""
+    found = []
+    for page in library.as_authored().topics.values():
+        path, day = page.place.path, page.reviewed
+        if page.status == "review":
+            why = "waits for a second reader"
+            found.append(OverdueReview(page.title, path, page.slug, None, why))
+        elif page.status == "live" and (why := _why(day, today, "was never reviewed")):
+            found.append(OverdueReview(page.title, path, page.slug, day, why))
+    found += [
+        OverdueReview(source.key, source.path, "", source.read, why)
+        for source in library.sources.values()
+        if (why := _why(source.read, today, ""))
+    ]
+    return sorted(found, key=lambda due: (due.day or dt.date.min, due.path, due.name))
+
+
+def _why(day: dt.date | None, today: dt.date, never: str) -> str:
+    """Why to read again what was read on a day; empty where it is not due."""
+    if day is None:
+        return never
+    due = day + _LASTS
+    if due - _AHEAD > today:
+        return ""
+    return f"was due on {due}" if due < today else f"is due by {due}"

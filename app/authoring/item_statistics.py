@@ -1,0 +1,483 @@
+"""Facility, discrimination, alpha.
+
+Every formula is the one of Moodle's quiz statistics (docs.moodle.org, “Quiz
+statistics calculations”), with sample variances (n − 1). Learners need not have
+answered the same items: a learner's total is the mean over what they answered, which
+for complete data changes no index, because all of them are free of scale.
+
+Feldt, L. S. (1965), “The approximate sampling distribution of Kuder-Richardson
+reliability coefficient twenty”, Psychometrika 30, 357-370: with n learners and k items
+(1 − alpha) ÷ (1 − estimate) is distributed as F with n − 1 and (n − 1)(k − 1) degrees
+of freedom, exactly for normal marks and nearly so for marks of 0 and 1.
+"""
+
+import dataclasses
+import functools
+import itertools
+import math
+import random
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
+
+_TAIL = 0.025
+_STEPS = 300
+_TINY = 1e-300
+_CLOSE = 1e-15
+
+
+def alpha_interval(alpha: float, learners: int, items: int) -> tuple[float, float] | None:
+    """Give the 95% interval of an alpha (in percent, at most 100) of so many learners.
+
+    None for fewer than two learners or items.
+
+    >>> low, high = alpha_interval(80.0, 30, 10)
+    >>> round(low, 1), round(high, 1)
+    (67.3, 89.2)
+    """
+    if learners < 2 or items < 2:
+        return None
+    above, below = learners - 1, (learners - 1) * (items - 1)
+    error = 1 - alpha / 100
+    low = 1 - error * f_quantile(1 - _TAIL, above, below)
+    high = 1 - error * f_quantile(_TAIL, above, below)
+    return 100 * low, 100 * high
+
+
+def f_quantile(share: float, above: float, below: float) -> float:
+    """Give the value that F stays under with probability `share`, 0 < share < 1.
+
+    `above` and `below` are the degrees of freedom of numerator and denominator. Found
+    by halving: F = below · x ÷ (above · (1 − x)), where x has a beta distribution.
+    """
+    low, high = 0.0, 1.0
+    while high - low > _CLOSE * high:
+        middle = (low + high) / 2
+        if middle in {low, high}:
+            break
+        if beta_share(middle, above / 2, below / 2) < share:
+            low = middle
+        else:
+            high = middle
+    return below * high / (above * (1 - high)) if high < 1 else math.inf
+
+
+def beta_share(x: float, a: float, b: float) -> float:
+    """Give the regularized incomplete beta function I_x(a, b), 0 <= x <= 1; a, b > 0.
+
+    By its continued fraction (Abramowitz and Stegun 26.5.8), evaluated from the side
+    on which it converges.
+
+    >>> round(beta_share(0.5, 3, 3), 12)
+    0.5
+    """
+    if x in {0.0, 1.0}:
+        return x
+    if x > (a + 1) / (a + b + 2):
+        return 1 - beta_share(1 - x, b, a)
+    log = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    log += a * math.log(x) + b * math.log1p(-x)
+    return math.exp(log) / a * _fraction(x, a, b)
+
+
+def _fraction(x: float, a: float, b: float) -> float:
+    """The continued fraction of `beta_share`, by Lentz's method, begun at 1."""
+    above, below, value = 1.0, 0.0, 1.0
+    for step in range(_STEPS):
+        half = step // 2
+        if step == 0:
+            term = 1.0
+        elif step % 2:
+            term = -(a + half) * (a + b + half) * x / ((a + 2 * half) * (a + step))
+        else:
+            term = half * (b - half) * x / ((a + step - 1) * (a + step))
+        below = 1 / ((1 + term * below) or _TINY)
+        above = (1 + term / above) or _TINY
+        value *= above * below
+        if step and abs(above * below - 1) < _CLOSE:
+            break
+    return value - 1
+
+
+LEAST = 10  # no index is shown under this many first attempts
+SURE = 50  # under this many, an interval is shown beside the index
+RESAMPLES = 400
+
+
+def change(
+    before: Sequence[float], after: Sequence[float], seed: int = 0
+) -> tuple[float, float, float] | None:
+    """Give the difference of two facilities (after − before, in points, 0..100).
+
+    Returns (difference, low, high) with a 95 % bootstrap interval, or None while
+    either side has fewer than `LEAST` first attempts. Marks are shares 0..1.
+    """
+    if min(len(before), len(after)) < LEAST:
+        return None
+    chance = random.Random(seed)  # noqa: S311 - repeatable, not secret
+    differences = sorted(
+        statistics.fmean(chance.choices(after, k=len(after)))
+        - statistics.fmean(chance.choices(before, k=len(before)))
+        for _ in range(RESAMPLES)
+    )
+    middle = statistics.fmean(after) - statistics.fmean(before)
+    low, high = tails(differences)
+    return 100 * middle, 100 * low, 100 * high
+
+
+# Few answers leave few different sets of marks, and resampling each is slow.
+@functools.lru_cache(maxsize=4096)
+def facility_interval(marks: tuple[float, ...], maximum: float) -> tuple[float, float] | None:
+    """Give the 95 % interval of the mean of sorted `marks` in percent of `maximum`."""
+    if not LEAST <= len(marks) < SURE:
+        return None
+    chance = random.Random(0)  # noqa: S311 - repeatable, not secret
+    means = sorted(statistics.fmean(chance.choices(marks, k=len(marks))) for _ in range(RESAMPLES))
+    low, high = tails(means)
+    return 100 * low / maximum, 100 * high / maximum
+
+
+def tails(values: Sequence[float]) -> tuple[float, float]:
+    """Give the ends of the middle 95 % of sorted values."""
+    cut = round(len(values) * 0.025)
+    return values[cut], values[-1 - cut]
+
+
+Value = TypeVar("Value")
+Standings = Mapping[int, tuple[float, int]]
+"""What each learner earned over all items: the sum of the marks, and how many."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemResponse:
+    """One learner's first attempt at one item; `mark` is 0..`maximum`.
+
+    `options` are the keys of the options chosen, empty for typed answers.
+    """
+
+    learner: int
+    item: str
+    mark: float
+    maximum: float = 1.0
+    options: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptionStatistics:
+    """How often an option was chosen, and how its choosers did on everything else.
+
+    `rest` is their mean share of marks on the other items, 0..1; None for nobody.
+    """
+
+    key: str
+    count: int
+    share: float
+    rest: float | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemStatistics:
+    """The indices of one item, percentages except where said; None = undefined.
+
+    `facility` mean mark, `sd` of the mark; `discrimination` is the correlation of
+    the mark with the rest, corrected for the item itself; `efficiency` sets it
+    against the best that these marks allow; `intended` and `effective` are the
+    item's weight as planned and as it acts. `interval` bounds the facility, by
+    resampling learners, where there are few.
+    """
+
+    item: str
+    count: int
+    facility: float | None = None
+    sd: float | None = None
+    discrimination: float | None = None
+    efficiency: float | None = None
+    intended: float | None = None
+    effective: float | None = None
+    interval: tuple[float, float] | None = None
+    options: tuple[OptionStatistics, ...] = ()
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough first attempts to show an index at all."""
+        return self.count >= LEAST
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TestStatistics:
+    """The indices of a set of items taken together, in percent.
+
+    `interval` covers the consistency with 95%, from `LEAST` learners on.
+    """
+
+    __test__ = False  # its name is the field's word, not a test of ours
+
+    learners: int
+    mean: float | None
+    sd: float | None
+    consistency: float | None
+    error_ratio: float | None
+    standard_error: float | None
+    interval: tuple[float, float] | None = None
+
+    @property
+    def enough(self) -> bool:
+        """Whether there are enough learners to show an index at all."""
+        return self.learners >= LEAST
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ItemMarks:
+    """Marks of one item beside the rest of the same learners, in one order.
+
+    `rests` has a place for every row, None for learners who answered nothing else.
+    """
+
+    marks: tuple[float, ...]
+    others: tuple[float, ...]
+    totals: tuple[float, ...]
+    rests: tuple[float | None, ...]
+
+
+def describe(
+    responses: Iterable[ItemResponse], pause: Callable[[], object] = bool
+) -> dict[str, ItemStatistics]:
+    """Give the statistics of every item that was answered.
+
+    `pause` is called after each item, for there may be much to do and others may wait.
+    """
+    given = list(responses)
+    earned = standings(given)
+    by_item: dict[str, list[ItemResponse]] = defaultdict(list)
+    for response in given:
+        by_item[response.item].append(response)
+    maxima = {item: rows[0].maximum for item, rows in by_item.items()}
+    columns = {item: _paused(_column(rows, earned), pause) for item, rows in by_item.items()}
+    weights = _effective_weights(columns)
+    return {
+        item: _paused(_item(item, rows, columns[item], maxima, weights[item]), pause)
+        for item, rows in by_item.items()
+    }
+
+
+def standings(responses: Iterable[ItemResponse]) -> Standings:
+    """Give what each learner earned, the first mark for each item."""
+    return {
+        learner: (math.fsum(marks.values()), len(marks))
+        for learner, marks in _by_learner(responses).items()
+    }
+
+
+def describe_test(responses: Iterable[ItemResponse]) -> TestStatistics:
+    """Give the statistics of the set, from learners who answered every item of it."""
+    given = list(responses)
+    items = sorted({r.item for r in given})
+    whole = sum({r.item: r.maximum for r in given}.values())
+    rows = [m for m in _by_learner(given).values() if len(m) == len(items)]
+    totals = [math.fsum(marks.values()) for marks in rows]
+    if len(totals) < 2 or not whole:
+        return TestStatistics(len(totals), None, None, None, None, None)
+    sd = statistics.stdev(totals)
+    consistency = _consistency([[row[i] for row in rows] for i in items], sd)
+    ratio = None if consistency is None else 100 * math.sqrt(1 - consistency / 100)
+    return TestStatistics(
+        learners=len(totals),
+        mean=100 * statistics.mean(totals) / whole,
+        sd=100 * sd / whole,
+        consistency=consistency,
+        error_ratio=ratio,
+        standard_error=None if ratio is None else ratio * sd / whole,
+        interval=None
+        if consistency is None or len(totals) < LEAST
+        else alpha_interval(consistency, len(totals), len(items)),
+    )
+
+
+def probable_wrong_key(item: ItemStatistics, right: Sequence[str]) -> str | None:
+    """Name an option that stronger learners prefer to the key, or None.
+
+    Both must have been chosen by five learners at least; the margin of a tenth of
+    the marks keeps chance out of the alarm.
+    """
+    if not item.enough:
+        return None
+    rest = {o.key: o.rest for o in item.options if o.rest is not None and o.count >= 5}
+    keyed = [rest[key] for key in right if key in rest]
+    wrong = {key: r for key, r in rest.items() if key not in right}
+    if not wrong or not keyed:
+        return None
+    best = max(wrong, key=lambda key: wrong[key])
+    return best if wrong[best] > max(keyed) + 0.1 else None
+
+
+def discrimination_interval(
+    rows: Sequence[ItemResponse], earned: Standings
+) -> tuple[float, float] | None:
+    """Give the 95% bootstrap interval of an item's discrimination, −100..100.
+
+    `rows` are the responses to the item. Learners are drawn again with their marks;
+    None under `LEAST` first attempts and from `SURE` on, where the index speaks for
+    itself.
+    """
+    column = _column(rows, earned)
+    if not LEAST <= len(column.marks) < SURE:
+        return None
+    chance = random.Random(0)  # noqa: S311 - repeatable, not secret
+    pairs = list(zip(column.marks, column.others, column.totals, strict=True))
+    found = []
+    for _ in range(RESAMPLES):
+        marks, others, totals = zip(*chance.choices(pairs, k=len(pairs)), strict=True)
+        index = _discrimination(_ItemMarks(marks, others, totals, ()))
+        if index is not None:
+            found.append(index)
+    return tails(sorted(found)) if len(found) > RESAMPLES / 2 else None
+
+
+def fifths(
+    rows: Sequence[ItemResponse], earned: Standings
+) -> tuple[tuple[int, dict[str, float]], ...]:
+    """Give for each fifth of learners, the weakest first, who chose which option.
+
+    `rows` are the responses to one item. Learners are ordered by their marks on
+    everything else. Returns five times (learners, {option: share 0..1}), or nothing
+    under `SURE` of them.
+    """
+    column = _column(rows, earned)
+    ranked = [(x, r) for x, r in zip(column.rests, rows, strict=True) if x is not None]
+    if len(ranked) < SURE:
+        return ()
+    ranked.sort(key=lambda pair: pair[0])
+    cuts = [len(ranked) * place // 5 for place in range(6)]
+    parts = [ranked[a:b] for a, b in itertools.pairwise(cuts)]
+    return tuple((len(part), _shares([r for _, r in part])) for part in parts)
+
+
+def _shares(rows: Sequence[ItemResponse]) -> dict[str, float]:
+    counts = Counter(key for row in rows for key in row.options)
+    return {key: count / len(rows) for key, count in counts.items()}
+
+
+def never_chosen(item: ItemStatistics, wrong: Sequence[str]) -> tuple[str, ...]:
+    """Name the distractors that nobody took."""
+    taken = {o.key for o in item.options if o.count}
+    return tuple(k for k in wrong if k not in taken) if item.enough else ()
+
+
+def covariance(xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Give the sample covariance (n − 1) of two equally long series."""
+    mx, my = statistics.fmean(xs), statistics.fmean(ys)
+    products = ((x - mx) * (y - my) for x, y in zip(xs, ys, strict=True))
+    return math.fsum(products) / (len(xs) - 1)
+
+
+def _by_learner(responses: Iterable[ItemResponse]) -> dict[int, dict[str, float]]:
+    marks: dict[int, dict[str, float]] = defaultdict(dict)
+    for r in responses:
+        marks[r.learner].setdefault(r.item, r.mark)
+    return marks
+
+
+def _paused(value: Value, pause: Callable[[], object]) -> Value:
+    pause()
+    return value
+
+
+def _column(rows: Sequence[ItemResponse], earned: Standings) -> _ItemMarks:
+    marks, others, totals = [], [], []
+    rests: list[float | None] = []
+    for row in rows:
+        total, answered = earned[row.learner]
+        if answered < 2:
+            rests.append(None)
+            continue  # nothing to compare this mark with
+        marks.append(row.mark)
+        others.append((total - row.mark) / (answered - 1))
+        totals.append(total / answered)
+        rests.append(others[-1])
+    return _ItemMarks(tuple(marks), tuple(others), tuple(totals), tuple(rests))
+
+
+def _item(
+    item: str,
+    rows: Sequence[ItemResponse],
+    column: _ItemMarks,
+    maxima: Mapping[str, float],
+    effective: float | None,
+) -> ItemStatistics:
+    maximum = maxima[item]
+    marks = [row.mark for row in rows]
+    if not maximum:
+        return ItemStatistics(item, len(rows), effective=effective)
+    return ItemStatistics(
+        item=item,
+        count=len(rows),
+        facility=100 * statistics.fmean(marks) / maximum,
+        sd=100 * statistics.stdev(marks) / maximum if len(marks) > 1 else None,
+        discrimination=_discrimination(column),
+        efficiency=_efficiency(column),
+        intended=100 * maximum / sum(maxima.values()),
+        effective=effective,
+        interval=facility_interval(tuple(sorted(marks)), maximum),
+        options=_options(rows, column),
+    )
+
+
+def _discrimination(column: _ItemMarks) -> float | None:
+    if len(column.marks) < 2:
+        return None
+    spread = covariance(column.marks, column.marks)
+    spread *= covariance(column.others, column.others)
+    if spread <= 0:
+        return None
+    return 100 * covariance(column.marks, column.others) / math.sqrt(spread)
+
+
+def _efficiency(column: _ItemMarks) -> float | None:
+    if len(column.marks) < 2:
+        return None
+    best = covariance(sorted(column.marks), sorted(column.others))
+    if abs(best) < 1e-12:
+        return None
+    return 100 * covariance(column.marks, column.others) / best
+
+
+def _effective_weights(columns: Mapping[str, _ItemMarks]) -> dict[str, float | None]:
+    shares: dict[str, float | None] = {}
+    for item, column in columns.items():
+        if len(column.marks) < 2:
+            shares[item] = None
+            continue
+        together = covariance(column.marks, column.totals)
+        # A mark that falls while the total rises has no weight to speak of.
+        shares[item] = math.sqrt(together) if together >= 0 else None
+    whole = math.fsum(s for s in shares.values() if s is not None)
+    return {
+        item: None if share is None or not whole else 100 * share / whole
+        for item, share in shares.items()
+    }
+
+
+def _consistency(columns: Sequence[Sequence[float]], sd: float) -> float | None:
+    """Cronbach's alpha in percent; equal to KR-20 when marks are 0 or 1."""
+    p = len(columns)
+    if p < 2 or not sd:
+        return None
+    within = math.fsum(statistics.variance(column) for column in columns)
+    return 100 * p / (p - 1) * (1 - within / sd**2)
+
+
+def _options(rows: Sequence[ItemResponse], column: _ItemMarks) -> tuple[OptionStatistics, ...]:
+    choosers: dict[str, list[float | None]] = defaultdict(list)
+    for row, rest in zip(rows, column.rests, strict=True):
+        for key in row.options:
+            choosers[key].append(rest)
+    return tuple(
+        OptionStatistics(key, len(found), len(found) / len(rows), _mean(found))
+        for key, found in sorted(choosers.items())
+    )
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [v for v in values if v is not None]
+    return statistics.fmean(known) if known else None

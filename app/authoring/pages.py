@@ -1,0 +1,556 @@
+"""Routes: problems, statistics, question, regrading, guide, audit log."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+from urllib.parse import quote, urlencode
+
+from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from pydantic import BaseModel, Field
+from sqlmodel import Session
+
+from app.accounts import author_store
+from app.accounts.author_access import AuthorRoute, CurrentAuthor, forget
+from app.accounts.author_store import AuditRecord, record
+from app.accounts.current_learner import CurrentLearner, LearnerProfile, Reader
+from app.authoring import statistics_tables, store
+from app.authoring.course_report import (
+    AuthoredLibrary,
+    compute_coverage,
+    cues,
+    fresh_papers,
+    heads,
+    reviews_due,
+)
+from app.authoring.preview import address_of, open_question, states_of, try_response, typed
+from app.authoring.problem_list import (
+    ProblemFilter,
+    lines_around,
+    listing,
+    manual,
+    name_of,
+    problems_of_topic,
+    topic_of,
+)
+from app.authoring.regrading import confirm, regrading_of
+from app.authoring.statistics_cache import BankStatistics, StatisticsCache
+from app.authoring.statistics_tables import (
+    VariantRow,
+    editions,
+    one_of_each,
+    option_rows,
+    sample,
+    seen_as,
+)
+from app.authoring.to_do import guess_of, reasons, tasks_of, unfinished
+from app.clock import Now
+from app.content.library import Library
+from app.database.engine import DbSession, read_only_session
+from app.database.write_queue import Turn
+from app.errors import ConflictError, NotFoundError
+from app.lessons.page_renderer import RenderedPage, RenderedPageCache
+from app.markup.expressions import ExpressionError
+from app.questions import types
+from app.questions.grading import RegradeRefusal
+from app.questions.model import Question
+from app.questions.question_form import OpenQuestion, new_token, title_of
+from app.questions.variants import all_variants, combinations, draw_variant
+from app.quiz.forms import AskedFor, Posted, Submission
+from app.web.dependencies import CurrentLibrary, RowNumber, find_question
+from app.web.formatting import format_age
+from app.web.render import is_htmx_request, render_page
+from app.widgets.line_charts import draw_curves
+
+router = APIRouter(route_class=AuthorRoute)
+_MOST = 200
+
+
+@router.get("/audit")
+def audit(
+    request: Request,
+    learner: CurrentLearner,
+    author: CurrentAuthor,
+    db: DbSession,
+    now: Now,
+) -> HTMLResponse:
+    """What authors did, the newest first, and the browsers that are signed in."""
+    return render_page(
+        request,
+        "authoring/audit.html",
+        learner=learner,
+        author=author,
+        deeds=author_store.deeds(db, _MOST),
+        most=_MOST,
+        sessions=author_store.sessions(db, now),
+    )
+
+
+@router.post("/departure")
+def leave(author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
+    """Sign this browser out of the bench."""
+    author_store.revoke(db, [author.id], author.id, now)
+    answer = RedirectResponse("/", 303)
+    forget(answer)
+    return answer
+
+
+@router.api_route("/{anything:path}", methods=["GET", "POST"])
+def nowhere(anything: str) -> HTMLResponse:
+    """What is not there is not there for authors; others learn nothing of it."""
+    raise NotFoundError(f"There is nothing at /authoring/{anything[:80]}.")
+
+
+pages_router = APIRouter(route_class=AuthorRoute)
+
+
+@pages_router.get("/pages/{topic}")
+def preview(
+    request: Request, topic: str, library: AuthoredLibrary, learner: CurrentLearner
+) -> HTMLResponse:
+    """The page of a topic; one that cannot be read yet has its problems only."""
+    problems = problems_of_topic(library.problems, topic)
+    known = library.topics.get(topic)
+    if known is None and not problems:
+        raise NotFoundError(f"There is no topic “{topic}”.")
+    # What is not live must never come among the finished pages of learners.
+    sheets = RenderedPageCache(request.app.state.templates)
+    sheet = sheets.of(library, known) if known else None
+    questions = [library.questions[i] for i in known.questions] if known else []
+    return render_page(
+        request,
+        "authoring/page.html",
+        learner=learner,
+        slug=topic,
+        topic=known,
+        sheet=sheet,
+        library=library,
+        problems=problems,
+        outdated=known is not None and known.place.path in library.outdated,
+        name_of=name_of,
+        asked=_asked(library, sheet) if sheet else {},
+        questions=[(q, title_of(q)) for q in questions],
+        cards=[library.cards[i] for i in known.cards] if known else [],
+    )
+
+
+def _asked(library: Library, sheet: RenderedPage) -> dict[str, OpenQuestion]:
+    """The questions of the page, answered to the bench and not to the records."""
+    return {
+        item: OpenQuestion(
+            draw_variant(library.questions[item], 0),
+            new_token(),
+            "page",
+            back=f"/authoring/pages/{sheet.topic.slug}",
+            at=address_of(library.questions[item]),
+        )
+        for item in sheet.asked
+        if item in library.questions
+    }
+
+
+class ProblemFilterForm(BaseModel):
+    """Which problems are shown, and which of them is looked at."""
+
+    severity: Literal["", "error", "warning"] = ""
+    file: str = Field("", max_length=200)
+    at: str = Field("", max_length=300)
+
+
+class StatisticsTableForm(BaseModel):
+    """Which questions are shown, in what order (a leading − falls), in what form.
+
+    `start` is the number of the first row shown, counted from 0.
+    """
+
+    show: Literal["", "look", "answered", "all"] = ""
+    sort: str = Field("discrimination", max_length=20)
+    start: int = Field(0, ge=0, le=100_000)
+    format: Literal["html", "csv", "exams-csv"] = "html"
+
+
+class RegradePreviewForm(BaseModel):
+    """Which answers are graded again; `graded` says how many just were."""
+
+    reworded: bool = False
+    graded: int = Field(0, ge=0, le=2**31)
+
+
+class RegradeConfirmForm(BaseModel):
+    """That they are to be graded again, by the wording that the author looked at."""
+
+    reworded: bool = False
+    revision: str = Field(max_length=64)
+
+
+ListingAsked = Annotated[ProblemFilterForm, Query()]
+TableAsked = Annotated[StatisticsTableForm, Query()]
+RegradingAsked = Annotated[RegradePreviewForm, Query()]
+Confirmed = Annotated[RegradeConfirmForm, Form()]
+
+problems_router = APIRouter(route_class=AuthorRoute)
+_PROBLEMS_MOST = 300
+
+
+@problems_router.get("")
+def index(desk: Reader, wanted: ListingAsked) -> HTMLResponse:
+    """Everything wrong in the content, with the source of one problem."""
+    found = listing(desk.library, ProblemFilter(wanted.severity, wanted.file), wanted.at)
+    chosen = found.chosen
+    folder = desk.request.state.live.folder
+    return desk.page(
+        "authoring/index.html",
+        library=desk.library,
+        found=found,
+        shown=found.problems[:_PROBLEMS_MOST],
+        chosen=chosen,
+        lines=lines_around(folder, chosen.path, chosen.line) if chosen else [],
+        wanted=wanted,
+        name_of=name_of,
+        topic_of=topic_of,
+        reports=store.reports(desk.db, desk.learner.course),
+    )
+
+
+@problems_router.get("/changes")
+async def changes(library: CurrentLibrary) -> PlainTextResponse:
+    """The version of the course: an open page asks, and loads itself anew."""
+    return PlainTextResponse(library.version, headers={"cache-control": "no-store"})
+
+
+@problems_router.post("/reports/{report}/settlement")
+def settle(report: RowNumber, author: CurrentAuthor, db: DbSession, now: Now) -> RedirectResponse:
+    """Take a report off the list; it stays with its question."""
+    store.settle(db, report, now)
+    record(db, AuditRecord(now, author.id, "report settled", f"report {report}"))
+    return RedirectResponse("/authoring#reports", 303)
+
+
+questions_router = APIRouter(route_class=AuthorRoute)
+_ROWS = 50  # of the table on one page; the CSV has all
+_FALLING = {"count", "sd", "guess"}  # what one wants the most of first
+
+
+async def read_item(item: str, library: AuthoredLibrary) -> Question:
+    """The question of the address; raises NotFound."""
+    return find_question(library, item)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrialAttempt:
+    """A question, and the answer that the author tries."""
+
+    question: Question
+    sent: Submission
+
+
+Item = Annotated[Question, Depends(read_item)]
+
+
+async def read_survey(request: Request) -> BankStatistics | None:
+    """The newest statistics; asked before the database is, for they may be awaited."""
+    surveyor: StatisticsCache = request.app.state.surveyors[request.state.course]
+    return await surveyor.newest()
+
+
+async def read_trial(question: Item, sent: AskedFor) -> TrialAttempt:
+    """The question of the address, and what is tried with it."""
+    return TrialAttempt(question, sent)
+
+
+Surveyed = Annotated[BankStatistics | None, Depends(read_survey)]
+Tried = Annotated[TrialAttempt, Depends(read_trial)]
+
+
+@questions_router.get("/questions")
+def table(survey: Surveyed, desk: Reader, wanted: TableAsked) -> Response:
+    """The statistics of the bank: a table, what to mend first, the mock exams."""
+    if survey is None:
+        return _being_computed(desk.request, desk.learner, wanted)
+    rows = _rows(desk.request, desk.library, desk.db)
+    by, falling = _order(wanted.sort)
+    rows = statistics_tables.arranged(rows, by, falling=falling)
+    if wanted.format == "csv":
+        return _csv(statistics_tables.as_csv(rows), "questions.csv")
+    if wanted.format == "exams-csv":
+        return _csv(statistics_tables.exams_as_csv(survey.exams), "exams.csv")
+    mends = statistics_tables.mends_of(desk.library, rows, survey.forgotten)
+    parts = _parts(rows, {mend.item for mend in mends})
+    chosen = wanted.show or ("look" if parts["look"] else "answered")
+    return desk.page(
+        "authoring/questions.html",
+        library=desk.library,
+        mends=mends,
+        why={m.item: m.reasons[0].words for m in mends},
+        parts={name: len(part) for name, part in parts.items()},
+        rows=parts[chosen][wanted.start :][:_ROWS],
+        start=wanted.start,
+        most=_ROWS,
+        shown=chosen,
+        sort=(by, falling),
+        columns=statistics_tables.COLUMNS,
+        falling=_FALLING,
+        exams=survey.exams,
+        age=format_age(survey.at, desk.request.app.state.clock()),
+    )
+
+
+@questions_router.get("/mend")
+def mend(survey: Surveyed, desk: Reader) -> HTMLResponse:
+    """Check, statistics, reports and reviews due in one order, the worst first."""
+    rows = _rows(desk.request, desk.library, desk.db)
+    mends = statistics_tables.mends_of(desk.library, rows, survey.forgotten if survey else ())
+    return desk.page(
+        "authoring/mend.html",
+        tasks=tasks_of(desk.library.problems, mends, reviews_due(desk.library, desk.now.date())),
+        most=_ROWS,
+        outdated=desk.library.outdated,
+        computed=survey is not None,
+        unfinished=unfinished(desk.library),
+    )
+
+
+@questions_router.get("/questions/{item}")  # noqa: FAST003 - in Item
+def show(
+    request: Request,
+    survey: Surveyed,
+    library: AuthoredLibrary,
+    learner: CurrentLearner,
+    db: DbSession,
+    tried: Tried,
+) -> HTMLResponse:
+    """One question: in every state, with all that was answered to it."""
+    question, sent = tried.question, tried.sent
+    open_ = not sent.raw or sent.form.more or sent.form.move
+    seen = open_question(question, sent) if open_ else try_response(db, library, question, sent)
+    variant = draw_variant(question, sent.form.seed or 0)
+    place = question.place
+    folder = request.state.live.folder
+    return render_page(
+        request,
+        "authoring/question.html",
+        learner=learner,
+        library=library,
+        question=question,
+        topic=library.topics.get(question.topic),
+        address=address_of(question),
+        seed=variant.seed,
+        asked=seen if isinstance(seen, OpenQuestion) else None,
+        outcome=None if isinstance(seen, OpenQuestion) else seen,
+        states=states_of(variant),
+        given=dict(sent.raw) if not open_ else {},
+        query=_query,
+        lines=lines_around(folder, place.path, place.line, 14)[-15:],
+        problems=[p for p in library.problems if p.item == question.id],
+        outdated=place.path in library.outdated,
+        seen_as=seen_as(variant),
+        samples=_samples(question),
+        all_samples=combinations(question.computed) if question.computed else 0,
+        reports=store.reports(db, learner.course, settled=True, item=question.id),
+        **_measured(db, question, survey),
+    )
+
+
+@questions_router.get("/questions/{item}/form")  # noqa: FAST003 - in Item
+def form(request: Request, question: Item, sent: AskedFor) -> HTMLResponse:
+    """The open question as a fragment: another hint, a step moved, another try."""
+    return render_page(request, "quiz/_question.html", asked=open_question(question, sent))
+
+
+@questions_router.post("/questions/{item}/attempts")  # noqa: FAST003 - in Item
+def attempt(
+    request: Request,
+    library: AuthoredLibrary,
+    db: DbSession,
+    question: Item,
+    sent: Posted,
+) -> Response:
+    """Judge an answer of the author; nothing is kept, so no statistics suffer."""
+    if not is_htmx_request(request):
+        where = f"{address_of(question)}{_query(sent.raw, sent.form.seed or 0)}"
+        return RedirectResponse(where, 303)
+    seen = try_response(db, library, question, sent)
+    if isinstance(seen, OpenQuestion):
+        status = 422 if seen.refused else 200
+        return render_page(request, "quiz/_question.html", status=status, asked=seen)
+    return render_page(request, "quiz/_verdict.html", outcome=seen)
+
+
+def _being_computed(
+    request: Request, learner: LearnerProfile, wanted: StatisticsTableForm
+) -> Response:
+    """Said until the first statistics are there; the page looks again."""
+    if wanted.format == "html":
+        return render_page(request, "authoring/computing.html", learner=learner)
+    words = "The statistics are being computed. Try again in a few seconds.\n"
+    return PlainTextResponse(words, 503, headers={"retry-after": "5"})
+
+
+def _measured(db: DbSession, question: Question, survey: BankStatistics | None) -> dict[str, Any]:
+    answers = survey.answers.get(question.id, ()) if survey else ()
+    found = survey.found if survey else {}
+    same = survey.stands if survey else {}
+    now = found.get((question.id, question.revision))
+    interval, curves = statistics_tables.closer_look(
+        question, answers, survey.earned if survey else {}
+    )
+    return {
+        "computed": survey is not None,
+        "mended": survey.mended.get(question.id, 0) if survey else 0,
+        "discrimination_interval": interval,
+        "curves": draw_curves(curves) if curves else "",
+        "found": now,
+        "guess": guess_of(question),
+        "why": sorted(reasons(question, now), key=lambda reason: -reason.weight),
+        "options": option_rows(question, now),
+        "editions": editions(
+            question,
+            one_of_each(question, store.wordings(db, question.id), same),
+            answers,
+            found,
+        ),
+    }
+
+
+def _samples(question: Question) -> list[VariantRow]:
+    """All variants of a computed question, as far as they have an answer."""
+    if question.computed is None:
+        return []
+    made = []
+    drawn = all_variants(question)
+    while True:
+        try:
+            made.append(sample(next(drawn)))
+        except (StopIteration, ExpressionError):
+            return made  # the check names the combination that has no answer
+
+
+def _order(sort: str) -> tuple[str, bool]:
+    falling = sort.startswith("-")
+    by = sort.removeprefix("-")
+    return (by if by in statistics_tables.SORTS else "discrimination"), falling
+
+
+def _rows(
+    request: Request, library: Library, db: Session
+) -> list[statistics_tables.QuestionStatisticsRow]:
+    """Every question with its statistics and the reports about it."""
+    course: str = request.state.course
+    surveyor: StatisticsCache = request.app.state.surveyors[course]
+    return statistics_tables.with_reports(surveyor.rows(library), store.reports(db, course))
+
+
+def _parts(
+    rows: Sequence[statistics_tables.QuestionStatisticsRow], looked: set[str]
+) -> dict[str, list[statistics_tables.QuestionStatisticsRow]]:
+    return {
+        "look": [r for r in rows if r.question.id in looked],
+        "answered": [r for r in rows if r.found],
+        "all": list(rows),
+    }
+
+
+def _csv(text: str, name: str) -> Response:
+    return Response(
+        "\ufeff" + text,  # Excel takes UTF-8 without it for something else
+        media_type="text/csv; charset=utf-8",
+        headers={"content-disposition": f'attachment; filename="{name}"'},
+    )
+
+
+def _query(raw: Any, seed: int) -> str:
+    pairs = [*typed(raw), *([("seed", str(seed))] if seed else [])]
+    return f"?{urlencode(pairs)}" if pairs else ""
+
+
+reference_router = APIRouter(route_class=AuthorRoute)
+
+
+@reference_router.get("/coverage")
+def coverage_page(
+    request: Request, library: CurrentLibrary, learner: CurrentLearner, now: Now
+) -> HTMLResponse:
+    """What each objective has, and what the choices of the bank give away."""
+    return render_page(
+        request,
+        "authoring/coverage.html",
+        learner=learner,
+        heads=heads(),
+        rows=compute_coverage(library),
+        papers=fresh_papers(library),
+        cues=cues(library.questions.values()),
+        due=reviews_due(library, now.date()),
+    )
+
+
+@reference_router.get("/help")
+def help_page(request: Request, learner: CurrentLearner) -> HTMLResponse:
+    """The whole content format, with every problem that the check can name."""
+    try:
+        found = manual()
+    except OSError:
+        hint = "See docs/authoring.md of the source."
+        raise NotFoundError("The reference is not installed here.", hint) from None
+    return render_page(request, "authoring/help.html", learner=learner, manual=found)
+
+
+regrading_router = APIRouter(route_class=AuthorRoute)
+
+
+@regrading_router.get("/questions/{item}/regrading")
+def show_regrading(desk: Reader, item: str, wanted: RegradingAsked) -> HTMLResponse:
+    """What would change for whom, where the answers given before are graded again."""
+    question = find_question(desk.library, item)
+    return desk.page(
+        "authoring/regrading.html",
+        question=question,
+        address=address_of(question),
+        title=title_of(question),
+        right=types.type_of(question).right_words(question.answer),
+        regrading=regrading_of(desk.db, desk.learner.course, question, reworded=wanted.reworded),
+        wanted=wanted,
+        other_words=RegradeRefusal.WORDS,
+    )
+
+
+@regrading_router.post("/questions/{item}/regrading")
+async def grade_again(
+    request: Request,
+    item: str,
+    library: CurrentLibrary,
+    author: CurrentAuthor,
+    now: Now,
+    wanted: Confirmed,
+) -> RedirectResponse:
+    """Let the key of now count for the answers given before.
+
+    They are graded before the turn to write begins: that may take longer than others
+    who write can wait.
+    """
+    question = find_question(library, item)
+    if wanted.revision != question.revision:
+        raise ConflictError(
+            "The question was edited while this page was open. Nothing was graded.",
+            "Look again at what its key changes now.",
+        )
+    course: str = request.state.course
+    async with read_only_session(request) as db:
+        regrading = await run_in_threadpool(
+            regrading_of, db, course, question, reworded=wanted.reworded
+        )
+    turn: Turn = request.app.state.turn
+    async with turn() as db:
+        count = await run_in_threadpool(confirm, db, course, regrading, author.id, now)
+    where = f"/authoring/questions/{quote(item)}/regrading"
+    more = "&reworded=true" if wanted.reworded else ""
+    return RedirectResponse(f"{where}?graded={count}{more}", 303)
+
+
+authoring_router = APIRouter(include_in_schema=False)
+authoring_router.include_router(problems_router, prefix="/authoring")
+authoring_router.include_router(questions_router, prefix="/authoring")
+authoring_router.include_router(regrading_router, prefix="/authoring")
+authoring_router.include_router(pages_router, prefix="/authoring")
+authoring_router.include_router(reference_router, prefix="/authoring")
+authoring_router.include_router(router, prefix="/authoring")  # the last: it has the rest

@@ -1,0 +1,150 @@
+"""Problems with source lines; authoring guide."""
+
+import dataclasses
+import functools
+import itertools
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from markdown_it.token import Token
+
+from app.content.file_watcher import file_of
+from app.content.library import Library
+from app.markup.html_renderer import RenderContext, render_tokens
+from app.markup.ids import slug
+from app.markup.markdown_tokens import closing_index, plain_text, tokens
+from app.markup.problems import ContentProblem, SourceFile
+
+_AROUND = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SourceLine:
+    """One line of a source file; `hit` where the problem stands."""
+
+    number: int
+    text: str
+    hit: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProblemFilter:
+    """Which problems are wanted: of a severity, of a file; empty means all."""
+
+    severity: str = ""
+    file: str = ""
+
+    def takes(self, problem: ContentProblem) -> bool:
+        """Whether a problem is wanted."""
+        return problem.severity.startswith(self.severity) and (
+            not self.file or problem.path == self.file
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProblemList:
+    """Problems, worst first, and the one that is looked at (`place` its number)."""
+
+    problems: tuple[ContentProblem, ...]
+    place: int
+    files: tuple[tuple[str, int], ...]
+    errors: int
+    warnings: int
+
+    @property
+    def chosen(self) -> ContentProblem | None:
+        """The problem that is looked at; None where there is none."""
+        return self.problems[self.place] if self.problems else None
+
+
+def listing(library: Library, wanted: ProblemFilter, at: str = "") -> ProblemList:
+    """The problems of a course that a filter takes; `at` is `name_of` the chosen."""
+    every = sorted(library.problems, key=lambda p: (p.severity, p))
+    shown = tuple(p for p in every if wanted.takes(p))
+    names = [name_of(p) for p in shown]
+    errors = sum(p.severity == "error" for p in every)
+    return ProblemList(
+        shown,
+        names.index(at) if at in names else 0,
+        tuple(sorted(Counter(p.path for p in every).items())),
+        errors,
+        len(every) - errors,
+    )
+
+
+def name_of(problem: ContentProblem) -> str:
+    """A problem in an address: file, line, column and code."""
+    return f"{problem.path}:{problem.line}:{problem.column}:{problem.code}"
+
+
+def topic_of(path: str) -> str:
+    """The slug of the topic that a file belongs to; empty for the registers."""
+    parts = path.split("/")
+    return parts[1] if parts[0] == "topics" and len(parts) > 2 else ""
+
+
+def lines_around(folder: Path, path: str, line: int, around: int = _AROUND) -> list[SourceLine]:
+    """The lines of a file near one of them; none where it cannot be read."""
+    try:
+        file = file_of(folder, path)
+        text = file.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return []
+    lines = text.splitlines()
+    first = max(1, line - around)
+    part = lines[first - 1 : line + around]
+    return [SourceLine(n, words, n == line) for n, words in enumerate(part, first)]
+
+
+def problems_of_topic(problems: Sequence[ContentProblem], topic: str) -> list[ContentProblem]:
+    """The problems in the files of one topic, the worst first."""
+    here = [p for p in problems if topic_of(p.path) == topic]
+    return sorted(here, key=lambda p: (p.severity, p))
+
+
+PATH = Path(__file__).resolve().parents[2] / "docs" / "authoring.md"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GuideSection:
+    """What stands below one heading of the second level."""
+
+    anchor: str
+    title: str
+    html: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AuthoringGuide:
+    """The document in parts; the first is what stands before all headings."""
+
+    title: str
+    parts: tuple[GuideSection, ...]
+    problems: tuple[ContentProblem, ...]
+
+
+@functools.lru_cache(maxsize=1)
+def manual(path: Path = PATH) -> AuthoringGuide:
+    """Read the document; raises OSError where it is not installed."""
+    sheet = SourceFile(path.name, path.read_text(encoding="utf-8"))
+    title, *chapters = _chapters(tokens(sheet.text))
+    scope = RenderContext(sheet, page=True)
+    parts = tuple(_part(chapter, scope) for chapter in chapters)
+    return AuthoringGuide(plain_text(title), parts, tuple(sheet.problems))
+
+
+def _chapters(found: list[Token]) -> list[list[Token]]:
+    """The title, what follows it, and each chapter from its heading on."""
+    starts = [i for i, t in enumerate(found) if t.type == "heading_open"]
+    starts = [i for i in starts if found[i].tag == "h2" and not found[i].level]
+    after = closing_index(found, 0) + 1
+    cuts = [0, after, *starts, len(found)]
+    return [found[a:b] for a, b in itertools.pairwise(cuts)]
+
+
+def _part(chapter: list[Token], scope: RenderContext) -> GuideSection:
+    if chapter[0].type != "heading_open":
+        return GuideSection("", "", render_tokens(chapter, scope).html)
+    title = plain_text(chapter[1:2])
+    return GuideSection(slug(title), title, render_tokens(chapter, scope).html)

@@ -1,0 +1,288 @@
+"""Starting files."""
+
+import dataclasses
+import datetime as dt
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from string import Template
+
+from app.content.file_watcher import WatchedFiles
+from app.content.library import Library, assemble_library
+from app.content.parse_cache import replace_file
+from app.content.parsed_file import used_ids
+from app.markup.ids import LONGEST_ID, SLUG, did_you_mean
+from app.markup.model import Topic
+from app.mastery.question_counts import apportion
+from app.mastery.question_counts import domain_of as domains_of
+from app.questions import types
+
+KINDS = (*types.KINDS, "computed", "card")
+_STARTS = Path(__file__).parent / "starts"
+_FIRST = tuple(kind.name for kind in types.KINDS.values() if kind.begins)
+_MOST_QUESTIONS = 50
+_MINUTES = 1.2  # for each question, unless said otherwise
+
+
+class ScaffoldError(Exception):
+    """Nothing was written; the sentence says why and what to do."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScaffoldTarget:
+    """What a starting point must know of the course it goes into."""
+
+    folder: Path
+    library: Library
+    ids: frozenset[str]
+
+    @property
+    def source(self) -> str:
+        """A source to begin with; raises Unwilling where there is none."""
+        for key in self.library.sources:
+            return key
+        raise ScaffoldError(
+            "sources.toml lists no source yet; write one first, for a page without "
+            "a source does not pass the check."
+        )
+
+    @property
+    def objective(self) -> str:
+        """The first objective that no page serves yet, else the first of all."""
+        domains = self.library.syllabus.domains
+        numbers = [o.number for domain in domains for o in domain.objectives]
+        pages = self.library.as_authored().topics
+        served = {o for t in pages.values() for o in t.objectives}
+        for number in [n for n in numbers if n not in served] + numbers:
+            return number
+        raise ScaffoldError("syllabus.toml lists no objective yet; write one first.")
+
+
+def read_course(folder: Path) -> ScaffoldTarget:
+    """The course as it is now, with every id ever used; raises Unwilling."""
+    if not folder.is_dir():
+        raise ScaffoldError(f"{folder} is not a folder; name that of the course.")
+    readings, _ = WatchedFiles(folder, None).read()
+    return ScaffoldTarget(folder, assemble_library(readings, folder), frozenset(used_ids(readings)))
+
+
+def new_course(folder: Path, title: str, exam: str, today: dt.date) -> list[Path]:
+    """Write a syllabus, a bibliography, a glossary and a topic; returns the files."""
+    _sound(folder.name, title)
+    if folder.exists():
+        raise ScaffoldError(f"{folder} is there already; choose another name.")
+    words = {"heading": _quoted(title), "exam": _quoted(exam or title)}
+    texts = {
+        name: _filled(name, words) for name in ("syllabus.toml", "sources.toml", "glossary.md")
+    }
+    folder.mkdir(parents=True)
+    files = [_write(folder / name, text) for name, text in texts.items()]
+    return files + new_topic(read_course(folder), "first-steps", "First steps", "1.1", today)
+
+
+def new_topic(
+    course: ScaffoldTarget, slug: str, title: str, objective: str, today: dt.date
+) -> list[Path]:
+    """Write a page, questions to begin with and two cards; returns the files."""
+    _sound(slug, title)
+    folder = course.folder / "topics" / slug
+    if folder.exists():
+        raise ScaffoldError(f"{folder} is there already; choose another slug.")
+    known = {o.number for d in course.library.syllabus.domains for o in d.objectives}
+    if objective and objective not in known:
+        hint = did_you_mean(objective, known)
+        raise ScaffoldError(f"“{objective}” is not an objective of syllabus.toml. {hint}")
+    words = {
+        "title": title,
+        "objective": objective or course.objective,
+        "source": course.source,
+        "today": today.isoformat(),
+    }
+    page = _page(words, computed=course.library.syllabus.calculators)
+    quiz = _as_draft(_head("quiz", words), "---\n")
+    used = set(course.ids)
+    for number, kind in enumerate(_FIRST, 1):
+        name = _fresh(f"{slug}-{kind}", used)
+        quiz += "\n" + _item(kind, name, title, number)
+    cards = _as_draft(_head("cards", words), "---\n")
+    for number in (1, 2):
+        cards += "\n" + _item("card", _fresh(f"{slug}-card", used), title, number)
+    files = {"concept.md": page, "quiz.md": quiz, "cards.md": cards}
+    folder.mkdir(parents=True)
+    return [_write(folder / name, text) for name, text in files.items()]
+
+
+def new_question(course: ScaffoldTarget, slug: str, kind: str, name: str) -> tuple[Path, int]:
+    """Add a question or card to a topic; returns its file and line."""
+    topic = _topic(course, slug)
+    _expect_estimates(course, kind)
+    if name in course.ids:
+        raise ScaffoldError(f"The id “{name}” was used before; choose another.")
+    if name:
+        _sound(name)
+    used = set(course.ids)
+    stem = "cards" if kind == "card" else "quiz"
+    path = course.folder / "topics" / slug / f"{stem}.md"
+    before = _before(course, topic, path)
+    number = before.count("\n<!-- q:") + 1
+    name = name or _fresh(f"{slug}-{kind}", used)
+    item = _as_draft(_item(kind, name, topic.title, number), f"<!-- q: {name}\n")
+    start = before.rstrip("\n") + "\n\n"
+    drawing = _STARTS / f"{kind}.svg"
+    if drawing.exists():
+        _write(path.with_name(f"{name}.svg"), drawing.read_text(encoding="utf-8"))
+    _write(path, start + item)
+    return path, start.count("\n") + 1
+
+
+def _topic(course: ScaffoldTarget, slug: str) -> Topic:
+    """The topic `slug`; raises Unwilling, with what keeps it from being read."""
+    topics = course.library.as_authored().topics
+    if slug in topics:
+        return topics[slug]
+    for found in course.library.problems:
+        if found.severity == "error" and slug in found.path.split("/"):
+            why = f"{found.path}:{found.line} {found.message} {found.hint}".strip()
+            raise ScaffoldError(f"The topic “{slug}” cannot be read: {why}")
+    hint = did_you_mean(slug, set(topics))
+    where = course.folder.absolute().name
+    raise ScaffoldError(f"There is no topic “{slug}” in {where}. {hint}".strip())
+
+
+def _expect_estimates(course: ScaffoldTarget, kind: str) -> None:
+    estimates = kind in types.KINDS and types.KINDS[kind].estimates
+    if estimates and not course.library.syllabus.calculators:
+        raise ScaffoldError(
+            f"A question of the type “{kind}” needs an estimate, and this course has "
+            "none: syllabus.toml says calculators = false."
+        )
+
+
+def new_exam(course: ScaffoldTarget, slug: str, title: str, questions: int, minutes: int) -> Path:
+    """Write a mock exam whose domains follow the syllabus and the bank."""
+    _sound(slug, title)
+    path = course.folder / "exams" / f"{slug}.toml"
+    if path.exists():
+        raise ScaffoldError(f"{path} is there already; choose another slug.")
+    counts = _drawn(course.library, questions)
+    total = sum(counts.values())
+    titles = {d.number: d.title for d in course.library.syllabus.domains}
+    words = {
+        "heading": _quoted(title),
+        "questions": str(total),
+        "minutes": str(minutes or max(1, round(total * _MINUTES))),
+        "domains": "\n".join(f"{n} = {c}  # {titles[n]}" for n, c in counts.items()),
+    }
+    path.parent.mkdir(exist_ok=True)
+    return _write(path, _filled("exam.toml", words))
+
+
+def _drawn(library: Library, questions: int) -> dict[str, int]:
+    """As many questions of each domain as wanted, or as the bank can give."""
+    have = _bank(library)
+    weights = {d.number: d.weight for d in library.syllabus.domains}
+    most = questions or _MOST_QUESTIONS
+    for number in range(most, 0, -1):
+        counts = apportion(weights, number)
+        if counts and all(have[name] >= count for name, count in counts.items()):
+            if questions and number < questions:
+                raise _too_few(have, apportion(weights, questions), number)
+            return {name: count for name, count in counts.items() if count}
+    raise _too_few(have, apportion(weights, questions or 1), 0)
+
+
+def _too_few(have: Counter[str], wanted: Mapping[str, int], fine: int) -> ScaffoldError:
+    """What each domain has of what it needs, and how many would do, if any."""
+    lacking = ", ".join(
+        f"domain {name} has {have[name]} of {count}"
+        for name, count in wanted.items()
+        if have[name] < count
+    )
+    said = f"The course has too few questions for this exam: {lacking or 'no domain'}."
+    more = f" --questions {fine} would do." if fine else ""
+    return ScaffoldError(f"{said} Drafts, designs and deeper ones do not count.{more}")
+
+
+def _bank(library: Library) -> Counter[str]:
+    domain_of = domains_of(library)
+    drawn = (q for q in library.questions.values() if q.drawable)
+    return Counter(question.home(domain_of) for question in drawn)
+
+
+def _before(course: ScaffoldTarget, topic: Topic, path: Path) -> str:
+    """What stands in the file already; a new one begins with its front matter."""
+    if path.exists():
+        return path.read_text(encoding="utf-8")
+    words = {
+        "title": topic.title,
+        "objective": ", ".join(topic.objectives[:1]) or course.objective,
+        "source": next(iter(topic.sources), "") or course.source,
+    }
+    return _head(path.stem, words)
+
+
+def _page(words: Mapping[str, str], *, computed: bool) -> str:
+    """A page; with a figure and a calculator where the course offers them."""
+    more = {
+        "heading": _quoted(words["title"]),
+        "figure": f" {_start('figure.md').rstrip()}" if computed else "",
+        "calculator": _start("calculator.md") if computed else "",
+    }
+    return _filled("concept.md", {**words, **more})
+
+
+def _head(stem: str, words: Mapping[str, str]) -> str:
+    kind = "questions" if stem == "quiz" else "cards"
+    heading = _quoted(f"{words['title']}: {kind}")
+    return _filled(f"{stem}.md", {**words, "heading": heading})
+
+
+def _item(kind: str, name: str, title: str, number: int) -> str:
+    shown = title.replace("{", r"\{")  # else it would begin a placeholder
+    words = {"id": name, "title": shown, "number": str(number)}
+    return _filled(f"{kind}.md", words)
+
+
+def _as_draft(text: str, head: str) -> str:
+    """Text to begin with is not live before somebody takes the line away."""
+    line = "# Seen on the bench alone; without this line it is live.\nstatus: draft\n"
+    return text.replace(head, head + line, 1)
+
+
+def _filled(name: str, words: Mapping[str, str]) -> str:
+    return Template(_start(name)).substitute(words)
+
+
+def _start(name: str) -> str:
+    return (_STARTS / name).read_text(encoding="utf-8")
+
+
+def _fresh(name: str, used: set[str]) -> str:
+    """A name that was never used, and is from now on."""
+    found, count = name, 1
+    while found in used:
+        count += 1
+        found = f"{name}-{count}"
+    used.add(found)
+    return found
+
+
+def _sound(slug: str, title: str = "x") -> None:
+    if not SLUG.match(slug) or len(slug) > LONGEST_ID:
+        raise ScaffoldError(
+            f"“{slug}” cannot stand in an address; use lower-case letters, digits "
+            "and single hyphens: kv-cache."
+        )
+    if not title.strip() or not title.isprintable() or len(title) > 120:
+        raise ScaffoldError("A title is one line of at most 120 letters.")
+
+
+def _quoted(text: str) -> str:
+    """Text between quotes, as YAML and TOML both read it."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _write(path: Path, text: str) -> Path:
+    replace_file(path, text.encode())
+    return path

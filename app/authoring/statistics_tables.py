@@ -1,0 +1,497 @@
+"""Statistics as tables."""
+
+import csv
+import dataclasses
+import datetime as dt
+import hashlib
+import io
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from app.authoring.item_statistics import (
+    ItemResponse,
+    ItemStatistics,
+    Standings,
+    TestStatistics,
+    change,
+    describe,
+    describe_test,
+    discrimination_interval,
+    fifths,
+)
+from app.authoring.store import CardLapses, FirstAttempt, FirstSitting, LearnerReport, SeenWording
+from app.authoring.to_do import (
+    LETTERS,
+    FixReason,
+    ItemToFix,
+    card_reasons,
+    guess_of,
+    letters_of,
+    mend,
+    order,
+    reasons,
+    reported,
+    unregraded_reason,
+)
+from app.content.library import Library
+from app.questions import types
+from app.questions.model import Question, Variant
+from app.quiz.store import QUESTION
+from app.widgets.line_charts import OptionCurve, curves_of
+
+COLUMNS = {
+    "facility": "Facility",
+    "sd": "SD",
+    "discrimination": "Discrimination",
+    "efficiency": "Efficiency",
+    "intended": "Intended weight",
+    "effective": "Effective weight",
+    "guess": "Guess score",
+    "count": "Answers",
+}
+SORTS = ("item", *COLUMNS)
+_NAMED = ("item", "type", "topic", "file", "line", "revision")
+_BESIDE = ("facility_low", "facility_high", "answers_before", "reports", "options")
+
+_EXAMS = (
+    *("exam", "title", "learners", "mean", "sd", "alpha", "alpha_low", "alpha_high"),
+    *("error_ratio", "standard_error"),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptionShare:
+    """One option in the drawing of a row; `share` is 0..1 of those who answered."""
+
+    letter: str
+    right: bool
+    share: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QuestionStatisticsRow:
+    """A question with its statistics; those are None before the first answer.
+
+    `found` is about the wording of now; `before` counts answers to earlier ones. `why`
+    is what the statistics say against it, `reports` counts those of learners, `mended`
+    the answers that its mended key would score otherwise.
+    """
+
+    question: Question
+    found: ItemStatistics | None
+    guess: float | None
+    before: int
+    why: tuple[FixReason, ...] = ()
+    reports: int = 0
+    mended: int = 0
+
+    def value(self, name: str) -> float | None:
+        """A column of the table; None where there is nothing to show yet."""
+        if name == "count":
+            return self.found.count if self.found else 0
+        if name == "guess":
+            return self.guess
+        if self.found is None or not self.found.enough:
+            return None
+        number: float | None = getattr(self.found, name)
+        return number
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of the facility, where there are few answers."""
+        return self.found.interval if self.found else None
+
+    @property
+    def shares(self) -> tuple[OptionShare, ...]:
+        """How the answers spread over the options, where there are enough."""
+        if self.found is None or not self.found.enough:
+            return ()
+        letters = letters_of(self.question)
+        taken = {o.key: o.share for o in self.found.options}
+        return tuple(
+            OptionShare(letters[o.key], o.right, taken.get(o.key, 0.0))
+            for o in types.type_of(self.question).options(self.question.answer)
+            if o.key in letters
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExamStatisticsRow:
+    """A mock exam and what its first sittings say of it."""
+
+    slug: str
+    title: str
+    found: TestStatistics
+
+
+def statistics_of(
+    answers: Sequence[FirstAttempt], pause: Callable[[], object]
+) -> dict[tuple[str, str], ItemStatistics]:
+    """The statistics of every wording: (item, revision) to its indices.
+
+    An answer to an earlier wording counts for the learner's total, but an edited
+    question is another column, so that the effect of the edit shows. `pause` is called
+    now and then.
+    """
+    names = {_column(a.item, a.revision): (a.item, a.revision) for a in answers}
+    found = describe(responses_of(answers), pause=pause)
+    return {names[name]: one for name, one in found.items()}
+
+
+def responses_of(answers: Iterable[FirstAttempt]) -> list[ItemResponse]:
+    """First answers as statistics take them, each wording a column of its own."""
+    return [
+        ItemResponse(a.learner, _column(a.item, a.revision), a.score, 1.0, a.chosen)
+        for a in answers
+    ]
+
+
+def closer_look(
+    question: Question, answers: Iterable[FirstAttempt], earned: Standings
+) -> tuple[tuple[float, float] | None, list[OptionCurve]]:
+    """The interval of the discrimination, and who chooses what.
+
+    `answers` are those to the question, `earned` what their learners earned in all.
+    """
+    rows = responses_of(a for a in answers if a.revision == question.revision)
+    options = types.type_of(question).options(question.answer)
+    letters = letters_of(question)
+    named = [(o.key, letters[o.key], o.right) for o in options if o.key in letters]
+    curves = curves_of(named, fifths(rows, earned)) if named else []
+    return discrimination_interval(rows, earned), curves
+
+
+def _column(item: str, revision: str) -> str:
+    return f"{item}\0{revision}"
+
+
+def rows_of(
+    library: Library,
+    found: Mapping[tuple[str, str], ItemStatistics],
+    mended: Mapping[str, int],
+) -> list[QuestionStatisticsRow]:
+    """One row for every question of the course, in authored order."""
+    counts: Counter[str] = Counter()
+    for (item, _), one in found.items():
+        counts[item] += one.count
+    rows = []
+    for question in library.questions.values():
+        now = found.get((question.id, question.revision))
+        before = counts[question.id] - (now.count if now else 0)
+        late = mended.get(question.id, 0)
+        rows.append(QuestionStatisticsRow(question, now, guess_of(question), before, mended=late))
+    return [
+        dataclasses.replace(row, why=tuple(reasons(row.question, row.found)))
+        for row in _weighed(rows)
+    ]
+
+
+def with_reports(
+    rows: Iterable[QuestionStatisticsRow], said: Iterable[LearnerReport]
+) -> list[QuestionStatisticsRow]:
+    """The rows with the open reports about each question counted."""
+    reports = Counter(one.item for one in said)
+    return [
+        dataclasses.replace(row, reports=number) if (number := reports[row.question.id]) else row
+        for row in rows
+    ]
+
+
+def _weighed(rows: Sequence[QuestionStatisticsRow]) -> list[QuestionStatisticsRow]:
+    """Weights as shares of what is shown: items that are gone have none."""
+    wholes = {
+        name: sum(getattr(r.found, name) or 0.0 for r in rows if r.found)
+        for name in ("intended", "effective")
+    }
+    return [
+        dataclasses.replace(row, found=_scaled(row.found, wholes)) if row.found else row
+        for row in rows
+    ]
+
+
+def _scaled(found: ItemStatistics, wholes: Mapping[str, float]) -> ItemStatistics:
+    changes = {
+        name: 100 * value / whole
+        for name, whole in wholes.items()
+        if (value := getattr(found, name)) is not None and whole
+    }
+    return dataclasses.replace(found, **changes)
+
+
+def arranged(
+    rows: Iterable[QuestionStatisticsRow], by: str, *, falling: bool
+) -> list[QuestionStatisticsRow]:
+    """The rows by a column of `SORTS`; those without a value come last."""
+    if by == "item":
+        return sorted(rows, key=lambda row: row.question.id, reverse=falling)
+    known = [(row.value(by), row) for row in rows]
+    full = [(value, row) for value, row in known if value is not None]
+    full.sort(key=lambda pair: pair[0], reverse=falling)
+    return [row for _, row in full] + [row for value, row in known if value is None]
+
+
+def mends_of(
+    library: Library, rows: Iterable[QuestionStatisticsRow], cards: Iterable[CardLapses]
+) -> list[ItemToFix]:
+    """Questions and cards to mend, the worst first."""
+    found = []
+    for row in rows:
+        why = [*row.why, *([reported(row.reports)] if row.reports else ())]
+        why += [unregraded_reason(row.mended)] if row.mended else []
+        if why:
+            found.append(mend(row.question.id, "question", row.question.place, why))
+    for one in cards:
+        card = library.cards.get(one.card)
+        if card is not None:
+            why = card_reasons(one.reviews, one.lapses, one.leeches)
+            found.append(mend(card.id, "card", card.place, why))
+    return order(m for m in found if m.reasons)
+
+
+def exams_of(
+    library: Library, papers: Sequence[FirstSitting], pause: Callable[[], object]
+) -> list[ExamStatisticsRow]:
+    """The test statistics of every mock exam of the course.
+
+    Each learner has a paper of other questions, so a column is a place on the paper,
+    as Moodle takes the places of randomly drawn questions.
+    """
+    rows = []
+    for slug, exam in library.exams.items():
+        responses = [
+            ItemResponse(number, f"{place:03}", points)
+            for number, paper in enumerate(papers)
+            if paper.exam == slug and len(paper.points) == exam.questions
+            for place, points in enumerate(paper.points)
+        ]
+        pause()
+        rows.append(ExamStatisticsRow(slug, exam.title, describe_test(responses)))
+    return rows
+
+
+def as_csv(rows: Iterable[QuestionStatisticsRow]) -> str:
+    """The table for a spreadsheet: one line for each question, percentages plain."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow([*_NAMED, *COLUMNS, *_BESIDE])
+    for row in rows:
+        writer.writerow(_cells(row))
+    return out.getvalue()
+
+
+def exams_as_csv(exams: Iterable[ExamStatisticsRow]) -> str:
+    """The indices of the mock exams for a spreadsheet; none under ten learners."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(_EXAMS)
+    for exam in exams:
+        found = exam.found
+        numbers = (
+            *(
+                found.mean,
+                found.sd,
+                found.consistency,
+                *(found.interval or (None,) * 2),
+            ),
+            *(found.error_ratio, found.standard_error),
+        )
+        shown = [_plain(n) if found.enough else "" for n in numbers]
+        writer.writerow([exam.slug, exam.title, str(found.learners), *shown])
+    return out.getvalue()
+
+
+def _cells(row: QuestionStatisticsRow) -> list[str]:
+    question, place = row.question, row.question.place
+    numbers = [_plain(row.value(name)) for name in COLUMNS]
+    low, high = row.interval or (None, None)
+    spread = " ".join(f"{s.letter}{'*' if s.right else ''}={100 * s.share:.1f}" for s in row.shares)
+    return [
+        *(question.id, question.type, question.topic, place.path, str(place.line)),
+        *(question.revision, *numbers, _plain(low), _plain(high)),
+        *(str(row.before), str(row.reports), spread),
+    ]
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+# What a learner has to answer; reasons, hints, sources and difficulty are beside it.
+_ASKED = ("type", "stem", "answer", "partial", "computed")
+_SAMENESS_BESIDE = frozenset({"feedback", "why", "pinned", "html"})
+Stands = Mapping[tuple[str, str], str]  # (item, revision) to the one it counts as
+
+
+def content_digest(question: Question) -> str:
+    """A digest of stem, options and key, and of nothing else."""
+    whole = QUESTION.dump_python(question, mode="json")
+    asked = _bare({name: whole[name] for name in _ASKED})
+    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def matter_of_body(body: str, revision: str) -> str:
+    """That of a kept wording; one that can no longer be read is like no other."""
+    try:
+        return content_digest(QUESTION.validate_json(body))
+    except ValueError:
+        return revision
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {n: _bare(v) for n, v in value.items() if n not in _SAMENESS_BESIDE}
+    return [_bare(v) for v in value] if isinstance(value, list) else value
+
+
+def canonical_revisions(
+    questions: Mapping[str, Question],
+    known: Iterable[tuple[str, str, str]],
+) -> Stands:
+    """The revision as which each answered one counts: the newest of the same matter.
+
+    `known` are (item, revision, matter), the oldest first.
+    """
+    found: dict[tuple[str, str], str] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
+    for item, revision, what in known:
+        groups.setdefault((item, what), []).append(revision)
+    for question in questions.values():
+        groups.setdefault((question.id, content_digest(question)), []).append(question.revision)
+    for (item, _), revisions in groups.items():
+        for revision in revisions:
+            found[item, revision] = revisions[-1]
+    # The wording of now counts as itself, whatever the one that was kept says.
+    for question in questions.values():
+        found[question.id, question.revision] = question.revision
+    return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WordingStatistics:
+    """One wording with its statistics.
+
+    `step` is (difference, low, high) in points of facility against the wording before
+    it, None while either has too few answers.
+    """
+
+    revision: str
+    since: dt.datetime | None
+    now: bool
+    found: ItemStatistics | None
+    step: tuple[float, float, float] | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptionRow:
+    """An option with those who chose it: how many, what share, how they do else."""
+
+    key: str
+    letter: str
+    words: str
+    right: bool
+    count: int
+    share: float
+    rest: float | None
+    credit: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VariantRow:
+    """A variant of a computed question: its numbers, right and foreseen answers."""
+
+    seed: int
+    values: tuple[tuple[str, str], ...]
+    right: tuple[str, ...]
+    wrong: tuple[str, ...]
+
+
+def editions(
+    question: Question,
+    known: Sequence[SeenWording],
+    answers: Sequence[FirstAttempt],
+    found: Mapping[tuple[str, str], ItemStatistics],
+) -> list[WordingStatistics]:
+    """The wordings of a question, the oldest first; the one of now is always there.
+
+    `answers` are those to the question, in whatever wording.
+    """
+    since = {w.revision: w.since for w in known}
+    answered = [revision for item, revision in found if item == question.id]
+    order = list(dict.fromkeys([*since, *answered, question.revision]))
+    marks = {revision: [a.score for a in answers if a.revision == revision] for revision in order}
+    made = []
+    for place, revision in enumerate(order):
+        before = marks[order[place - 1]] if place else []
+        made.append(
+            WordingStatistics(
+                revision,
+                since.get(revision),
+                revision == question.revision,
+                found.get((question.id, revision)),
+                change(before, marks[revision]),
+            )
+        )
+    return made
+
+
+def one_of_each(
+    question: Question, known: Iterable[SeenWording], same: Stands
+) -> list[SeenWording]:
+    """The wordings that differ in what they ask, each since its first form."""
+    found: dict[str, SeenWording] = {}
+    for one in known:
+        revision = same.get((question.id, one.revision), one.revision)
+        found.setdefault(revision, dataclasses.replace(one, revision=revision))
+    return list(found.values())
+
+
+def option_rows(question: Question, found: ItemStatistics | None) -> list[OptionRow]:
+    """Every option of a choice in authored order; none for other types."""
+    kind = types.type_of(question)
+    if not kind.chosen:
+        return []
+    letters = letters_of(question)
+    taken = {o.key: o for o in found.options} if found else {}
+    return [
+        OptionRow(
+            option.key,
+            letters.get(option.key, ""),
+            option.words,
+            option.right,
+            taken[option.key].count if option.key in taken else 0,
+            taken[option.key].share if option.key in taken else 0.0,
+            taken[option.key].rest if option.key in taken else None,
+            option.credit,
+        )
+        for option in kind.options(question.answer)
+    ]
+
+
+def seen_as(variant: Variant) -> dict[str, str]:
+    """The letter of each option as it is shown to whoever has this variant."""
+    kind = types.type_of(variant)
+    keys = [option.key for option in kind.options(variant.answer)]
+    return dict(zip(keys, LETTERS, strict=False)) if kind.chosen else {}
+
+
+def sample(variant: Variant) -> VariantRow:
+    """A variant as a row of the table of all variants."""
+    right, wrong = _sides(variant)
+    values = tuple((name, _shown(value)) for name, value in variant.values.items())
+    return VariantRow(variant.seed, values, right, wrong)
+
+
+def _sides(variant: Variant) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    options = types.type_of(variant).options(variant.answer)
+    return (
+        tuple(o.words for o in options if o.right),
+        tuple(o.words for o in options if not o.right),
+    )
+
+
+def _shown(value: str | float) -> str:
+    if isinstance(value, str):
+        return value
+    return f"{value:,.10g}"

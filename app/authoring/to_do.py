@@ -1,0 +1,230 @@
+"""What to fix first."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote, urlencode
+
+from app.authoring.course_report import OverdueReview
+from app.authoring.item_statistics import LEAST, ItemStatistics, never_chosen, probable_wrong_key
+from app.authoring.problem_list import name_of
+from app.content.library import Library
+from app.markup.model import SourceLocation
+from app.markup.problems import ContentProblem
+from app.questions import types
+from app.questions.model import Question
+
+_NEAR_GUESSING = 5.0  # points of facility above blind guessing
+_TOO_EASY = 95.0
+_BACKWARDS = -10.0  # nearer to nothing, chance alone turns the sign
+_FORGETFUL = 0.3  # lapses per review
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FixReason:
+    """A sign that something is wrong; `weight` 0..100 says how sure and how bad."""
+
+    weight: int
+    words: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemToFix:
+    """An item to mend: where it is written, and every reason, the worst first."""
+
+    item: str
+    kind: str
+    place: SourceLocation
+    reasons: tuple[FixReason, ...]
+
+    @property
+    def weight(self) -> int:
+        """The weight of its worst reason, a little more for each other one."""
+        return self.reasons[0].weight * 10 + len(self.reasons)
+
+
+def guess_of(question: Question) -> float | None:
+    """The percent that blind guessing earns at a question; None where undefined."""
+    return types.type_of(question).guess_score(question.answer)
+
+
+def letters_of(question: Question) -> dict[str, str]:
+    """Option keys to letters in authored order, as an author counts them."""
+    kind = types.type_of(question)
+    if not kind.chosen:
+        return {}
+    keys = [option.key for option in kind.options(question.answer)]
+    return dict(zip(keys, LETTERS, strict=False))
+
+
+def reasons(question: Question, found: ItemStatistics | None) -> list[FixReason]:
+    """What the first answers say against a question; nothing under ten of them."""
+    if found is None or not found.enough:
+        return []
+    return [*_about_options(question, found), *_about_marks(question, found)]
+
+
+def order(mends: Iterable[ItemToFix]) -> list[ItemToFix]:
+    """The worst first; those without a reason are left out."""
+    wanted = [m for m in mends if m.reasons]
+    return sorted(wanted, key=lambda m: (-m.weight, m.item))
+
+
+def mend(item: str, kind: str, place: SourceLocation, why: Sequence[FixReason]) -> ItemToFix:
+    """An item with its reasons in order."""
+    ordered = sorted(why, key=lambda reason: -reason.weight)
+    return ItemToFix(item, kind, place, tuple(ordered))
+
+
+def reported(count: int) -> FixReason:
+    """Learners who took the time to write are rarely wrong that something is."""
+    who = "A learner reports" if count == 1 else f"{count} reports of"
+    return FixReason(75, f"{who} a problem.")
+
+
+def unregraded_reason(count: int) -> FixReason:
+    """Learners go on with a wrong score until somebody decides about it."""
+    who = "one answer" if count == 1 else f"{count:,} answers"
+    return FixReason(90, f"Its key was mended: {who} would score otherwise by it.")
+
+
+def card_reasons(reviews: int, lapses: int, leeches: int) -> list[FixReason]:
+    """What reviews say against a card."""
+    found = []
+    if leeches:
+        who = "One learner" if leeches == 1 else f"{leeches} learners"
+        found.append(FixReason(60, f"{who} forgot it eight times: read it against its page."))
+    if reviews >= LEAST and lapses > _FORGETFUL * reviews:
+        words = f"Forgotten in {lapses} of {reviews} reviews: part or reword it."
+        found.append(FixReason(40, words))
+    return found
+
+
+def _about_options(question: Question, found: ItemStatistics) -> list[FixReason]:
+    kind = types.type_of(question)
+    if not kind.chosen:
+        return []
+    letters = letters_of(question)
+    options = kind.options(question.answer)
+    right = [o.key for o in options if o.right]
+    wrong = [o.key for o in options if not o.right]
+    made = []
+    better = probable_wrong_key(found, right)
+    if better is not None and better in letters:
+        words = f"Probably a wrong key: stronger learners choose {letters[better]}."
+        made.append(FixReason(100, words))
+    idle = [letters[key] for key in never_chosen(found, wrong)]
+    if idle:
+        verb = "draws" if len(idle) == 1 else "draw"
+        made.append(FixReason(25, f"{_listed(idle)} {verb} no one."))
+    # Several keys have no order among them.
+    return made if kind.several else made + _outdone(found, right, letters)
+
+
+def _outdone(
+    found: ItemStatistics, right: Sequence[str], letters: Mapping[str, str]
+) -> list[FixReason]:
+    """An option chosen more often than the key."""
+    counts = {o.key: o.count for o in found.options if o.key in letters}
+    keyed = max((counts.get(key, 0) for key in right), default=0)
+    more = [letters[k] for k, n in counts.items() if k not in right and n > keyed]
+    if not more:
+        return []
+    verb = "is" if len(more) == 1 else "are"
+    return [FixReason(45, f"{_listed(more)} {verb} chosen more often than the key.")]
+
+
+def _about_marks(question: Question, found: ItemStatistics) -> list[FixReason]:
+    made = []
+    facility = found.facility
+    guess = guess_of(question)
+    made += _about_discrimination(found.discrimination)
+    if facility is None:
+        return made
+    if guess is not None and facility <= guess + _NEAR_GUESSING:
+        words = f"Facility {facility:.0f}%, guessing alone gives {guess:.0f}%."
+        made.append(FixReason(55, words))
+    elif facility == 0:
+        made.append(FixReason(55, "Nobody got any of it right."))
+    if facility >= _TOO_EASY:
+        made.append(FixReason(15, f"Facility {facility:.0f}%: tells nobody apart."))
+    return made
+
+
+def _about_discrimination(index: float | None) -> list[FixReason]:
+    if index is None or index >= 0:
+        return []
+    shown = f"Discrimination −{abs(index):.0f}"
+    if index < _BACKWARDS:
+        return [FixReason(80, f"{shown}: weaker learners do better at it.")]
+    return [FixReason(50, f"{shown}: it does not tell strong learners from weak.")]
+
+
+def _listed(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# How bad it is: an item that is left out, then a wrong key (100), then the rest.
+_ERROR, _WARNING, _REVIEW = 95, 20, 30
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AuthorTask:
+    """One thing to mend: its name and address, why, and who says so."""
+
+    weight: int
+    name: str
+    address: str
+    why: str
+    known_from: str
+
+
+def tasks_of(
+    problems: Iterable[ContentProblem], mends: Iterable[ItemToFix], due: Iterable[OverdueReview]
+) -> list[AuthorTask]:
+    """Everything to mend in one order, the worst first."""
+    found = [_of_problem(p) for p in problems]
+    found += [_of_mend(m) for m in mends]
+    found += [_of_review(d) for d in due]
+    return sorted(found, key=lambda task: (-task.weight, task.name, task.why))
+
+
+def _of_problem(found: ContentProblem) -> AuthorTask:
+    weight = _ERROR if found.severity == "error" else _WARNING
+    address = f"/authoring?{urlencode({'at': name_of(found)})}"
+    name = found.item or f"{found.path}:{found.line}"
+    return AuthorTask(weight, name, address, f"{found.code} {found.message}", "check")
+
+
+def _of_mend(mend: ItemToFix) -> AuthorTask:
+    path, line = mend.place.path, mend.place.line
+    address = f"/authoring/questions/{quote(mend.item)}"
+    if mend.kind != "question":
+        address = f"/authoring/pages/{path.split('/')[1]}"
+    why = " ".join(reason.words for reason in mend.reasons)
+    return AuthorTask(mend.reasons[0].weight, mend.item, address, why, f"learners, {path}:{line}")
+
+
+def _of_review(due: OverdueReview) -> AuthorTask:
+    address = f"/authoring/pages/{due.topic}" if due.topic else "/authoring/coverage"
+    return AuthorTask(_REVIEW, due.name, address, f"It {due.why}.", f"review, {due.path}")
+
+
+def unfinished(library: Library) -> list[tuple[str, str, str]]:
+    """(address, name, status) of what is not live; items of such pages go with them."""
+    authored = library.as_authored()
+    waiting = {s: t for s, t in authored.topics.items() if t.status != "live"}
+    found = [(f"/authoring/pages/{s}", t.title, t.status) for s, t in waiting.items()]
+    found += [
+        (f"/authoring/questions/{q.id}", q.id, q.status)
+        for q in authored.questions.values()
+        if q.status != "live" and q.topic not in waiting
+    ]
+    found += [
+        (f"/authoring/pages/{c.topic}", c.id, c.status)
+        for c in authored.cards.values()
+        if c.status != "live" and c.topic not in waiting and not c.is_reverse
+    ]
+    return [(address, name, str(status)) for address, name, status in found]

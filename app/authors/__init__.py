@@ -1,1 +1,0 @@
-"""Authors: who may see the bench, and a log of what they do there."""

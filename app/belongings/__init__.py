@@ -1,1 +1,0 @@
-"""Everything that is kept about a learner: taken along, or erased."""

@@ -1,0 +1,214 @@
+"""Accuracy report page.
+
+The cases are answered by `make evidence`, which writes accuracy.json.
+"""
+
+import dataclasses
+import functools
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+
+from app.estimator import registry
+from app.estimator.result import Chart, ChartLine
+from app.estimator.units import format_number
+from app.widgets.column_charts import ErrorStrip, draw_strips
+from app.widgets.estimate_view import LONGEST_LINK, calculator_url
+from app.widgets.line_charts import draw_chart
+from app.widgets.svg import SvgChart
+
+_FILE = Path(__file__).with_name("accuracy.json")
+
+# Units of the cases that have another name in the catalog of units.
+_BASE = {"bytes": "B", "parameters": "parameter", "tokens": "token"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AccuracyRow:
+    """One kind as a row of the table; figures are in words, empty where none.
+
+    Errors are counted without the cases that a constant was `fitted` on.
+    """
+
+    kind: str
+    label: str
+    cases: int
+    fitted: int
+    within: int
+    median: str
+    p90: str
+    largest: str
+    inside: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CaseRow:
+    """One case in words, with the question that it was.
+
+    Either `command` and `address` of a calculator, or the function of a `formula`.
+    """
+
+    id: str
+    expected: str
+    predicted: str
+    error: str
+    source: str
+    remark: str
+    calculator: str
+    command: str
+    address: str
+    formula: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AccuracySummary:
+    """All kinds: the sum in numbers, the picture, the table.
+
+    `by_calculator` cases were asked of one; the others are bare formulas.
+    """
+
+    cases: int
+    answered: int
+    by_calculator: int
+    within: int
+    fitted: int
+    picture: Markup
+    kinds: tuple[AccuracyRow, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KindAccuracy:
+    """One kind: its row, predicted against measured, and every case."""
+
+    row: AccuracyRow
+    drawing: SvgChart
+    cases: tuple[CaseRow, ...]
+
+
+@functools.cache
+def standing() -> AccuracySummary:
+    """Every kind of the project's own cases."""
+    kinds = _kinds().values()
+    strips = tuple(_strip(kind) for kind in kinds if kind["expressible"])
+    return AccuracySummary(
+        cases=sum(kind["cases"] for kind in kinds),
+        answered=sum(kind["expressible"] for kind in kinds),
+        by_calculator=sum(kind["by_calculator"] for kind in kinds),
+        within=sum(kind["within_tolerance"] for kind in kinds),
+        fitted=sum(kind["calibration"] for kind in kinds),
+        picture=draw_strips(strips),
+        kinds=tuple(map(_counted, kinds)),
+    )
+
+
+@functools.lru_cache(maxsize=128)  # strangers ask for kinds that are none
+def standing_of(name: str) -> KindAccuracy | None:
+    """One kind with all of its cases; None for a kind that is none."""
+    kind = _kinds().get(name)
+    if kind is None:
+        return None
+    return KindAccuracy(
+        row=_counted(kind),
+        drawing=draw_chart(_chart(kind)),
+        cases=tuple(map(_case, kind["results"])),
+    )
+
+
+@functools.cache
+def _kinds() -> dict[str, dict[str, Any]]:
+    rows = json.loads(_FILE.read_text(encoding="utf-8"))["kinds"]
+    return {row["kind"]: row for row in rows}
+
+
+def _strip(kind: dict[str, Any]) -> ErrorStrip:
+    errors = tuple(
+        (case["predicted"] / case["expected"] - 1, "calibration" in case)
+        for case in kind["results"]
+        if "predicted" in case and case["expected"]
+    )
+    return ErrorStrip(kind["label"], errors)
+
+
+def _counted(kind: dict[str, Any]) -> AccuracyRow:
+    return AccuracyRow(
+        kind=kind["kind"],
+        label=kind["label"],
+        cases=kind["cases"],
+        fitted=kind["calibration"],
+        within=kind["within_tolerance"],
+        median=_percent(kind["median"]),
+        p90=_percent(kind["p90"]),
+        largest=_percent(kind["largest"]),
+        inside=_percent(kind["inside_interval"], 0),
+    )
+
+
+def _percent(share: float | None, places: int = 1) -> str:
+    return "" if share is None else f"{share * 100:.{places}f}%"
+
+
+def _chart(kind: dict[str, Any]) -> Chart:
+    """Predicted against measured on two log axes, with the line of no error."""
+    answered = [
+        (case["expected"], case["predicted"])
+        for case in kind["results"]
+        if case.get("predicted", 0) > 0 < case["expected"]
+    ]
+    ends = [value for pair in answered for value in pair]
+    level = ((min(ends), min(ends)), (max(ends), max(ends))) if ends else ()
+    unit = kind["results"][0]["unit"]
+    unit = _BASE.get(unit, unit)
+    return Chart(
+        label=kind["label"],
+        x_label="Measured or exact",
+        y_label="Predicted",
+        x_unit=unit,
+        y_unit=unit,
+        lines=(ChartLine("no error", level, "dash"), ChartLine("", tuple(answered), "dots")),
+        x_log=True,
+        y_log=True,
+    )
+
+
+def _case(case: dict[str, Any]) -> CaseRow:
+    expected, predicted = case["expected"], case.get("predicted")
+    command, figure = case.get("command", ""), case.get("figure", "")
+    calculator, link = _question(command, figure) if command else ("", "")
+    return CaseRow(
+        id=case["id"],
+        expected=f"{format_number(expected, 4)}\u00a0{case['unit']}",
+        predicted="" if predicted is None else format_number(predicted, 4),
+        error=_percent(_error(expected, predicted)),
+        source=case["source"],
+        remark=case.get("why_not") or ("fitted on" if "calibration" in case else ""),
+        calculator=calculator,
+        command=command,
+        address=link,
+        formula=_formula(case),
+    )
+
+
+def _error(expected: float, predicted: float | None) -> float | None:
+    if predicted is None:
+        return None
+    return abs(predicted - expected) / (abs(expected) or 1.0)
+
+
+def _question(command: str, figure: str) -> tuple[str, str]:
+    """The calculator that a command asks, and the address of the same question."""
+    _, _, name, *options = shlex.split(command)
+    typed = [option.removeprefix("--").partition("=") for option in options]
+    query = urlencode([(field.replace("-", "_"), value) for field, _, value in typed])
+    entry = registry.find_estimate(name)
+    link = calculator_url(name, query, anchor=figure) if len(query) <= LONGEST_LINK else ""
+    return entry.title if entry else "", link
+
+
+def _formula(case: dict[str, Any]) -> str:
+    """The function of a formula, and whether it serves nothing but this report."""
+    function: str = case.get("formula", "")
+    return f"{function}, here alone" if "report_alone" in case else function

@@ -1,0 +1,573 @@
+"""Routes: part list, part page, comparison."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+from markupsafe import Markup
+
+from app.accounts.current_learner import CurrentLearner
+from app.content.library import Library
+from app.errors import NotFoundError
+from app.estimator import data_files, registry
+from app.estimator.hardware.catalog import Accelerator, System, sparse_rate
+from app.estimator.hardware.part_values import (
+    RATES,
+    CatalogField,
+    CatalogPart,
+    Kind,
+    PartValue,
+    address_of,
+    find_part,
+    parts,
+)
+from app.estimator.inputs import input_specs
+from app.estimator.units import NBSP
+from app.markup.model import HtmlBlock, Section
+from app.web.dependencies import CurrentLibrary
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
+from app.widgets.bar_charts import DoubleBar, draw_pairs
+from app.widgets.estimate_view import calculator_url
+
+MOST = 4
+"""Parts that find room beside each other."""
+_LESS_IS_BETTER = frozenset({"tdp", "power", "rack_units"})
+_NOT_RANKED = frozenset({"launch_year", "gpus", "nics", "power_supplies", "power_supplies_needed"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ComparedField:
+    """One value of all chosen parts; `best` are the places of the better ones."""
+
+    field: CatalogField
+    values: tuple[PartValue | None, ...]
+    differs: bool
+    best: frozenset[int]
+
+
+def compared(chosen: Sequence[CatalogPart]) -> dict[str, list[ComparedField]]:
+    """The values of the parts by group, those of the first part's kind first."""
+    fields = dict.fromkeys(v.field for part in chosen for v in part.values)
+    groups: dict[str, list[ComparedField]] = {}
+    for field in fields:
+        values = tuple(part.get(field.name) for part in chosen)
+        groups.setdefault(field.group, []).append(_beside(field, values))
+    return groups
+
+
+def _beside(field: CatalogField, values: tuple[PartValue | None, ...]) -> ComparedField:
+    words = {value.words if value else "" for value in values}
+    return ComparedField(field, values, len(words) > 1, _best(field, values))
+
+
+def _best(field: CatalogField, values: Sequence[PartValue | None]) -> frozenset[int]:
+    """The places of the better numbers; none where all agree or nothing ranks."""
+    numbers = {
+        place: float(value.number)
+        for place, value in enumerate(values)
+        if value and isinstance(value.number, int | float)
+    }
+    if len(set(numbers.values())) < 2 or field.name in _NOT_RANKED:
+        return frozenset()
+    choose = min if field.name in _LESS_IS_BETTER else max
+    wanted = choose(numbers.values())
+    return frozenset(place for place, number in numbers.items() if number == wanted)
+
+
+def memory_of(part: CatalogPart) -> Markup | None:
+    """As sold beside as the driver reports; None without a reading to compare."""
+    sold, read = part.get("memory"), part.get("driver_memory")
+    if sold is None or read is None or read.state != "known" or sold.state != "known":
+        return None
+    says = f"As sold {sold.words}; as the driver reports {read.words}, {read.beside}"
+    pairs = (
+        DoubleBar("As sold", _number(sold.number), sold.words),
+        DoubleBar("As the driver reports", _number(read.number), read.words, look="mark"),
+    )
+    return draw_pairs(pairs, says)
+
+
+def rates_of(part: CatalogPart) -> Markup | None:
+    """The dense peaks with the sparse ones behind them; None where none is known."""
+    if not isinstance(part.entry, Accelerator):
+        return None
+    stated = _stated(part)
+    pairs, said = [], []
+    for label, names in _same_rates(part).items():
+        value = part[names[0]]
+        sparse = sparse_rate(part.entry, names[0], stated)
+        beside = f", {value.beside}" if sparse else ""
+        dense = f"{value.words} dense"
+        pairs.append(DoubleBar(label, _number(value.number), dense, sparse or 0.0))
+        said.append(f"{label} {dense}{beside}")
+    return draw_pairs(pairs, f"Peak rates: {'; '.join(said)}") if pairs else None
+
+
+def has_sparse_rates(part: CatalogPart) -> bool:
+    """Whether a sparse rate is drawn."""
+    return isinstance(part.entry, Accelerator) and any(
+        sparse_rate(part.entry, name, _stated(part)) for name in RATES
+    )
+
+
+def _same_rates(part: CatalogPart) -> dict[str, list[str]]:
+    """The formats with a known peak; those with one and the same rate together."""
+    found: dict[str, list[str]] = {}
+    for name in RATES:
+        if part[name].state == "known":
+            found.setdefault(part[name].words, []).append(name)
+    return {", ".join(n.upper() for n in names): names for names in found.values()}
+
+
+def _stated(part: CatalogPart) -> Mapping[str, float]:
+    row = data_files.load_table("accelerators.toml", "accelerator")[part.id]
+    stated: Mapping[str, float] = row.get("sparse", {})
+    return stated
+
+
+def _number(value: float | str | None) -> float:
+    return float(value or 0)
+
+
+Links = tuple[tuple[str, str], ...]
+_INPUT = {"accelerator": "gpu", "system": "system"}
+
+
+def calculators_of(part: CatalogPart) -> Links:
+    """The calculators that ask for a part like this, with this one chosen."""
+    wanted = _INPUT.get(part.kind, "network")
+    found = []
+    for entry in registry.entries():
+        asks = [n for n, one in input_specs(entry.inputs).items() if one.kind == wanted]
+        if asks and _answers(entry.name, asks[0], part.id):
+            found.append((calculator_url(entry.name, f"{asks[0]}={part.id}"), entry.title))
+    return tuple(found)
+
+
+@functools.cache
+def _answers(name: str, field: str, part: str) -> bool:
+    """Whether a calculator answers for this part, whose rate may be unknown."""
+    try:
+        registry.run_estimate(name, {field: part})
+    except (ValueError, LookupError, ArithmeticError):
+        return False
+    return True
+
+
+def pages_of(part: CatalogPart, library: Library) -> Links:
+    """The pages of the course that show a value of this part."""
+    link = f'href="{address_of(part.id)}#'
+    return tuple(
+        (f"/concepts/{topic.slug}", topic.title)
+        for topic in library.topics.values()
+        if any(_shows(section, link) for section in topic.sections)
+    )
+
+
+def _shows(section: Section, link: str) -> bool:
+    return any(isinstance(p, HtmlBlock) and link in p.html for p in section.pieces)
+
+
+def kin_of(part: CatalogPart, all_parts: tuple[CatalogPart, ...]) -> Links:
+    """Parts that are built of this one, or that this one is built of."""
+    if isinstance(part.entry, System):
+        return ((address_of(part.entry.accelerator), part["accelerator"].words),)
+    return tuple(
+        (address_of(other.id), other.name)
+        for other in all_parts
+        if isinstance(other.entry, System) and other.entry.accelerator == part.id
+    )
+
+
+Column = tuple[str, str, str]  # field, words in the head, unit
+
+_CARD: tuple[tuple[str, tuple[Column, ...]], ...] = (
+    (
+        "Memory",
+        (
+            ("memory", "As sold", "GB"),
+            ("driver_memory", "As the driver reports", "GB"),
+            ("memory_bandwidth", "Bandwidth", "GB/s"),
+        ),
+    ),
+    (
+        "Dense compute",
+        (
+            ("bf16", "BF16", "TFLOP/s"),
+            ("fp8", "FP8", "TFLOP/s"),
+            ("fp4", "FP4", "TFLOP/s"),
+        ),
+    ),
+    ("Link and power", (("nvlink", "Link, one way", "GB/s"), ("tdp", "Power", "W"))),
+)
+_SYSTEM: tuple[tuple[str, tuple[Column, ...]], ...] = (
+    ("Accelerators", (("gpus", "Number", ""), ("accelerator", "Kind", ""))),
+    (
+        "Memory of all accelerators",
+        (("gpu_memory", "As sold", "GB"), ("capacity", "That can be filled", "GB")),
+    ),
+    (
+        "Links",
+        (("nvlink", "Link, one way", "GB/s"), ("nic", "Adapter, one way", "Gbit/s")),
+    ),
+    ("Power", (("power", "Highest planned", "kW"), ("rack_units", "Rack units", ""))),
+)
+_NETWORK: tuple[tuple[str, tuple[Column, ...]], ...] = (
+    (
+        "Rates",
+        (
+            ("ports", "Ports", ""),
+            ("port_rate", "Port, one way", "Gbit/s"),
+            ("bandwidth", "Bandwidth, one way", "GB/s"),
+            ("switching_capacity", "Switching capacity", "Tbit/s"),
+        ),
+    ),
+    ("Build", (("pcie_generation", "PCIe generation", ""), ("power", "Power", "W"))),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartCategory:
+    """Parts that have the same values: what they are called, and their columns."""
+
+    name: str
+    title: str
+    one: str
+    kinds: tuple[Kind, ...]
+    groups: tuple[tuple[str, tuple[Column, ...]], ...]
+    sort: str
+
+
+SHELVES: Mapping[str, PartCategory] = {
+    shelf.name: shelf
+    for shelf in (
+        PartCategory(
+            "accelerators",
+            "Accelerators",
+            "Accelerator",
+            ("accelerator",),
+            _CARD,
+            "memory",
+        ),
+        PartCategory(
+            "systems",
+            "Servers and racks",
+            "System",
+            ("system",),
+            _SYSTEM,
+            "gpu_memory",
+        ),
+        PartCategory(
+            "network",
+            "Links, adapters and switches",
+            "Part",
+            ("link", "adapter", "dpu", "switch"),
+            _NETWORK,
+            "bandwidth",
+        ),
+    )
+}
+KIND_WORDS: Mapping[Kind, str] = {
+    "accelerator": "accelerator",
+    "system": "system",
+    "link": "link",
+    "adapter": "adapter",
+    "dpu": "DPU",
+    "switch": "switch",
+}
+LEAST = (("", "Any"), ("48", "48 GB"), ("80", "80 GB"), ("141", "141 GB"))
+"""Memory that can be asked for, in GB as it is sold."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartQuery:
+    """What the list was asked for; every field has a value that can be used."""
+
+    shelf: PartCategory
+    vendor: str = ""
+    least: str = ""
+    columns: str = ""
+    sort: str = ""
+    rising: bool = False
+
+    def address(self, **changes: str) -> str:
+        """The address of the list with some of it asked differently."""
+        words = {
+            "kind": self.shelf.name,
+            "vendor": self.vendor,
+            "memory": self.least,
+            "columns": self.columns,
+            "sort": self.sort,
+            "order": "rising" if self.rising else "",
+        } | changes
+        first = next(iter(SHELVES))
+        said = {k: v for k, v in words.items() if v and (k, v) != ("kind", first)}
+        return f"/hardware?{urlencode(said)}" if said else "/hardware"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ColumnHead:
+    """A column head: its words, where a click leads, and how it is sorted now."""
+
+    name: str
+    words: str
+    unit: str
+    address: str
+    sorted: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartCell:
+    """A value in the list; `why` is the letter of the reason when there is none."""
+
+    words: str
+    beside: str
+    why: str
+    unverified: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartRow:
+    """A part in the list."""
+
+    id: str
+    name: str
+    about: str
+    cells: tuple[PartCell, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartTable:
+    """Everything that the list shows; `reasons` explains the letters in it."""
+
+    heads: tuple[ColumnHead, ...]
+    groups: tuple[tuple[str, int], ...]
+    rows: tuple[PartRow, ...]
+    reasons: tuple[tuple[str, str], ...]
+    total: int
+    sorted_by: str
+
+
+def parse_part_query(query: Mapping[str, str]) -> PartQuery:
+    """Read a query; what is not offered counts as not asked."""
+    shelf = SHELVES.get(query.get("kind", ""), next(iter(SHELVES.values())))
+    names = {name for _, columns in shelf.groups for name, _, _ in columns} | {"name"}
+    sort = query.get("sort", "")
+    return PartQuery(
+        shelf=shelf,
+        vendor=_one_of(query.get("vendor", ""), vendors(shelf)),
+        least=_one_of(query.get("memory", ""), [words for words, _ in LEAST]),
+        columns=_one_of(query.get("columns", ""), [title for title, _ in shelf.groups]),
+        sort=sort if sort in names else "",
+        rising=query.get("order") == "rising",
+    )
+
+
+def _one_of(word: str, offered: Iterable[str]) -> str:
+    return word if word in offered else ""
+
+
+def vendors(shelf: PartCategory) -> tuple[str, ...]:
+    """The makers of the parts of a shelf."""
+    return tuple(dict.fromkeys(part.vendor for part in on_shelf(shelf)))
+
+
+def on_shelf(shelf: PartCategory) -> tuple[CatalogPart, ...]:
+    """The parts of a shelf in the order of the catalog."""
+    return tuple(part for part in parts() if part.kind in shelf.kinds)
+
+
+def shelf_of(part: CatalogPart) -> PartCategory:
+    """The shelf on which a part stands."""
+    return next(shelf for shelf in SHELVES.values() if part.kind in shelf.kinds)
+
+
+def listing(asked: PartQuery) -> PartTable:
+    """The list that was asked for."""
+    everything = on_shelf(asked.shelf)
+    chosen = _sorted([part for part in everything if _matches(part, asked)], asked)
+    groups = [g for g in asked.shelf.groups if asked.columns in ("", g[0])]
+    columns = [column for _, inside in groups for column in inside]
+    letters = _letters(chosen, [name for name, _, _ in columns])
+    heads = tuple(_head(column, asked) for column in columns)
+    return PartTable(
+        heads=(_head(("name", asked.shelf.one, ""), asked), *heads),
+        groups=tuple((title, len(inside)) for title, inside in groups),
+        rows=tuple(_row(part, columns, letters) for part in chosen),
+        reasons=tuple((letter, reason) for reason, letter in letters.items()),
+        total=len(everything),
+        sorted_by=_sorted_by(asked),
+    )
+
+
+def _matches(part: CatalogPart, asked: PartQuery) -> bool:
+    if asked.vendor and part.vendor != asked.vendor:
+        return False
+    if not asked.least:
+        return True
+    memory = part.get("memory") or part.get("gpu_memory")
+    number = memory.number if memory else None
+    return isinstance(number, int | float) and number >= float(asked.least) * 1e9
+
+
+def _sorted(chosen: Sequence[CatalogPart], asked: PartQuery) -> list[CatalogPart]:
+    """By a value, the largest first unless asked otherwise; without one last."""
+    name = asked.sort or asked.shelf.sort
+    if name == "name":
+        ordered = sorted(chosen, key=lambda part: part.name.casefold())
+        return ordered[::-1] if asked.rising else ordered
+    have = [part for part in chosen if _order(part, name) is not None]
+    lack = [part for part in chosen if _order(part, name) is None]
+    return [*sorted(have, key=_key(name), reverse=not asked.rising), *lack]
+
+
+def _key(name: str) -> Callable[[CatalogPart], tuple[bool, str | float]]:
+    def key(part: CatalogPart) -> tuple[bool, str | float]:
+        number = _order(part, name)
+        return (isinstance(number, str), number if number is not None else "")
+
+    return key
+
+
+def _order(part: CatalogPart, name: str) -> str | float | None:
+    value = part.get(name)
+    return value.number if value else None
+
+
+def _sorted_by(asked: PartQuery) -> str:
+    name = asked.sort or asked.shelf.sort
+    if name == "name":
+        return "name, backward" if asked.rising else "name"
+    words = next((w for _, inside in asked.shelf.groups for n, w, _ in inside if n == name), name)
+    return f"“{words}”, {'smallest' if asked.rising else 'largest'} first"
+
+
+def _head(column: Column, asked: PartQuery) -> ColumnHead:
+    name, words, unit = column
+    now = (asked.sort or asked.shelf.sort) == name
+    falling = now and not asked.rising
+    rises = name != "name"  # the first click sorts names from A, numbers from the top
+    state = "" if not now else ("descending" if falling == rises else "ascending")
+    order = "rising" if falling else ""
+    return ColumnHead(name, words, unit, asked.address(sort=name, order=order), state)
+
+
+def _letters(chosen: Iterable[CatalogPart], names: Sequence[str]) -> dict[str, str]:
+    """A letter for each reason why a value is not there."""
+    values = (part.get(name) for part in chosen for name in names)
+    reasons = dict.fromkeys(v.reason for v in values if v is not None and v.reason)
+    return {reason: _letter(place) for place, reason in enumerate(reasons)}
+
+
+def _letter(place: int) -> str:
+    tens, ones = divmod(place, 26)
+    return f"{chr(96 + tens) if tens else ''}{chr(97 + ones)}"
+
+
+def _row(part: CatalogPart, columns: Iterable[Column], letters: Mapping[str, str]) -> PartRow:
+    made = f"{part.vendor}, {part.year}" if part.year else part.vendor
+    kind = "" if part.kind in ("accelerator", "system") else KIND_WORDS[part.kind]
+    cells = tuple(_cell(part.get(name), unit, letters) for name, _, unit in columns)
+    return PartRow(part.id, part.name, f"{made}, {kind}" if kind else made, cells)
+
+
+def _cell(value: PartValue | None, unit: str, letters: Mapping[str, str]) -> PartCell:
+    """A value without the unit that stands in the head of its column."""
+    if value is None:
+        return PartCell("–", "", "", unverified=False)
+    words, beside = (
+        text.replace(f"{NBSP}{unit}", "") if unit else text for text in (value.words, value.beside)
+    )
+    letter = letters.get(value.reason, "")
+    return PartCell(words, beside, letter, unverified=value.unverified)
+
+
+router = APIRouter(prefix="/hardware", include_in_schema=False)
+Chosen = Annotated[list[str], Query(alias="part", max_length=20)]
+
+# The values with which the page of a part begins, for each kind of shelf.
+_FACTS = {
+    "accelerators": ("capacity", "memory_bandwidth", "bf16", "nvlink", "tdp"),
+    "systems": ("gpus", "capacity", "nvlink", "nic", "power"),
+    "network": ("bandwidth", "port_rate", "ports", "switching_capacity", "power"),
+}
+
+
+@router.get("")
+def index(request: Request, learner: CurrentLearner) -> Response:
+    allow_caching(request)
+    asked = parse_part_query(request.query_params)
+    return render_page(
+        request,
+        "hardware/index.html",
+        learner=learner,
+        asked=asked,
+        shelves=SHELVES.values(),
+        vendors=[(name, name) for name in vendors(asked.shelf)],
+        columns=[(title, title) for title, _ in asked.shelf.groups],
+        least=LEAST,
+        listed=listing(asked),
+        ticked=request.query_params.getlist("part"),
+    )
+
+
+@router.get("/compare")
+def compare(
+    request: Request,
+    learner: CurrentLearner,
+    part: Chosen = [],  # noqa: B006 - FastAPI copies it
+) -> Response:
+    allow_caching(request)
+    asked = {name: find_part(name) for name in dict.fromkeys(part)}
+    found = [known for known in asked.values() if known]
+    chosen = found[:MOST]
+    return render_page(
+        request,
+        "hardware/compare.html",
+        learner=learner,
+        chosen=chosen,
+        left_out=found[MOST:],
+        unknown=[name for name, known in asked.items() if known is None],
+        most=MOST,
+        groups=compared(chosen),
+        prices=[request.app.state.prices.of(part.id) for part in chosen],
+        shelf=shelf_of(chosen[0]) if chosen else None,
+    )
+
+
+@router.get("/{name}")
+def show(request: Request, name: str, learner: CurrentLearner, library: CurrentLibrary) -> Response:
+    part = _part(name)
+    allow_caching(request)
+    shelf = shelf_of(part)
+    facts = [part.get(field) for field in _FACTS[shelf.name]]
+    return render_page(
+        request,
+        "hardware/show.html",
+        learner=learner,
+        part=part,
+        kind=KIND_WORDS[part.kind],
+        shelf=shelf,
+        prices=request.app.state.prices.of(part.id),
+        facts=[value for value in facts if value and value.state == "known"],
+        memory=memory_of(part),
+        rates=rates_of(part),
+        sparse=has_sparse_rates(part),
+        calculators=calculators_of(part),
+        pages=pages_of(part, library),
+        kin=kin_of(part, parts()),
+        others=[p for p in on_shelf(shelf) if p.id != part.id],
+    )
+
+
+def _part(name: str) -> CatalogPart:
+    """The part of the address; raises NotFound."""
+    part = find_part(name)
+    if part is None:
+        onward = "/hardware", "See all parts"
+        raise NotFoundError(f"There is no part “{name}”.", onward=onward)
+    return part

@@ -1,0 +1,112 @@
+"""Inputs and scenarios in a URL or form."""
+
+from collections.abc import Iterable, Mapping
+from urllib.parse import parse_qsl, urlencode
+
+from fastapi import Request
+from starlette.datastructures import UploadFile
+
+from app.errors import InvalidInputError
+
+_MOST_FIELDS = 200
+
+
+def inputs_from_query(query: str) -> dict[str, str]:
+    """The inputs of an address. The first filled-in value of a name counts.
+
+    So a list wins over the free field beside it, and a box that is ticked over the
+    “no” that stands behind it.
+    """
+    try:
+        pairs = parse_qsl(query, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        raise InvalidInputError(f"There are more than {_MOST_FIELDS} inputs.") from None
+    return first_filled(pairs)
+
+
+def first_filled(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """One value for each name: the first that is not empty."""
+    typed: dict[str, str] = {}
+    for name, value in pairs:
+        if not typed.get(name):
+            typed[name] = value
+    return typed
+
+
+async def posted_inputs(request: Request) -> dict[str, str]:
+    """The inputs of a posted form; a file stands for the text of its field."""
+    async with request.form(max_files=4, max_fields=_MOST_FIELDS) as form:
+        items = form.multi_items()
+        files = [(n, await _text(n, v)) for n, v in items if isinstance(v, UploadFile)]
+    words = [(n, v) for n, v in items if isinstance(v, str)]
+    return first_filled([*files, *words])
+
+
+async def _text(name: str, value: UploadFile) -> str:
+    try:
+        return (await value.read()).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInputError("The file is not text.", field=name) from None
+
+
+def query_of(typed: Mapping[str, str]) -> str:
+    """The address form of what was typed, empty fields left out."""
+    return urlencode({name: value for name, value in typed.items() if value})
+
+
+LETTERS = ("a", "b", "c")
+_PREFIXES = frozenset(f"{letter}." for letter in LETTERS)
+_COUNT = "scenarios"
+
+Typed = Mapping[str, str]
+
+
+def scenarios_in(typed: Typed) -> dict[str, dict[str, str]]:
+    """The scenarios of an address: `gpu=` holds for all, `b.gpu=` for B alone.
+
+    There are two; `scenarios=3` or anything said of C makes a third.
+
+    >>> scenarios_in({"model": "70B", "b.gpu": "b200-sxm"})
+    {'a': {'model': '70B'}, 'b': {'model': '70B', 'gpu': 'b200-sxm'}}
+    """
+    shared = {n: v for n, v in typed.items() if n[:2] not in _PREFIXES and n != _COUNT}
+    three = typed.get(_COUNT) == "3" or any(n.startswith("c.") for n in typed)
+    return {
+        letter: {
+            **shared,
+            **{n[2:]: v for n, v in typed.items() if n.startswith(f"{letter}.")},
+        }
+        for letter in (LETTERS if three else LETTERS[:2])
+    }
+
+
+def query_of_sides(sides: Mapping[str, Typed]) -> str:
+    """The address of some scenarios; what all of them share is said once.
+
+    >>> query_of_sides({"a": {"model": "70B"}, "b": {"model": "70B", "gpus": "8"}})
+    'model=70B&b.gpus=8'
+    """
+    filled = {s: {n: v for n, v in typed.items() if v} for s, typed in sides.items()}
+    first, *others = filled.values()
+    shared = {n: v for n, v in first.items() if all(o.get(n) == v for o in others)}
+    pairs = dict(shared)
+    for letter, typed in filled.items():
+        pairs |= {f"{letter}.{n}": v for n, v in typed.items() if n not in shared}
+    if len(sides) == len(LETTERS) and not any(n.startswith("c.") for n in pairs):
+        pairs[_COUNT] = "3"
+    return urlencode(pairs)
+
+
+def swapped(sides: Mapping[str, Typed]) -> dict[str, Typed]:
+    """The scenarios with A and B in each other's place."""
+    return {**sides, "a": sides["b"], "b": sides["a"]}
+
+
+def with_third(sides: Mapping[str, Typed]) -> dict[str, Typed]:
+    """The scenarios with a third that begins as B."""
+    return {**sides, "c": sides["b"]}
+
+
+def without_third(sides: Mapping[str, Typed]) -> dict[str, Typed]:
+    """A and B alone."""
+    return {letter: sides[letter] for letter in LETTERS[:2]}

@@ -1,1 +1,0 @@
-"""What is remembered: cards, the log of their grades, and what follows from it."""

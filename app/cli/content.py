@@ -1,0 +1,429 @@
+"""check, new, coverage."""
+
+import argparse
+import contextlib
+import dataclasses
+import datetime as dt
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from app.authoring import scaffold
+from app.authoring.course_report import compute_coverage, cues, fresh_papers, heads, reviews_due
+from app.authoring.scaffold import ScaffoldError, ScaffoldTarget, read_course
+from app.cli.database import read_settings
+from app.cli.import_export import exchange_command
+from app.cli.launcher import CommandError
+from app.content.check import as_diff, changes, check, fix_folder, note_on, write
+from app.content.courses import ALONE, folders, name_course, passed_over
+from app.content.file_watcher import SHARED, FileStamps, WatchedFiles
+from app.content.library import assemble_library
+from app.markup.ids import did_you_mean
+from app.markup.problems import LOG, RULES, ContentProblem, explain, make_problem
+from app.settings import Settings
+
+_OPTION = "--course"
+
+
+def course_folder(settings: Settings, name: str) -> Path:
+    """The folder of the course `name`; Stop where it is not clear which is meant."""
+    courses = folders(settings.content)
+    if ALONE in courses:
+        if name:
+            raise CommandError(f"{settings.content} is one course alone; leave {_OPTION} out.")
+        return courses[ALONE]
+    if not name and len(courses) == 1:
+        return next(iter(courses.values()))
+    if name not in courses:
+        meant = f"there is no course “{name}”" if name else "there are several courses"
+        raise CommandError(f"{meant}; name one with {_OPTION}: {', '.join(courses)}.")
+    return courses[name]
+
+
+def pop_course_option(words: Sequence[str]) -> tuple[list[str], str]:
+    """The words without `--course NAME`, and the name; empty where none was given."""
+    rest, name = list(words), ""
+    for place, word in enumerate(rest):
+        option, equals, value = word.partition("=")
+        if option != _OPTION:
+            continue
+        if not equals:
+            value = rest[place + 1] if place + 1 < len(rest) else ""
+        if not value:
+            raise CommandError(f"{_OPTION} needs the name of a course.")
+        name = value
+        del rest[place : place + (1 if equals else 2)]
+        break
+    return rest, name
+
+
+def split_course_option(words: Sequence[str], naming: Sequence[str]) -> tuple[list[str], Path]:
+    """The words without the course, and its folder.
+
+    Where one of the options `naming` or a question for help is among the words, the
+    folder is that of the settings: another was named, or none is needed.
+    """
+    settings = read_settings()
+    rest, name = pop_course_option(words)
+    asked = {word.partition("=")[0] for word in rest}
+    if not name and asked & {*naming, "-h", "--help"}:
+        return rest, settings.content
+    return rest, course_folder(settings, name)
+
+
+def check_content(given: argparse.Namespace) -> int:
+    """Print the problems, after what `--fix` mends; 1 where one is an error."""
+    if given.explain:
+        return _explained(given.explain.upper())
+    if given.dry_run and not given.fix:
+        raise CommandError("--dry-run shows what --fix would write; say --fix as well.")
+    if given.accept and not given.fix:
+        raise CommandError("--accept says what --fix may enter; say --fix as well.")
+    with _failures(shown=given.verbose):
+        return _checked(given)
+
+
+@contextlib.contextmanager
+def _failures(*, shown: bool) -> Iterator[None]:
+    """Leave the ways to our own failures out: E00 says that one was, and where."""
+    before = LOG.disabled
+    LOG.disabled = not shown
+    try:
+        yield
+    finally:
+        LOG.disabled = before
+
+
+def _checked(given: argparse.Namespace) -> int:
+    courses = folders(folder_of(given))
+    problems: list[ContentProblem] = []
+    for name, folder in courses.items():
+        if given.fix:
+            _fix(folder, given)
+        every = [_within(name, p) for p in check(folder)]
+        found = [p for p in every if p not in problems]  # what is shared is told once
+        if given.format == "text":
+            print(_told(name, found))
+        problems += found
+    beside = _passed_over(folder_of(given))
+    if beside and given.format == "text":
+        print(write(beside))
+    problems += beside
+    gc.freeze()  # the command ends: nothing is left that should be looked for
+    if given.format != "text":
+        print(write(problems, given.format))
+    return int(any(p.severity == "error" for p in problems))
+
+
+def _passed_over(content: Path) -> list[ContentProblem]:
+    """E00: a folder beside the courses, or in place of one, that is none."""
+    hints = "Write its syllabus.toml.", "Use lower-case letters, digits and hyphens."
+    return [
+        make_problem(
+            (f"{name}/syllabus.toml", 1, 1),
+            "E00",
+            f"The folder “{name}” is no course of the server: {why}.",
+            hints[0] if why.endswith(".toml") else f"Rename it. {hints[1]}",
+        )
+        for name, why in passed_over(content).items()
+    ]
+
+
+def _within(course: str, found: ContentProblem) -> ContentProblem:
+    """A problem with its path as seen from the folder that was named."""
+    shared = found.path.startswith(f"{SHARED}/")
+    if shared == bool(course):  # as it is named there already
+        return found
+    above = ".." if shared else course
+    return dataclasses.replace(found, path=f"{above}/{found.path}")
+
+
+def _told(course: str, found: list[ContentProblem]) -> str:
+    """The problems of one course of several below its name."""
+    words = write(found)
+    gap = "\n" if found else " "
+    return f"{course}:{gap}{words}" if course else words
+
+
+def _fix(folder: Path, given: argparse.Namespace) -> None:
+    """Write what `--fix` mends, or nothing in a dry run, and show it either way.
+
+    Where a program reads the problems, the difference goes to people.
+    """
+    today = dt.datetime.now(dt.UTC).date()
+    make = changes if given.dry_run else fix_folder
+    made = make(folder, today, given.accept)
+    out = sys.stdout if given.format == "text" else sys.stderr
+    for words in (as_diff(made), note_on(made, written=not given.dry_run)):
+        if words:
+            print(words, file=out)
+
+
+def _explained(code: str) -> int:
+    if code not in RULES:
+        hint = did_you_mean(code, RULES) or "They stand behind the place: E04, W87."
+        raise CommandError(f"{code} is not a code of the check. {hint}")
+    print(explain(code))
+    return 0
+
+
+def folder_of(given: argparse.Namespace) -> Path:
+    """The folder that was named, or that of the settings."""
+    if given.folder and given.course:
+        raise CommandError("name a folder or a course, not both.")
+    folder: Path = given.folder or course_folder(read_settings(), given.course)
+    if not folder.is_dir():
+        raise CommandError(f"{folder} is not a folder; name the folder that holds the course.")
+    return folder
+
+
+_PAUSE = 0.2
+Found = tuple[ContentProblem, ...]
+
+
+def watch(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]:
+    """What to print: every problem first, then after each change what is different.
+
+    Ends when `wait`, which is called between two looks, raises KeyboardInterrupt.
+    """
+    pause = wait or (lambda: time.sleep(_PAUSE))
+    files = WatchedFiles(folder, None)
+    before: Found | None = None
+    try:
+        while True:
+            found, stamps = _look(files, folder)
+            if before is None:
+                yield write(found)
+            elif found != before:
+                yield differences(before, found)
+            before = found
+            while True:
+                pause()
+                if stamps.changed():
+                    break
+    except KeyboardInterrupt:
+        return
+
+
+def differences(before: Found, now: Found) -> str:
+    """What was mended and what is new, and how many are left.
+
+    A problem whose line moved while its words stayed is neither.
+    """
+    old, new = _words(before), _words(now)
+    gone = [problem for words, problem in old.items() if words not in new]
+    come = [problem for words, problem in new.items() if words not in old]
+    lines = [f"mended  {_place(p)} {p.code} {p.message}" for p in gone]
+    for p in come:
+        lines.append(f"new     {_place(p)} {p.code} {p.message}")
+        if p.hint:
+            lines.append(f"        {p.hint}")
+    summary = write(now).splitlines()[-1]
+    return "\n".join([*lines, f"{dt.datetime.now().astimezone():%H:%M:%S}  {summary}"])
+
+
+def _look(files: WatchedFiles, folder: Path) -> tuple[Found, FileStamps]:
+    # The check speaks of the files as they are; only a server keeps a good version.
+    files.good.clear()
+    readings, stamps = files.read()
+    return tuple(sorted(assemble_library(readings, folder).problems)), stamps
+
+
+def _words(problems: Found) -> dict[tuple[str, str, str, int], ContentProblem]:
+    """Problems by all but their line; equal ones are told apart by their order."""
+    found: dict[tuple[str, str, str, int], ContentProblem] = {}
+    for problem in problems:
+        number = 0
+        while (name := (problem.path, problem.code, problem.message, number)) in found:
+            number += 1
+        found[name] = problem
+    return found
+
+
+def _place(problem: ContentProblem) -> str:
+    return f"{problem.path}:{problem.line}:{problem.column}"
+
+
+def new_command(words: Sequence[str], folder: Path, name: str = "") -> int:
+    """`headroom new …`: 0 when written, 2 when not, with a sentence on stderr.
+
+    `name` is that of the course among several, empty for one alone.
+    """
+    given = _parser(folder).parse_args(words)
+    given.base = f"/courses/{name}" if name else ""
+    try:
+        of_course = getattr(given, "begin", None)
+        said: str = of_course(read_course(given.dir), given) if of_course else _begun(given)
+    except (ScaffoldError, OSError) as error:
+        sys.stderr.write(f"headroom: {error}\n")
+        return 2
+    sys.stdout.write(f"{said}\n")
+    return 0
+
+
+def coverage_command(words: Sequence[str], folder: Path) -> int:
+    """`headroom coverage`: what each objective has, and what choices give away."""
+    parser = argparse.ArgumentParser(
+        prog="headroom coverage", description="Count what serves each objective."
+    )
+    parser.add_argument("folder", nargs="?", type=Path, default=folder, metavar="DIR")
+    name_course(parser)
+    library = read_course(parser.parse_args(words).folder).library
+    for row in compute_coverage(library):
+        sys.stdout.write(f"{row.number} {row.name}\n")
+        cells = zip(heads(), row.cells, strict=True)
+        sys.stdout.write("".join(f"  {head}: {cell}\n" for head, cell in cells))
+    for title, count in fresh_papers(library).items():
+        sys.stdout.write(f"{title}: {count} papers without a repeat\n")
+    for due in reviews_due(library, dt.datetime.now(dt.UTC).date()):
+        sys.stdout.write(f"due for review: {due.path} “{due.name}” {due.why}\n")
+    for cue in cues(library.questions.values()):
+        sys.stdout.write(
+            f"{cue.name}: {cue.right:.1%} right, by chance {cue.chance:.1%} "
+            f"± {cue.noise:.1%}, of {cue.questions} questions\n"
+        )
+    return 0
+
+
+def watch_command(folder: Path) -> int:
+    """`headroom check --watch`: goes on until it is interrupted, and then quietly."""
+    with contextlib.suppress(KeyboardInterrupt):  # it may come while printing
+        for words in watch(folder):
+            sys.stdout.write(f"{words}\n")
+            sys.stdout.flush()
+    return 0
+
+
+def _parser(folder: Path) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headroom new", description="Write a commented starting point."
+    )
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument(
+        *("--content", "--dir"),
+        dest="dir",
+        metavar="DIR",
+        type=Path,
+        default=folder,
+        help="the course (HEADROOM_CONTENT)",
+    )
+    name_course(shared)
+    kinds = parser.add_subparsers(required=True, metavar="course|topic|question|exam")
+    _add_course(kinds, folder)
+    topic = kinds.add_parser("topic", parents=[shared], help="a page with all it needs")
+    topic.add_argument("slug")
+    topic.add_argument("--title", required=True)
+    topic.add_argument("--objective", default="", help="a number of syllabus.toml")
+    topic.set_defaults(begin=_topic)
+    question = kinds.add_parser("question", parents=[shared], help="a question or card of a topic")
+    question.add_argument("--topic", required=True, metavar="SLUG")
+    question.add_argument("--type", choices=scaffold.KINDS, default="single")
+    question.add_argument("--id", default="", help="else one is made of topic and type")
+    question.set_defaults(begin=_question)
+    exam = kinds.add_parser("exam", parents=[shared], help="a mock exam")
+    exam.add_argument("slug")
+    exam.add_argument("--title", default="")
+    exam.add_argument("--questions", type=_count, default=0)
+    exam.add_argument("--minutes", type=_count, default=0)
+    exam.set_defaults(begin=_exam)
+    return parser
+
+
+def _add_course(kinds: Any, folder: Path) -> None:
+    course = kinds.add_parser("course", help="a course beside others")
+    course.add_argument("slug", help="its folder, and its name in addresses")
+    course.add_argument("--title", required=True)
+    course.add_argument("--exam", default="", help="the short name of the exam")
+    course.add_argument(
+        *("--content", "--dir"),
+        dest="dir",
+        metavar="DIR",
+        type=Path,
+        default=folder,
+        help="the folder that holds the courses (HEADROOM_CONTENT)",
+    )
+
+
+def _begun(given: argparse.Namespace) -> str:
+    if (given.dir / "syllabus.toml").exists():
+        raise ScaffoldError(
+            f"{given.dir} is one course alone; name the folder that shall hold several with --dir."
+        )
+    today = dt.datetime.now(dt.UTC).date()
+    place = given.dir / given.slug
+    files = scaffold.new_course(place, given.title, given.exam, today)
+    names = "\n".join(f"  {file}" for file in files)
+    return (
+        f"Written:\n{names}\nA server of this course alone (HEADROOM_CONTENT={place}) "
+        f"shows it at /; one of all courses in {given.dir}, once it is started again, "
+        f"at /courses/{given.slug}/"
+    )
+
+
+def _topic(course: ScaffoldTarget, given: argparse.Namespace) -> str:
+    today = dt.datetime.now(dt.UTC).date()
+    files = scaffold.new_topic(course, given.slug, given.title, given.objective, today)
+    names = "\n".join(f"  {file}" for file in files)
+    return (
+        f"Written:\n{names}\nName “{given.slug}” in the order of syllabus.toml where "
+        f"it is to be read.\nSee it at {given.base}/authoring/pages/{given.slug}"
+    )
+
+
+def _question(course: ScaffoldTarget, given: argparse.Namespace) -> str:
+    path, line = scaffold.new_question(course, given.topic, given.type, given.id)
+    return f"Written: {path}:{line}"
+
+
+def _exam(course: ScaffoldTarget, given: argparse.Namespace) -> str:
+    title = given.title or f"{course.library.syllabus.exam} mock exam".strip()
+    path = scaffold.new_exam(course, given.slug, title, given.questions, given.minutes)
+    return f"Written: {path}"
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 500:
+        raise argparse.ArgumentTypeError(f"“{text}” is not a number from 1 to 500")
+    return int(text)
+
+
+def new(words: Sequence[str]) -> int:
+    """Begin a topic, a question or a mock exam."""
+    if words[:1] == ["course"]:
+        return new_command(words, read_settings().content)
+    rest, folder = split_course_option(words, ("--content", "--dir"))
+    return new_command(rest, folder, _name_of(folder) or "")
+
+
+def exchange(words: Sequence[str]) -> int:
+    """Take questions in from another format, or write them for others."""
+    rest, folder = split_course_option(words, ("--content",))
+    return exchange_command(rest, folder, read_settings().database, _name_of(folder))
+
+
+def _name_of(folder: Path) -> str | None:
+    """The name under which a server has the course; None for a folder it has not."""
+    courses = folders(read_settings().content)
+    return next((name for name, place in courses.items() if place == folder), None)
+
+
+def coverage(words: Sequence[str]) -> int:
+    """Count what the course has for each objective."""
+    rest, name = pop_course_option(words)
+    given = name or not any(not word.startswith("-") for word in rest)
+    _, folder = split_course_option(words, ()) if given else (rest, read_settings().content)
+    return coverage_command(rest, folder)
+
+
+def watch_content(given: argparse.Namespace) -> int:
+    """Print the problems until somebody says stop."""
+    folder = folder_of(given)
+    if given.fix or given.explain or given.format != "text":
+        raise CommandError("--watch prints text and writes nothing; leave the others out.")
+    courses = folders(folder)
+    if ALONE not in courses:
+        raise CommandError(f"--watch looks at one course; name one of {', '.join(courses)}.")
+    return watch_command(folder)

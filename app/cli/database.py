@@ -1,0 +1,334 @@
+"""backup, restore, doctor, db, settings."""
+
+import argparse
+import contextlib
+import datetime as dt
+import logging
+import os
+import sqlite3
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+from sqlalchemy import Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+
+from app.cli.launcher import CommandError
+from app.database.backup import BackupManifest, copies, create_backup, restore
+from app.database.backup_schedule import copy_before_migration
+from app.database.doctor import Deployment, DoctorFinding, run_checks
+from app.database.engine import make_engine, redact_url, without_password
+from app.database.errors import is_full
+from app.database.file_guards import (
+    ASIDE,
+    give_to_owner,
+    keep_new_files_private,
+    make_private,
+    make_private_folder,
+)
+from app.database.installation import Installation, InstallationError
+from app.database.schema import (
+    UnusableDatabaseError,
+    full_disk,
+    is_current,
+    keep_private,
+    migrate_database,
+    migrating_alone,
+    sqlite_file,
+)
+from app.database.secure_delete import vacuum_alone, vacuum_at_start
+from app.settings import Settings, rows, unknown
+from app.web.dependencies import server_url
+
+
+def read_settings() -> Settings:
+    """Read them from the environment; Stop names the first that cannot be used."""
+    for sentence in unknown():
+        raise CommandError(sentence)
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = f"HEADROOM_{str(first['loc'][0]).upper()}"
+        raise CommandError(
+            f"{name} is “{first['input']}”, which cannot be used: {first['msg']}."
+        ) from None
+
+
+def list_settings(_given: argparse.Namespace) -> int:
+    """`headroom settings`: each with its value, its default and its meaning."""
+    for variable, value, default, meaning in rows(read_settings()):
+        if variable == "HEADROOM_DATABASE_URL" and value:
+            value = redact_url(value)  # noqa: PLW2901 - as it may be seen
+        print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
+        print(f"    meaning  {meaning}")
+    return 0
+
+
+_log = logging.getLogger("headroom")
+
+
+def prepare(installation: Installation, now: dt.datetime) -> None:
+    """Bring the database up to date, and let its owner alone read what is kept.
+
+    Raises Unusable, in one sentence, where the database must not be used.
+    """
+    keep_new_files_private()
+    engine = installation.engine()
+    try:
+        migrate_database(engine, lambda old: copy_before_migration(installation, old, now))
+        engine.dispose()
+        _remove_traces(engine)
+        keep_private(engine)
+        make_private(installation.secret_file)
+    except UnusableDatabaseError as error:
+        raise InstallationError(f"{error}{_newest_copy(installation)}") from None
+    except DBAPIError as error:
+        if error.orig is not None and is_full(error.orig):
+            raise InstallationError(full_disk(installation.data)) from None
+        said = " ".join(without_password(error.orig, installation.database).split())
+        raise InstallationError(
+            f"the database {redact_url(installation.database)} cannot be opened ({said}): "
+            "check the address and that the server runs, or set HEADROOM_DATABASE_URL "
+            "to another."
+        ) from None
+    except OSError as error:
+        if is_full(error):
+            raise InstallationError(full_disk(installation.data)) from None
+        raise InstallationError(
+            f"{error.filename or installation.data} cannot be written "
+            f"({error.strerror}): give this user the right to, or set HEADROOM_DATA."
+        ) from None
+    finally:
+        engine.dispose()
+
+
+def _remove_traces(engine: Engine) -> None:
+    """Rewrite a database in which an erasure is noted; the start goes on without."""
+    if engine.dialect.name != "sqlite":
+        return
+    try:
+        with migrating_alone(engine):
+            vacuum_at_start(sqlite_file(engine))
+    except sqlite3.Error as error:
+        _log.warning("What erased learners left is not removed yet: %s.", error)
+
+
+def _newest_copy(installation: Installation) -> str:
+    found = copies(installation.backups) if installation.backups else {}
+    return f" The newest copy is {list(found)[-1]}." if found else ""
+
+
+def installation_of(settings: Settings) -> Installation:
+    """The installation that the settings name."""
+    return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
+
+
+@contextlib.contextmanager
+def database(settings: Settings) -> Iterator[Engine]:
+    """The database of the server, which may be running meanwhile."""
+    file = _file_of(settings)
+    engine = make_engine(settings.database)
+    with keeping_owner(settings):
+        try:
+            # To open a file of SQLite that is not there would make one.
+            if (file and not file.is_file()) or not is_current(engine):
+                raise CommandError(
+                    "the database is not there yet or has an older shape; start the "
+                    "server once, or run `headroom db upgrade`."
+                )
+            yield engine
+        finally:
+            engine.dispose()
+
+
+@contextlib.contextmanager
+def keeping_owner(settings: Settings) -> Iterator[None]:
+    """Whatever root writes meanwhile belongs to the owner of the data folder."""
+    try:
+        yield
+    finally:
+        give_to_owner(settings.data)
+        file = _file_of(settings)
+        if file is not None and file.parent != settings.data:
+            give_to_owner(file.parent, file.name, ASIDE)
+
+
+def _file_of(settings: Settings) -> Path | None:
+    """The file of a SQLite database; None for others, and for no address at all."""
+    try:
+        url = make_url(settings.database)
+    except (ArgumentError, ValueError):
+        return None
+    if url.get_backend_name() != "sqlite" or not url.database:
+        return None
+    return Path(url.database)
+
+
+def address_of(settings: Settings) -> str:
+    """Where a browser finds the server."""
+    return server_url(settings.url, settings.host, settings.port)
+
+
+def make_folder(folder: Path) -> None:
+    """Make the data folder, for its owner alone; Stop where it cannot be written."""
+    try:
+        make_private_folder(folder)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink(missing_ok=True)  # another process that starts may be first
+    except OSError as error:
+        raise CommandError(
+            f"the data folder {folder} cannot be written ({error.strerror}); "
+            "set HEADROOM_DATA to a folder that can."
+        ) from None
+
+
+@contextlib.contextmanager
+def prepared_database(settings: Settings) -> Iterator[None]:
+    """Use the data folder, in which the database was made ready."""
+    installation = installation_of(settings)
+    try:
+        with keeping_owner(settings), installation.in_use():
+            prepare(installation, dt.datetime.now(dt.UTC))
+            yield
+    except InstallationError as error:
+        raise CommandError(str(error)) from None
+
+
+def look_after_database(given: argparse.Namespace) -> int:
+    """`headroom db upgrade` and `headroom db vacuum`."""
+    return {"upgrade": _upgrade, "vacuum": _vacuum}[given.what](read_settings())
+
+
+def _upgrade(settings: Settings) -> int:
+    """Migrate the database."""
+    make_folder(settings.data)
+    with prepared_database(settings):
+        print(f"The database {redact_url(settings.database)} is up to date.")
+    return 0
+
+
+def _vacuum(settings: Settings) -> int:
+    """Rewrite the database, so that nothing erased is left in unused space of it."""
+    with database(settings) as engine:
+        if engine.dialect.name != "sqlite":
+            raise CommandError("PostgreSQL removes what was erased by itself (autovacuum).")
+        path = sqlite_file(engine)
+    try:
+        vacuum_alone(path)
+    except sqlite3.OperationalError as error:
+        raise CommandError(
+            f"the database {path} cannot be rewritten ({error}): stop every server "
+            "that uses it, and see that its disk has room."
+        ) from None
+    print(f"{path} was rewritten and has {path.stat().st_size / 1e6:.1f} MB.")
+    return 0
+
+
+def upkeep_command(words: Sequence[str], deployment: Deployment) -> int:
+    """Run one of the three; the status is 0, 1 (found wrong) or 2 (cannot)."""
+    given = _parser().parse_args(words)
+    keep_new_files_private()
+    now = dt.datetime.now(dt.UTC)
+    try:
+        if given.command == "doctor":
+            return _doctor(deployment, now)
+        if given.command == "backup":
+            report = _back_up(deployment.installation, given.file, now, force=given.force)
+        else:
+            report = _restore(deployment.installation, given.file, now)
+    except InstallationError as error:
+        print(f"headroom: {error}", file=sys.stderr)
+        return 2
+    print(report)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="headroom")
+    commands = parser.add_subparsers(dest="command", required=True)
+    backup = commands.add_parser(
+        "backup", help="write database and key to one file, while the server runs"
+    )
+    backup.add_argument("file", type=Path, metavar="FILE")
+    backup.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    back = commands.add_parser(
+        "restore", help="put a backup in the place of what is there, which is kept"
+    )
+    back.add_argument("file", type=Path, metavar="FILE")
+    commands.add_parser("doctor", help="check the installation and say what to do")
+    return parser
+
+
+def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force: bool) -> str:
+    if file.exists() and not force:
+        raise InstallationError(f"{file} exists already: choose another name, or add --force.")
+    if not file.parent.is_dir():
+        raise InstallationError(f"the folder {file.parent} does not exist: make it first.")
+    manifest = create_backup(installation, file, now)
+    size = file.stat().st_size / 1e6
+    lines = [f"{file}: {_contents(manifest)}, {size:.1f} MB."]
+    if manifest.secret == "HEADROOM_SECRET":  # noqa: S105 - where it came from
+        lines.append(
+            "The key from HEADROOM_SECRET is inside too, so that browsers find their "
+            "learners again: keep this file as safe as the key."
+        )
+    elif manifest.secret == "none":  # noqa: S105 - where it came from
+        lines.append("There was no key yet, so none is inside.")
+    else:
+        lines.append("The key that signs cookies is inside: keep this file safe.")
+    return "\n".join(lines)
+
+
+def _restore(installation: Installation, file: Path, now: dt.datetime) -> str:
+    done = restore(installation, file, now)
+    lines = [f"Restored {_contents(done.manifest)} from {done.manifest.day}."]
+    lines += [f"What was there before is kept in {folder}" for folder in done.kept]
+    if installation.secret and "secret" in done.manifest.files:
+        lines.append(
+            "HEADROOM_SECRET is set and wins over the key of the backup: if they "
+            "differ, leave it out, or browsers will not find their learners."
+        )
+    lines.append("Start the server now; an older schema is migrated then.")
+    return "\n".join(lines)
+
+
+def _contents(manifest: BackupManifest) -> str:
+    learners = manifest.rows.get("learner", 0)
+    rows = sum(manifest.rows.values())
+    return (
+        f"{learners} learner{'' if learners == 1 else 's'} and {rows:,} rows in all "
+        f"(schema {manifest.schema_revision})"
+    )
+
+
+def _doctor(deployment: Deployment, now: dt.datetime) -> int:
+    findings = list(run_checks(deployment, now))
+    for finding in findings:
+        print(_line(finding))
+    worst = sum(f.level == "problem" for f in findings)
+    warnings = sum(f.level == "warning" for f in findings)
+    print(f"{worst} problem{'' if worst == 1 else 's'}, {warnings} warnings")
+    return int(worst > 0)
+
+
+def _line(finding: DoctorFinding) -> str:
+    line = f"{finding.level:<8} {finding.subject}: {finding.words}"
+    return f"{line}\n         → {finding.remedy}" if finding.remedy else line
+
+
+def upkeep(words: Sequence[str]) -> int:
+    """Run the command that `words` begin with."""
+    settings = read_settings()
+    names = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
+    place = Deployment(
+        installation_of(settings),
+        settings.content,
+        names,
+        os.environ,
+        settings.max_data_gb,
+    )
+    with keeping_owner(settings):
+        return upkeep_command(list(words), place)

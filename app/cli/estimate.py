@@ -1,0 +1,377 @@
+"""estimate, catalogue, accuracy."""
+
+import argparse
+import dataclasses
+import difflib
+import json
+import sys
+import textwrap
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from app.calculators import exports
+from app.calculators.accuracy_page import standing
+from app.estimator import data_files, registry
+from app.estimator import inputs as given_inputs
+from app.estimator.hardware.part_values import FIELDS, CatalogPart, PartValue, parts
+from app.estimator.inputs import InputSpec, InvalidInputsError
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import Estimate, Figure, FormulaStep
+from app.estimator.units import NBSP, format_value
+from app.widgets.estimate_view import interval, within
+
+_WIDTH = 88
+_OWN_CASES = (
+    "To answer cases of your own, run python -m evidence.accuracy FILE --json "
+    "in a copy of the project's repository."
+)
+
+
+class _EstimateCommandError(Exception):
+    """The command cannot be answered; the sentences say why."""
+
+
+def estimate_command(arguments: Sequence[str]) -> int:
+    """Answer `headroom estimate ...`; 0, or 2 with a sentence for each mistake."""
+    try:
+        sys.stdout.write(_answer(list(arguments)))
+    except (_EstimateCommandError, InvalidInputsError) as refusal:
+        for sentence in _sentences(refusal):
+            sys.stderr.write(f"headroom estimate: {sentence}\n")
+        return 2
+    return 0
+
+
+def accuracy_command(arguments: Sequence[str]) -> int:
+    """Print how near each kind of estimate comes; 2 where a file of cases is given."""
+    if arguments:
+        sys.stderr.write(f"headroom accuracy: it takes no arguments. {_OWN_CASES}\n")
+        return 2
+    for row in standing().kinds:
+        error = f", median error {row.median}" if row.median else ""
+        within = f"{row.within} of {row.cases} within tolerance"
+        sys.stdout.write(f"{row.label}: {within}{error}\n")
+    sys.stdout.write(f"The page /calculators/accuracy has every case. {_OWN_CASES}\n")
+    return 0
+
+
+def _answer(words: list[str]) -> str:
+    as_json = "--json" in words
+    if not words or words[0] in {"--list", "--help", "-h", "--json"}:
+        listed = registry.entries()
+        return _json_list(listed) if as_json else _list(listed)
+    entry = _entry(words[0])
+    if "--help" in words or "-h" in words:
+        return _help(entry)
+    inputs = given_inputs.parse_inputs(entry.inputs, _typed(entry, words[1:]))
+    estimate = entry.compute(inputs)
+    if as_json:
+        return _dump(exports.answer(entry, inputs, estimate))
+    return _report(estimate)
+
+
+def _sentences(refusal: Exception) -> list[str]:
+    if isinstance(refusal, InvalidInputsError):
+        return [f"--{p.field.replace('_', '-')}: {p.message}" for p in refusal.problems]
+    return [str(refusal)]
+
+
+def _entry(name: str) -> EstimateSpec:
+    entry = registry.find_estimate(name)
+    if entry is not None:
+        return entry
+    names = [e.name for e in registry.entries()]
+    near = difflib.get_close_matches(name.replace("_", "-"), names, n=1, cutoff=0.5)
+    hint = f"Did you mean “{near[0]}”?" if near else f"Known: {', '.join(names)}."
+    raise _EstimateCommandError(f"There is no estimate “{name}”. {hint}")
+
+
+# --- reading the arguments ---------------------------------------------------------
+
+
+def _typed(entry: EstimateSpec, words: list[str]) -> dict[str, str]:
+    """Read `--field value`, `--field=value` and, for a yes, a bare `--flag`."""
+    declared = given_inputs.input_specs(entry.inputs)
+    typed: dict[str, str] = {}
+    left = [word for word in words if word != "--json"]
+    while left:
+        option, equals, value = left.pop(0).partition("=")
+        name = option.removeprefix("--").replace("-", "_")
+        if not option.startswith("--") or name not in declared:
+            raise _EstimateCommandError(_unknown(entry, option))
+        if not equals:
+            value = _next_value(option, declared[name], left)
+        typed[name] = _from_file(value)
+    return typed
+
+
+def _next_value(option: str, declared: InputSpec, left: list[str]) -> str:
+    if left and not left[0].startswith("--"):
+        return left.pop(0)
+    if declared.kind == "flag":
+        return "yes"
+    raise _EstimateCommandError(f"{option} wants a value: {_takes(declared)}.")
+
+
+def _unknown(entry: EstimateSpec, word: str) -> str:
+    names = [f"--{n.replace('_', '-')}" for n in given_inputs.input_specs(entry.inputs)]
+    plain = word.partition("=")[0].replace("_", "-")
+    near = difflib.get_close_matches(plain, names, n=1, cutoff=0.4)
+    hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(names)}."
+    return f"{word} is not an input of {entry.name}. {hint}"
+
+
+def _from_file(word: str) -> str:
+    """`@config.json` stands for what is in that file."""
+    if not word.startswith("@"):
+        return word
+    try:
+        return Path(word[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise _EstimateCommandError(f"{word[1:]} cannot be read: {reason}.") from None
+
+
+# --- writing the answer ------------------------------------------------------------
+
+
+def _list(entries: Sequence[EstimateSpec]) -> str:
+    wide = max((len(e.name) for e in entries), default=0)
+    lines = [f"  {e.name:{wide}}  {e.summary}" for e in entries]
+    return "\n".join(
+        (
+            "usage: headroom estimate NAME [--FIELD VALUE ...] [--json]",
+            "       headroom estimate NAME --help",
+            "",
+            *lines,
+            "",
+        )
+    )
+
+
+def _help(entry: EstimateSpec) -> str:
+    declared = given_inputs.input_specs(entry.inputs)
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    parts = [
+        f"usage: headroom estimate {entry.name} [--FIELD VALUE ...] [--json]",
+        textwrap.fill(entry.summary, _WIDTH),
+    ]
+    for group in dict.fromkeys(d.group for d in declared.values()):
+        lines = [group or "Inputs"]
+        for name, one in declared.items():
+            if one.group == group:
+                lines += _help_lines(name, one, defaults[name])
+        parts.append("\n".join(lines))
+    parts.append("Answers: " + ", ".join(o.name for o in entry.outputs) + ".")
+    return "\n\n".join(parts) + "\n"
+
+
+def _help_lines(name: str, declared: InputSpec, default: Any) -> list[str]:
+    shown = "" if default in {None, ""} else given_inputs.format_input(declared, default)
+    told = [declared.help or f"{declared.label}.", f"Takes {_takes(declared)}."]
+    if shown:
+        told.append(f"Otherwise {shown}.")
+    indent = " " * 6
+    text = textwrap.fill(" ".join(told), _WIDTH, initial_indent=indent, subsequent_indent=indent)
+    return [f"  --{name.replace('_', '-')}", text]
+
+
+_NAMES = {
+    "model": "a model of the catalog, a size such as 70B, or @FILE",
+    "gpu": "an accelerator of the catalog",
+    "system": "a system of the catalog",
+    "network": "a network part of the catalog",
+    "text": "text, or @FILE",
+}
+
+
+def _takes(declared: InputSpec) -> str:
+    return _NAMES.get(declared.kind) or given_inputs.describe_range(declared)
+
+
+def _json_list(entries: Sequence[EstimateSpec]) -> str:
+    return _dump([{"name": e.name, "title": e.title, "summary": e.summary} for e in entries])
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _report(estimate: Estimate) -> str:
+    verdict = estimate.verdict
+    parts = [
+        textwrap.fill(_plain(f"{verdict.lead} {verdict.text}"), _WIDTH),
+        _figures(estimate.figures),
+        _working(estimate.steps),
+        *("\n".join(_bullets(title, lines)) for title, lines in _rest(estimate)),
+    ]
+    return "\n\n".join(p for p in parts if p) + "\n"
+
+
+def _figures(figures: Sequence[Figure]) -> str:
+    wide = max((len(f.label) for f in figures), default=0)
+    return "\n".join(f"  {f.label:{wide}}  {_value(f)}" for f in figures)
+
+
+def _value(figure: Figure) -> str:
+    text = _plain(figure.words)
+    if not figure.exact:
+        text += f"  ({_plain(interval(figure))})"
+    return f"{text}  {figure.note}" if figure.note else text
+
+
+def _working(steps: Sequence[FormulaStep]) -> str:
+    if not steps:
+        return ""
+    lines = ["The working"]
+    for step in steps:
+        lines.append(f"  {step.label}: {_plain(format_value(step.value, step.unit))}")
+        lines.append(f"      {step.formula}")
+        if step.substituted:
+            lines.append(f"      {step.substituted}")
+        source = data_files.SOURCES.get(step.source)
+        if source:
+            lines.append(f"      from {source.publisher}, {source.title}")
+    return "\n".join(lines)
+
+
+def _rest(estimate: Estimate) -> list[tuple[str, list[str]]]:
+    changes = [f"{c.label}: now {c.now}; at {c.at}: {within(c.becomes)}" for c in estimate.changes]
+    found = (
+        ("What would change the verdict", changes),
+        ("What this assumes", list(estimate.notes)),
+    )
+    return [(title, lines) for title, lines in found if lines]
+
+
+def _bullets(title: str, lines: Sequence[str]) -> list[str]:
+    return [
+        title,
+        *(
+            textwrap.fill(_plain(line), _WIDTH, initial_indent="  - ", subsequent_indent="    ")
+            for line in lines
+        ),
+    ]
+
+
+def _plain(text: str) -> str:
+    return text.replace(NBSP, " ")
+
+
+def catalogue_command(arguments: Sequence[str]) -> int:
+    """Answer `headroom catalogue ...`; 0, or 1 when nothing is like that."""
+    given = _parser().parse_args(arguments)
+    chosen = [part for part in parts() if _matches(part, given)]
+    if not chosen:
+        sys.stderr.write(f"headroom catalogue: nothing is like that; {_offered()}\n")
+        return 1
+    if given.json:
+        told = [_as_json(part, missing=given.missing) for part in chosen]
+        sys.stdout.write(json.dumps(told, ensure_ascii=False, indent=1) + "\n")
+    elif given.missing:
+        sys.stdout.write("\n".join(_gaps(chosen)) + "\n")
+    elif given.part:
+        sys.stdout.write("\n\n".join(_whole(part) for part in chosen) + "\n")
+    else:
+        sys.stdout.write("\n".join(_lines(chosen)) + "\n")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headroom catalogue", description="List the hardware of the catalog."
+    )
+    parser.add_argument("part", nargs="*", help="ids; all values of these parts")
+    parser.add_argument("--kind", choices=tuple(FIELDS))
+    parser.add_argument("--vendor", help="the maker, or the beginning of its name")
+    parser.add_argument(
+        "--missing", action="store_true", help="say which values are unknown, and why"
+    )
+    parser.add_argument("--json", action="store_true")
+    return parser
+
+
+def _matches(part: CatalogPart, given: argparse.Namespace) -> bool:
+    maker = (given.vendor or "").casefold()
+    return (
+        (not given.part or part.id in given.part)
+        and (not given.kind or part.kind == given.kind)
+        and part.vendor.casefold().startswith(maker)
+        and not (given.missing and not part.missing)
+    )
+
+
+def _offered() -> str:
+    makers = ", ".join(dict.fromkeys(part.vendor for part in parts()))
+    return f"makers are {makers}."
+
+
+def _lines(chosen: Sequence[CatalogPart]) -> list[str]:
+    """A line for each part, and how many of its values are unknown."""
+    wide = max(len(part.id) for part in chosen)
+    kinds = max(len(part.kind) for part in chosen)
+    lines = [
+        f"{part.id:{wide}}  {part.kind:{kinds}}  {part.vendor}, {part.name}{_short(part)}"
+        for part in chosen
+    ]
+    return [*lines, f"{len(chosen)} parts"]
+
+
+def _short(part: CatalogPart) -> str:
+    count = len(part.missing)
+    return f" ({count} unknown)" if count else ""
+
+
+def _gaps(chosen: Iterable[CatalogPart]) -> list[str]:
+    lines = []
+    for part in chosen:
+        lines.append(f"{part.id}")
+        lines += [f"    {v.name}: {v.reason}" for v in part.missing]
+    return lines
+
+
+def _whole(part: CatalogPart) -> str:
+    """Every value of a part with its convention, its source and the day."""
+    lines = [f"{part.id}: {part.vendor}, {part.name}"]
+    for group, values in part.groups.items():
+        lines.append(f"  {group}")
+        lines += [f"    {_line(value)}" for value in values]
+    return "\n".join(lines).replace("\u00a0", " ")
+
+
+def _line(value: PartValue) -> str:
+    told = ", ".join(t for t in (value.words, value.field.says, value.beside) if t)
+    if value.state != "known":
+        return f"{value.field.label}: {value.words}. {value.reason}"
+    doubt = " (unverified)" if value.unverified else ""
+    cited = value.sources[0] if value.own else f"{len(value.sources)} sources"
+    return f"{value.field.label}: {told}{doubt} [{cited}, {value.read_on}]"
+
+
+def _as_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
+    """A part in base units; with `missing` only what is unknown of it."""
+    values = part.missing if missing else part.values
+    return {
+        "id": part.id,
+        "name": part.name,
+        "kind": part.kind,
+        "vendor": part.vendor,
+        "note": part.note,
+        "values": {value.name: _catalogue_value(value) for value in values},
+    }
+
+
+def _catalogue_value(value: PartValue) -> dict[str, Any]:
+    if value.state != "known":
+        return {"state": value.state, "reason": value.reason}
+    return {
+        "value": value.number,
+        "unit": value.field.unit,
+        "convention": value.field.says,
+        "words": value.words.replace("\u00a0", " "),
+        "beside": value.beside.replace("\u00a0", " "),
+        "sources": list(value.sources),
+        "read_on": str(value.read_on),
+        "unverified": value.unverified,
+    }

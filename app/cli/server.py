@@ -1,0 +1,164 @@
+"""serve, health."""
+
+import argparse
+import gc
+import http.client
+import socket
+import sys
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+from sqlmodel import Session
+
+from app.accounts.learner_store import in_course
+from app.cli.database import address_of, database, make_folder, prepared_database, read_settings
+from app.cli.launcher import CommandError
+from app.cli.people import new_link, words_of_link
+from app.clock import utc_now
+from app.content.courses import ALONE, CourseRegistry
+from app.content.library import Library
+from app.database.file_guards import use_temporary_folder
+from app.estimator.hardware.prices import PriceList
+from app.main import create_app
+from app.settings import Settings
+from app.web import monitoring
+from app.web.connection_guard import ConnectionLimits, limited_protocol, room_for
+from app.web.formatting import NBSP, format_count
+from app.web.monitoring import begin_shared
+
+_GRACE = 8  # seconds that requests have to end in when the server is told to stop
+
+
+def serve(_given: argparse.Namespace) -> int:
+    """Migrate, read the course, say where it is, and serve."""
+    settings = read_settings()
+    make_folder(settings.data)
+    if not settings.content.is_dir():
+        raise CommandError(
+            f"the content folder {settings.content} is missing; "
+            "set HEADROOM_CONTENT to the folder that holds syllabus.toml, or a folder "
+            "for each course."
+        )
+    _claim_port(settings)
+    with prepared_database(settings):
+        app = create_app(settings)
+        _announce(settings, app.state.courses)
+        _announce_prices(settings, app.state.prices)
+        use_temporary_folder(settings.data / "tmp")
+        gc.freeze()  # the course stays: the collector need not walk through it again
+        _run(settings, app)
+    return 0
+
+
+def _claim_port(settings: Settings) -> None:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            raise CommandError(
+                f"cannot listen on {settings.host}:{settings.port} "
+                f"({error.strerror}); set HEADROOM_PORT to a free port, "
+                f"e.g. HEADROOM_PORT={settings.port + 1}."
+            ) from None
+
+
+def _announce(settings: Settings, courses: CourseRegistry) -> None:
+    for name, live in courses.libraries.items():
+        _announce_course(name, live.current(), live.folder)
+    if courses.named:
+        _announce_rest(settings)
+    print(f"Data:   {settings.data}")
+    print(f"Open    {address_of(settings)}", flush=True)
+    if settings.authoring and sys.stdout.isatty():
+        _print_link(settings)
+
+
+def _announce_course(name: str, library: Library, folder: Path) -> None:
+    errors = sum(p.severity == "error" for p in library.problems)
+    parts = {
+        "topic": library.topics,
+        "question": library.questions,
+        "card": library.cards,
+    }
+    told = ", ".join(_count(len(found), noun) for noun, found in parts.items())
+    print(f"Course: {told} from {folder}")
+    if errors:
+        command = f"headroom check{f' --course {name}' if name else ''}"
+        print(f"{_count(errors, 'error')} in the content; `{command}` names each.")
+
+
+def _count(number: int, noun: str) -> str:
+    return format_count(number, noun).replace(NBSP, " ")
+
+
+def _announce_prices(settings: Settings, prices: PriceList) -> None:
+    if prices.problem:
+        print(prices.problem, file=sys.stderr, flush=True)
+    elif prices.prices:
+        print(f"Prices: {len(prices.prices)} from {settings.prices}", flush=True)
+
+
+def _announce_rest(settings: Settings) -> None:
+    """Say whose work nobody sees, where a server had one course and now has several."""
+    with database(settings) as engine, Session(engine) as db:
+        left = in_course(db, ALONE)
+    if left:
+        print(
+            f"What {left} learners did before this server had several courses belongs "
+            "to none of them; `headroom learners adopt COURSE` gives it to one."
+        )
+
+
+def _print_link(settings: Settings) -> None:
+    with database(settings) as engine:
+        link = words_of_link(new_link(engine, address_of(settings), utc_now()))
+    print(f"Author  {link}", flush=True)
+
+
+def _run(settings: Settings, app: FastAPI) -> None:
+    """Serve until somebody says stop; `app` is used where one process is enough."""
+    monitoring.configure(settings.log)
+    if settings.metrics_token and settings.workers > 1:
+        begin_shared(settings.data / "metrics")
+
+    alone = settings.workers == 1  # several processes make an app each
+    uvicorn.run(
+        app if alone else "app.cli.launcher:serve_app",
+        factory=not alone,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        loop="asyncio",  # uvloop lets new clients wait behind rendered pages
+        http=limited_protocol(
+            ConnectionLimits(
+                connections=room_for(settings.connections),
+                of_one_client=settings.client_connections,
+                proxies=settings.trusted,
+            )
+        ),
+        ws="none",
+        access_log=False,  # slow and failed requests are logged by the app
+        log_config=None,  # app.web.monitoring writes all of it
+        log_level="warning",
+        proxy_headers=False,  # the app believes the proxies that the settings name
+        timeout_graceful_shutdown=_GRACE,
+        server_header=False,
+    )
+
+
+def health(_given: argparse.Namespace) -> int:
+    """Print what the server says of itself; 1 where it is not ready."""
+    settings = read_settings()
+    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - asked about, not listened on
+    try:
+        connection = http.client.HTTPConnection(host, settings.port, timeout=10)
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        words = answer.read().decode(errors="replace")
+    except OSError as error:
+        raise CommandError(f"no answer on {host}:{settings.port} ({error}).") from None
+    print(words, end="")
+    return int(answer.status != http.HTTPStatus.OK)

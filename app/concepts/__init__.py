@@ -1,1 +1,0 @@
-"""Concept pages: the course list, the pages, the glossary, the bibliography."""

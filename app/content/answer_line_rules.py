@@ -1,0 +1,141 @@
+"""Problems E24, E50 and E52: lines that look like part of an answer but are read as text."""
+
+import html
+import itertools
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+from app.markup.markdown_tokens import first_line, last_line
+from app.markup.problems import SourceFile
+from app.questions.question_type import ItemDraft, ItemParts
+
+# Lines are compared with wide signs made narrow; some spaces are not seen at all.
+_SPACE = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
+_BULLET = r"(?:[^\w\s()\[\]`$\"'“”„«]{1,3}|[_\u30fc]|[oO](?=\W)|\d{1,3}[.):]|[A-Za-z][.)])"
+_TICK = "[xX\u0445\u0425\u00d7✓✔✅✗✘*]"
+_INSIDE = rf"{_SPACE}*(?:{_TICK}|\d{{1,3}}(?:[.,]\d+)?{_SPACE}*%)?{_SPACE}*"
+_BOX = rf"[\[\u3010\u3014]{_INSIDE}[\]\u3011\u3015](?![(\[:])"
+_OPTION = re.compile(
+    rf"^(?:{_SPACE}|>)*(?:{_BULLET}{_SPACE}*){{0,2}}(?:{_BOX}|[☐☑☒🗹🗷⬜⬛])"
+    rf"|^(?:{_SPACE}|>)*{_BULLET}{_SPACE}+\({_INSIDE}\){_SPACE}"
+)
+# What is one right beside options, and may be anything elsewhere.
+_BESIDE = re.compile(
+    rf"^{_SPACE}{{0,3}}(?:[–—−\u2010•·∙‣◦▪●○◯⚪■□▢◆➢►✦✓✔✗✘✅❌√]{_SPACE}"
+    rf"|\({_INSIDE}\){_SPACE}|\(?[A-Za-z]\){_SPACE})"
+)
+# What was to be a quote below an option.
+_REASON = re.compile(rf"^{_SPACE}*(?:[>»\u203a\u276f|→]|[-=]+>){_SPACE}*\w")
+_STEP = re.compile(rf"^{_SPACE}*\d{{1,2}}{_SPACE}*[.)\u3001]{_SPACE}*(?=\w)")
+_ROW = re.compile(rf"^{_SPACE}*\|.*\|{_SPACE}*$")
+_MOST_SHOWN = 40
+_LITERAL = ("fence", "code_block", "html_block", "math_block", "table_open")
+
+
+def check_answer_lines(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
+    """Report each line that was to be an option, a step or a row, and is none.
+
+    What a slip makes into text would be shown as part of the line above it.
+    """
+    if kind == "card":
+        return
+    read = {p.line for p in sheet.problems if p.severity == "error"}
+    read |= {option.line for option in parts.options} | _within(draft, *_LITERAL)
+    if kind == "order":
+        read |= {first_line(t) for t in draft.body if t.type == "list_item_open"}
+    lines = {*_matches(_OPTION, draft, sheet, read)}
+    if parts.options:
+        lines |= _near_options(draft) & {*_matches(_BESIDE, draft, sheet, read)}
+        lines |= _second_lists(draft, parts, sheet) - read
+    _report(sorted(lines), "E24", sheet)
+    if parts.options:
+        _check_reasons(draft, parts, sheet, read | lines)
+    read |= _within(draft, "blockquote_open")
+    if kind == "order":
+        _report(_matches(_STEP, draft, sheet, read), "E50", sheet)
+    elif kind == "match" and parts.block:
+        _report(_matches(_ROW, draft, sheet, read), "E52", sheet)
+
+
+_WORDS = {
+    "E24": ("an option", "Write each option on a line of its own, as - [ ] text."),
+    "E50": ("a step", "Number each step at the begin of its line: 1. 2. 3."),
+    "E52": ("a row of the table", "Leave no line empty between the rows."),
+}
+
+
+def _report(lines: Iterable[int], code: str, sheet: SourceFile) -> None:
+    what, hint = _WORDS[code]
+    for line in lines:
+        words = sheet.lines[line - 1].strip()[:_MOST_SHOWN]
+        message = f"“{words}” is read as text, not as {what}."
+        sheet.report(code, line, 1, message, hint)
+
+
+def _matches(
+    pattern: re.Pattern[str], draft: ItemDraft, sheet: SourceFile, read: set[int]
+) -> Iterator[int]:
+    """The lines below the comment of an item that match, but for those read."""
+    last = draft.line + draft.text.count("\n")
+    for line in range(last - draft.below.count("\n"), last + 1):
+        words = unicodedata.normalize("NFKC", html.unescape(sheet.lines[line - 1]))
+        if line not in read and pattern.match(words):
+            yield line
+
+
+def _near_options(draft: ItemDraft) -> set[int]:
+    """The lines of lists and right beside them, and those with a reason below."""
+    lists = _within(draft, "bullet_list_open")
+    quotes = (t for t in draft.body if t.type == "blockquote_open")
+    above = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
+    return above | lists | {n + 1 for n in lists} | {n - 1 for n in lists}
+
+
+def _second_lists(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> set[int]:
+    """The items of lists without an option between which and one no line is empty."""
+    options = {option.line for option in parts.options}
+    lists = [
+        {*range(first_line(t), last_line(t) + 1)}
+        for t in draft.body
+        if t.type in {"bullet_list_open", "ordered_list_open"} and t.level == 0
+    ]
+    filled = [{n for n in lines if sheet.lines[n - 1].strip()} for lines in lists]
+    found: set[int] = set()
+    for one, other in itertools.pairwise(filled):
+        between = sheet.lines[max(one) : min(other) - 1]
+        if all(map(str.strip, between)) and bool(one & options) != bool(other & options):
+            found |= other if one & options else one
+    items = (t for t in draft.body if t.type == "list_item_open" and t.level == 1)
+    return found & {first_line(t) for t in items}
+
+
+def _check_reasons(draft: ItemDraft, parts: ItemParts, sheet: SourceFile, read: set[int]) -> None:
+    """E24: lines that Markdown takes for a part of the option above them.
+
+    Below an option, one without spaces before it may be another option, and one with a
+    sign like > was to be its reason.
+    """
+    firsts = {option.line for option in parts.options}
+    quotes = _within(draft, "blockquote_open")
+    items = [t for t in draft.body if t.type == "list_item_open" and t.level == 1]
+    own = {
+        line
+        for t in items
+        if first_line(t) in firsts
+        for line in range(first_line(t) + 1, last_line(t) + 1)
+    }
+    for line in sorted(own - read):
+        raw = sheet.lines[line - 1]
+        words = unicodedata.normalize("NFKC", html.unescape(raw))
+        loose = raw.strip() and not raw[0].isspace()
+        if loose or (line not in quotes and _REASON.match(words)):
+            message = f"“{raw.strip()[:_MOST_SHOWN]}” is read as part of the option"
+            hint = "Begin a reason with two spaces and >, and an option with - [ ]."
+            sheet.report("E24", line, 1, f"{message} above it.", hint)
+
+
+def _within(draft: ItemDraft, *kinds: str) -> set[int]:
+    """The lines of blocks of some kinds."""
+    blocks = (token for token in draft.body if token.type in kinds)
+    return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}

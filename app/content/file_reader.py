@@ -1,0 +1,734 @@
+"""Parse one file of the course: lesson page, quiz, cards, glossary."""
+
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Protocol
+
+from markdown_it.token import Token
+
+from app.content.front_matter import FileKind, FrontMatter, front_matter
+from app.content.item_reader import (
+    ParsedItem,
+    ProseRegion,
+    Region,
+    answers_in,
+    build,
+    glued,
+    read_regions,
+    report_glued,
+)
+from app.content.item_rules import check_balance, check_item, check_prose, check_source
+from app.content.parsed_file import (
+    FirstMentionLinker,
+    GlossaryNames,
+    ItemFingerprint,
+    ParsedFile,
+    names_of,
+)
+from app.content.toml_reader import entries, read_exam, read_lock, read_sources, read_syllabus
+from app.markup import strict_yaml
+from app.markup.expressions import FigureError, compute
+from app.markup.html_renderer import RenderContext, anchor, render_tokens
+from app.markup.ids import (
+    bottom_k_sketch,
+    content_hash,
+    lies_within,
+    normalize_text,
+    slug,
+    words_hash,
+)
+from app.markup.markdown_tokens import (
+    closing_index,
+    first_line,
+    last_line,
+    plain_text,
+    take_pin,
+    tokens,
+)
+from app.markup.model import (
+    NO_TEXT,
+    REVERSE,
+    CalculatorBlock,
+    Flashcard,
+    GlossaryTerm,
+    HtmlBlock,
+    ImageBlock,
+    Piece,
+    QuestionBlock,
+    RichText,
+    Section,
+    SourceLocation,
+    Topic,
+)
+from app.markup.problems import (
+    MOST_ITEMS,
+    MOST_LINES,
+    MOST_TERMS,
+    LimitExceededError,
+    SourceFile,
+    Unidentified,
+    price_of,
+)
+from app.markup.strict_yaml import YamlText
+from app.markup.svg_sanitizer import read_drawing
+from app.questions import types
+from app.questions.model import Question
+from app.questions.question_type import CountedOption, ItemDraft
+
+_BLOCK = re.compile(r"<(?:p|ul|ol|div|figure|h[1-6]|aside|pre|blockquote)\b")
+_WORDS_PER_MINUTE = 200
+_QUESTION_MINUTES = 1.0
+_CALCULATOR_MINUTES = 1.5
+
+
+class GlossaryLinker(Protocol):
+    """Links the first mention of each glossary term in some HTML."""
+
+    def link(self, html: str) -> str:
+        """The HTML with its first mentions linked."""
+
+
+@dataclasses.dataclass(slots=True)
+class _OpenSection:
+    """A section while its pieces are collected."""
+
+    anchor: str
+    title: str
+    number: int
+    pieces: list[Piece] = dataclasses.field(default_factory=list)
+    words: list[str] = dataclasses.field(default_factory=list)
+    minutes: float = 0.0
+
+
+@dataclasses.dataclass(slots=True)
+class PageLayout:
+    """The sections of a page, the notes of its footnotes and its alerts."""
+
+    sections: tuple[Section, ...]
+    notes: dict[str, RichText]
+    alerts: tuple[tuple[str, int], ...]
+
+
+def lay_out_page(
+    regions: Sequence[Region],
+    items: Mapping[tuple[str, int], Question | Flashcard],
+    scope: RenderContext,
+    linker: GlossaryLinker,
+) -> PageLayout:
+    """Lay out a page; broken items are left out, blocks that fail are reported."""
+    scope.sheet.item = ""
+    desk = _PageBuilder(scope, linker)
+    for region in regions:
+        if isinstance(region, ItemDraft):
+            desk.embed(items.get((region.comment.id, region.line)))
+        else:
+            desk.lay(_shown(region.tokens))
+    desk.close()
+    return PageLayout(tuple(desk.sections), desk.notes, tuple(desk.alerts))
+
+
+def _shown(prose: list[Token]) -> list[Token]:
+    """The prose without answers whose question cannot be told."""
+    hidden = {index for block in answers_in(prose) for index in block}
+    return [token for index, token in enumerate(prose) if index not in hidden]
+
+
+class _PageBuilder:
+    """Where sections are put together, in the order of the file."""
+
+    def __init__(self, scope: RenderContext, linker: GlossaryLinker) -> None:
+        self.scope = scope
+        self.linker = linker
+        self.sections: list[Section] = []
+        self.notes: dict[str, RichText] = {}
+        self.alerts: list[tuple[str, int]] = []
+        self.level = 1
+        self.numbered = 0
+        self.open = _OpenSection("", "", 0)
+
+    def close(self) -> None:
+        """Finish the section at hand, unless it is empty."""
+        now = self.open
+        if now.pieces or now.anchor:
+            words = "\n".join(now.words)
+            minutes = now.minutes + len(words.split()) / _WORDS_PER_MINUTE
+            minutes = round(minutes, 2)
+            self.sections.append(
+                Section(
+                    now.anchor,
+                    now.title,
+                    tuple(now.pieces),
+                    words,
+                    minutes,
+                    now.number,
+                )
+            )
+
+    def embed(self, item: Question | Flashcard | None) -> None:
+        """Put a question, or a card to be turned over, where it stands."""
+        if isinstance(item, Question):
+            self.open.pieces.append(QuestionBlock(item.id))
+            self.open.minutes += _QUESTION_MINUTES
+        elif isinstance(item, Flashcard):
+            html = f"<details><summary>{item.front.html}</summary>{_as_block(item.back)}</details>"
+            self.open.pieces.append(HtmlBlock(html))
+            self.open.words.append(f"{item.front.plain} {item.back.plain}")
+
+    def lay(self, tokens: list[Token]) -> None:
+        """Lay prose: headings open sections, calculators stand by themselves."""
+        at = 0
+        start = 0
+        while at < len(tokens):
+            end = closing_index(tokens, at) + 1
+            block = tokens[at:end]
+            if self._interrupts(tokens[at]) or picture_in(block):
+                self._prose(tokens[start:at])
+                self._special(block)
+                start = end
+            at = end
+        self._prose(tokens[start:])
+
+    def _interrupts(self, token: Token) -> bool:
+        if token.type == "heading_open":
+            self._check_level(token)
+            return token.tag in {"h1", "h2"}
+        if token.type == "note_open":
+            return True
+        return token.type == "fence" and token.info.split(" ")[0] == "calculator"
+
+    def _check_level(self, token: Token) -> None:
+        level = int(token.tag[1])
+        line = first_line(token)
+        if level == 1:
+            hint = "The title comes from the front matter; begin with ##."
+            message = "A page has no heading of the first level."
+            self.scope.sheet.report("W64", line, 1, message, hint)
+        elif level > self.level + 1:
+            hint = f"Write {'#' * (self.level + 1)} here."
+            message = f"The heading skips from level {self.level} to {level}."
+            self.scope.sheet.report("W64", line, 1, message, hint)
+        self.level = level
+
+    def _special(self, block: list[Token]) -> None:
+        if block[0].type == "heading_open":
+            self.close()
+            self.numbered += 1
+            address = anchor(block[1], self.scope)
+            title = plain_text(block[1:2])
+            if not title:
+                message, hint = (
+                    "The heading has no words.",
+                    "Write its title behind it.",
+                )
+                self.scope.sheet.report("W64", first_line(block[0]), 1, message, hint)
+            self.open = _OpenSection(address, title, self.numbered)
+            self.scope.section = title
+            self.scope.worked = False
+        elif block[0].type == "note_open":
+            self._note(block)
+        elif image := picture_in(block):
+            self._picture(image, block)
+        else:
+            self._calculator(block[0])
+
+    def _note(self, block: list[Token]) -> None:
+        key = block[0].content
+        if key in self.notes:
+            message = f"“[^{key}]:” stands on this page a second time."
+            hint = "Keep one of the two; the text may cite it more than once."
+            self.scope.sheet.report("E11", first_line(block[0]), 1, message, hint)
+        self.notes[key] = render_tokens(block[1:2], self.scope)
+
+    def _picture(self, image: Token, block: list[Token]) -> None:
+        """Note an SVG file: what it turns out to be decides how it is shown."""
+        text = render_tokens(_as_page(block), self.scope)
+        file = str(image.attrs.get("src", ""))
+        caption = str(image.attrs.get("title", ""))
+        self.open.pieces.append(ImageBlock(file, caption, text.html))
+        self.open.words.append(f"{text.plain}\n{caption}".strip())
+        sheet = self.scope.sheet
+        place = sheet.find(file, first_line(block[0]), last_line(block[0]))
+        sheet.mention("picture", file, *place)
+
+    def _prose(self, tokens: list[Token]) -> None:
+        if not tokens:
+            return
+        boxes = [t for t in tokens if t.meta.get("alert")]
+        self.alerts += [(str(t.meta["alert"]), first_line(t)) for t in boxes]
+        text = render_tokens(_as_page(tokens), self.scope)
+        if text.html:
+            self.open.pieces.append(HtmlBlock(self.linker.link(text.html)))
+            self.open.words.append(text.plain)
+
+    def _calculator(self, token: Token) -> None:
+        sheet = self.scope.sheet
+        name = token.info.strip().partition(" ")[2].strip()
+        line = first_line(token)
+        fields = strict_yaml.read(token.content, sheet.report, line + 1)
+        inputs = {n: v.text for n, v in fields.values.items() if isinstance(v, YamlText)}
+        sheet.spend(price_of(name), token.info + token.content)
+        try:
+            compute(name, inputs)
+        except FigureError as error:
+            place = _place_of(error.message, fields, line)
+            sheet.report(error.code, *place, error.message, error.hint)
+            return
+        sheet.mention("calculator", name.replace("_", "-"), line, 1)
+        self.open.pieces.append(CalculatorBlock(name.replace("_", "-"), inputs))
+        self.open.minutes += _CALCULATOR_MINUTES
+
+
+def _place_of(message: str, fields: strict_yaml.YamlMapping, line: int) -> tuple[int, int]:
+    """The input that a message quotes, else the first line of the block."""
+    for name, key in fields.keys.items():
+        value = fields.values[name]
+        text = value.text if isinstance(value, YamlText) else ""
+        if f"“{name}”" in message or (text and f"“{text}”" in message):
+            return key.line, key.column
+    return line, 1
+
+
+def picture_in(block: Sequence[Token]) -> Token | None:
+    """The image of a paragraph that is nothing but one SVG file of the topic."""
+    if len(block) != 3 or block[0].type != "paragraph_open" or block[0].level:
+        return None
+    children = block[1].children or []
+    if len(children) != 1 or children[0].type != "image":
+        return None
+    file = str(children[0].attrs.get("src", ""))
+    local = file.endswith(".svg") and lies_within(file)
+    return children[0] if local else None
+
+
+def _as_page(tokens: list[Token]) -> list[Token]:
+    """Keep the `<p>` of a paragraph that stands alone on a page."""
+    return tokens if len(tokens) != 3 else [*tokens, Token("nothing", "", 0)]
+
+
+def _as_block(text: RichText) -> str:
+    """A short text as a paragraph; longer ones are blocks already."""
+    return text.html if _BLOCK.match(text.html) else f"<p>{text.html}</p>"
+
+
+_KINDS: dict[str, FileKind] = {
+    "concept.md": "page",
+    "quiz.md": "quiz",
+    "cards.md": "cards",
+}
+Items = dict[tuple[str, int], Question | Flashcard]
+_EMPTY_KEY = re.compile(r"q[ \t]*:[ \t]*")
+_FIGURE = re.compile(r"\d[\d.,]*")
+
+
+def read_topic_file(sheet: SourceFile, where: PurePosixPath, names: GlossaryNames) -> ParsedFile:
+    """A page, a quiz or cards; the file's name says which."""
+    kind = _KINDS.get(where.name, "quiz")
+    slug = where.parts[1] if len(where.parts) > 2 else where.stem
+    front, text = front_matter(sheet, page=kind == "page")
+    regions = read_regions(text, sheet, kind)
+    scope = RenderContext(sheet, folder=slug)
+    items, facts = _items(regions, kind, front, scope)
+    check_balance(items.values(), sheet)
+    parsed = ParsedFile(sheet.path, facts=tuple(facts))
+    if kind == "page":
+        return _with_page(parsed, (regions, items, front, slug), sheet, names)
+    return dataclasses.replace(
+        parsed,
+        questions=tuple(i for i in items.values() if isinstance(i, Question)),
+        cards=_cards(items),
+    )
+
+
+def _items(
+    regions: Sequence[Region], kind: FileKind, front: FrontMatter, scope: RenderContext
+) -> tuple[Items, list[ItemFingerprint]]:
+    """The sound items by id and line, and the facts of all, sound or broken."""
+    items: Items = {}
+    facts: list[ItemFingerprint] = []
+    sheet = scope.sheet
+    for draft in _few([r for r in regions if isinstance(r, ItemDraft)], sheet):
+        before = sheet.mark = len(sheet.problems)
+        built, stopped = _built(draft, kind, front, scope)
+        errors = any(p.severity == "error" for p in sheet.problems[before:])
+        broken = draft.broken or errors or built is None
+        if draft.comment.id:
+            facts.append(_fact(draft, built, sheet, broken=broken))
+        elif _lacks_id(draft):
+            sheet.unidentified.append(_unidentified(draft, sheet))
+        if built is not None and not broken:
+            items[built.item.id, draft.line] = built.item
+            _add_reverse(built, items)
+        if stopped:
+            break
+    sheet.item = ""
+    return items, facts
+
+
+def _lacks_id(draft: ItemDraft) -> bool:
+    """Whether the comment of an item says `q:` and nothing behind it."""
+    node = draft.comment.fields.values.get("q")
+    return isinstance(node, YamlText) and not node.text
+
+
+def _unidentified(draft: ItemDraft, sheet: SourceFile) -> Unidentified:
+    key = draft.comment.fields.keys["q"]
+    rest = sheet.lines[key.line - 1][key.column - 1 :]
+    old = (_EMPTY_KEY.match(rest) or [""])[0]
+    title = draft.heading.content
+    return Unidentified(
+        key.line,
+        key.column,
+        old,
+        "q: ",
+        "" if old == rest else " ",
+        title,
+        (),
+        bottom_k_sketch(f"{title}\n{draft.below}"),
+        words_hash(title),
+        words_hash(draft.below),
+    )
+
+
+def _few(drafts: list[ItemDraft], sheet: SourceFile) -> list[ItemDraft]:
+    """As many items as are read of one file; the first beyond them is named."""
+    if len(drafts) > MOST_ITEMS:
+        sheet.item = ""
+        message = f"The file has {len(drafts):,} items; the limit is {MOST_ITEMS:,}."
+        hint = "Split it into several topics."
+        sheet.report("E88", drafts[MOST_ITEMS].line, 1, message, hint)
+    return drafts[:MOST_ITEMS]
+
+
+def _built(
+    draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
+) -> tuple[ParsedItem | None, bool]:
+    """An item, None where it cannot be read; and whether to stop reading here.
+
+    What fails at one item is said of it, so that the others are served.
+    """
+    sheet = scope.sheet
+    sheet.line = draft.line
+    try:
+        built = build(draft, kind, front, scope)
+        if built is not None:
+            check_item(built.item, built.written, sheet, exam=kind == "quiz")
+    except LimitExceededError as error:
+        sheet.give_up(error, "", draft.line)
+        return None, True
+    except Exception as error:  # noqa: BLE001 - one item may not take the others away
+        sheet.give_up(error, "This item", draft.line)
+        return None, False
+    return built, False
+
+
+def _add_reverse(built: ParsedItem, items: Items) -> None:
+    """A card with `reverse: yes` has a sibling that asks the other way round."""
+    card = built.item
+    wanted = built.written.comment.word("reverse").lower() in {"yes", "true"}
+    if not isinstance(card, Flashcard) or not wanted:
+        return
+    other = f"{card.id}{REVERSE}"
+    line = card.place.line
+    items[card.id, line] = dataclasses.replace(card, sibling=other)
+    items[other, line] = dataclasses.replace(
+        card, id=other, front=card.back, back=card.front, sibling=card.id
+    )
+
+
+def _fact(
+    draft: ItemDraft, built: ParsedItem | None, sheet: SourceFile, *, broken: bool
+) -> ItemFingerprint:
+    item = built.item if built is not None else None
+    kind = draft.comment.word("type") or "unknown"
+    stem = key = ""
+    options: tuple[CountedOption, ...] = ()
+    if isinstance(item, Question):
+        kind, stem = item.type, item.stem.plain
+        options = types.type_of(item).options(item.answer)
+        right = types.type_of(item).key_words(item.answer)
+        right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
+        words = f"{' '.join(right)} {item.computed or ''}"
+        # A key may be signs alone, such as `{}`, which are no words.
+        key = content_hash(normalize_text(words) or words)[:6]
+    elif isinstance(item, Flashcard):
+        kind = "card"
+        key = content_hash(" ".join(_FIGURE.findall(item.back.plain)))[:6]
+    return ItemFingerprint(
+        draft.comment.id,
+        kind,
+        draft.line,
+        1,
+        bottom_k_sketch(f"{draft.heading.content}\n{draft.below}"),
+        bool(normalize_text(stem)),
+        tuple((o.key, content_hash(normalize_text(o.words))[:6]) for o in options),
+        broken,
+        key,
+        words_hash(draft.heading.content),
+        words_hash(draft.below),
+        bottom_k_sketch(draft.text),
+        _id_at(draft, sheet),
+    )
+
+
+def _id_at(draft: ItemDraft, sheet: SourceFile) -> tuple[int, int]:
+    """Where the id stands, behind a quotation mark if there is one."""
+    line, column = draft.comment.place("q")
+    at = sheet.lines[line - 1].find(draft.comment.id, column - 1)
+    return line, max(at + 1, column)
+
+
+def _with_page(
+    parsed: ParsedFile,
+    read: tuple[Sequence[Region], Items, FrontMatter, str],
+    sheet: SourceFile,
+    names: GlossaryNames,
+) -> ParsedFile:
+    """The file with its page, and its questions placed in their sections."""
+    regions, items, front, slug = read
+    linker = FirstMentionLinker(names)
+    scope = RenderContext(sheet, page=True, folder=slug)
+    # A card is part of the page's text: one that is not as far as its page waits.
+    shown = {
+        name: item
+        for name, item in items.items()
+        if isinstance(item, Question) or item.status == front.status
+    }
+    page = lay_out_page(regions, shown, scope, linker)
+    check_prose([r.tokens for r in regions if isinstance(r, ProseRegion)], scope)
+    topic = _topic(page, front, scope, tuple(linker.linked))
+    sections = _sections_of(page)
+    questions = tuple(
+        dataclasses.replace(item, section=sections.get(item.id, ""))
+        for item in items.values()
+        if isinstance(item, Question)
+    )
+    return dataclasses.replace(
+        parsed,
+        topic=topic,
+        questions=questions,
+        cards=_cards(items),
+        anchors=tuple(scope.anchors),
+        alerts=page.alerts,
+    )
+
+
+def _topic(
+    page: PageLayout, front: FrontMatter, scope: RenderContext, linked: tuple[str, ...]
+) -> Topic:
+    sheet = scope.sheet
+    unread = any(p.code == "E10" and not p.item for p in sheet.problems)
+    if not front.title and not unread:
+        hint = "Begin the file with --- and a line “title: …”."
+        sheet.report("E10", 1, 1, "The page has no title in its front matter.", hint)
+    cited = tuple(dict.fromkeys((*scope.cited, *front.sources)))
+    if not cited:
+        hint = "Name sources in the front matter, and where they are used: [^key]."
+        sheet.report("E16", 1, 1, "The page names no source.", hint)
+    _check_notes(page, cited, sheet)
+    return Topic(
+        scope.folder,
+        front.title or scope.folder,
+        front.summary,
+        front.objectives,
+        page.sections,
+        cited,
+        front.requires,
+        front.reviewed,
+        round(sum(s.minutes for s in page.sections), 1),
+        (),
+        (),
+        SourceLocation(sheet.path, 1),
+        content_hash(sheet.text),
+        linked,
+        page.notes,
+        front.level,
+        front.status,
+    )
+
+
+def _check_notes(page: PageLayout, cited: Collection[str], sheet: SourceFile) -> None:
+    """W96: a footnote is explained on a page that has it."""
+    for key in page.notes:
+        if key not in cited:
+            place = sheet.find(f"[^{key}]:", 1, len(sheet.lines))
+            message = f"“[^{key}]:” explains a footnote that the page does not have."
+            hint = f"Write [^{key}] behind the sentence that rests on it, or delete it."
+            sheet.report("W96", *place, message, hint)
+
+
+def _sections_of(page: PageLayout) -> dict[str, str]:
+    """The anchor of the section in which each embedded question stands."""
+    return {
+        piece.question: section.anchor
+        for section in page.sections
+        for piece in section.pieces
+        if isinstance(piece, QuestionBlock)
+    }
+
+
+def _cards(items: Items) -> tuple[Flashcard, ...]:
+    return tuple(i for i in items.values() if isinstance(i, Flashcard))
+
+
+_LONGEST = 200  # characters of a term
+_SEE = re.compile(r"^See:\s*(.+)$", re.DOTALL)
+
+
+def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
+    """The terms in the order of the file; a term without meaning is left out."""
+    _, text = front_matter(sheet)
+    found = tokens(text)
+    scope = RenderContext(sheet, folder="..")
+    terms: list[GlossaryTerm] = []
+    at = 0
+    while at < len(found):
+        end = _next_heading(found, at + 1)
+        if found[at].type == "heading_open" and found[at].tag != "h1":
+            if len(terms) == MOST_TERMS:
+                message = f"The glossary has more than {MOST_TERMS:,} terms."
+                sheet.report("E88", first_line(found[at]), 1, message, "Keep fewer.")
+                break
+            terms.append(_term(found[at:end], scope))
+        elif found[at].type == "heading_open" and at and found[at].tag == "h1":
+            words = plain_text(found[at + 1 : at + 2])[:60]
+            message = f"“{words}” is a title, and no term."
+            sheet.report("W64", first_line(found[at]), 1, message, f"Write ## {words}")
+        at = end
+    return _without_doubles([t for t in terms if t.meaning.html], sheet)
+
+
+def _next_heading(found: list[Token], start: int) -> int:
+    for at in range(start, len(found)):
+        if found[at].type == "heading_open" and not found[at].level:
+            return at
+    return len(found)
+
+
+def _term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
+    pinned = take_pin(block[1])
+    name = plain_text(block[1:2])[:_LONGEST]
+    line = first_line(block[0])
+    body, related = _part_see(block[3:])
+    for other in related:
+        near = scope.sheet.find("See:", line, line + _LONGEST)[0]
+        at = scope.sheet.find(other, near, near + _LONGEST)
+        scope.sheet.mention("term", other, *at)
+    if not name:
+        hint = "Write the term behind the ##."
+        scope.sheet.report("E10", line, 1, "A term has no name.", hint)
+    for token in body:
+        if token.type == "inline" and (no_heading := glued(token)):
+            report_glued("E10", first_line(token), no_heading, scope.sheet)
+    meaning = render_tokens(body, scope) if body else NO_TEXT
+    if not meaning.html:
+        hint = "Write one paragraph below the heading."
+        scope.sheet.report("E10", line, 1, f"“{name}” has no meaning.", hint)
+    see = [slug(other) for other in related]
+    see += re.findall(r'href="(/[^"]+)"', meaning.html)
+    place = SourceLocation(scope.sheet.path, line)
+    return GlossaryTerm(pinned or slug(name), name, meaning, tuple(dict.fromkeys(see)), place)
+
+
+def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
+    """Part a last paragraph `See: KV cache, Weights` from the meaning."""
+    at = 0
+    while at < len(body):
+        end = closing_index(body, at) + 1
+        match = _SEE.match(body[at + 1].content) if end - at == 3 else None
+        if match:
+            names = [" ".join(n.split()) for n in match[1].split(",")]
+            return body[:at] + body[end:], [n for n in names if slug(n)]
+        at = end
+    return body, []
+
+
+def _without_doubles(terms: list[GlossaryTerm], sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
+    kept: dict[str, GlossaryTerm] = {}
+    for term in terms:
+        first = kept.get(term.anchor)
+        if first is None:
+            kept[term.anchor] = term
+        else:
+            message = f"“{term.name}” is defined in line {first.place.line} already."
+            sheet.report("W66", term.place.line, 1, message, "Keep one meaning.")
+    return tuple(kept.values())
+
+
+_NO_NAMES = names_of(())
+
+
+def parse(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> ParsedFile:
+    """Read one file; `path` is relative to the content folder and says what it is.
+
+    `names` are the glossary's, for the links of a page. Broken items are left out.
+    """
+    clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
+    sheet = SourceFile(path, valid)
+    try:
+        parsed = _read(sheet, names)
+    except Exception as error:  # noqa: BLE001 - no file may stop the server
+        sheet.item = ""
+        sheet.give_up(error, "This file")
+        sheet.mentions.clear()
+        sheet.edits.clear()
+        sheet.unidentified.clear()
+        parsed = ParsedFile(path)
+    return _closed(sheet, parsed)
+
+
+def _read(sheet: SourceFile, names: GlossaryNames) -> ParsedFile:
+    where = PurePosixPath(sheet.path)
+    if where.suffix == ".svg":
+        return ParsedFile(sheet.path, drawing=read_drawing(sheet.text))
+    if len(sheet.lines) > MOST_LINES:
+        message = f"The file has {len(sheet.lines):,} lines; the limit is {MOST_LINES:,}."
+        raise LimitExceededError(message, "Split it into several topics.", MOST_LINES)
+    if where.parts[:1] == ("exams",):
+        exam = read_exam(sheet, where.stem)
+        return ParsedFile(sheet.path, exam=exam, entries=_counted(sheet))
+    check_source(sheet)
+    read = _READERS.get(sheet.path)
+    return read(sheet) if read else read_topic_file(sheet, where, names)
+
+
+_COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
+
+
+def _counted(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
+    """Where the domains of a mock exam stand: (number, line)."""
+    lines = [text.strip() for text in sheet.lines]
+    first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
+    found = enumerate(map(_COUNT.match, lines[first:]), first + 1)
+    return tuple((match[1], line) for line, match in found if match)
+
+
+def _sources(sheet: SourceFile) -> ParsedFile:
+    return ParsedFile(sheet.path, sources=read_sources(sheet), entries=entries(sheet))
+
+
+_READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
+    "syllabus.toml": lambda s: ParsedFile(s.path, syllabus=read_syllabus(s), entries=entries(s)),
+    "sources.toml": _sources,
+    "shared/sources.toml": _sources,
+    "glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
+    "shared/glossary.md": lambda s: ParsedFile(s.path, terms=read_glossary(s)),
+    "ids.lock": lambda s: ParsedFile(s.path, lock=read_lock(s)),
+}
+
+
+def _closed(sheet: SourceFile, parsed: ParsedFile) -> ParsedFile:
+    """The file with the notes that were taken while reading it."""
+    text = hashlib.sha256(sheet.text.encode())
+    return dataclasses.replace(
+        parsed,
+        digest=text.hexdigest()[:16],
+        mentions=tuple(sheet.mentions),
+        edits=tuple(sheet.edits),
+        claims=tuple(dict.fromkeys(sheet.claims)),
+        unidentified=tuple(sheet.unidentified),
+        problems=tuple(sorted(set(sheet.problems))),
+    )

@@ -1,0 +1,392 @@
+"""Which files changed; parse them in parallel."""
+
+import contextlib
+import dataclasses
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from app.content.file_reader import parse
+from app.content.parse_cache import LastGoodFiles, ParseCache
+from app.content.parsed_file import GlossaryNames, ParsedFile, anchors_of, names_of
+from app.markup.model import SvgProblem
+from app.markup.problems import MOST_BYTES, make_problem
+
+Job = tuple[str, str, GlossaryNames]  # text, path, names of the glossary
+
+_LEAST = 60  # files from which on it pays to start processes
+_MOST_PROCESSES = 8
+
+
+def read_all(jobs: Sequence[Job]) -> list[ParsedFile]:
+    """The readings of many files, in order."""
+    count = min(_processors(), _MOST_PROCESSES)
+    # A process with other threads must not fork: their locks would stay locked.
+    lone = threading.active_count() == 1 and hasattr(os, "fork")
+    if len(jobs) < _LEAST or count < 2 or not lone:
+        return [parse(*job) for job in jobs]
+    return _shared(jobs, count)
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
+def _shared(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
+    """Deal the jobs out like cards, so that long files spread evenly."""
+    context = multiprocessing.get_context("fork")
+    crew = []
+    for number in range(1, count):
+        ours, theirs = context.Pipe(duplex=False)
+        # As a daemon it is ended, not waited for, where reading fails here.
+        worker = context.Process(target=_work, args=(jobs[number::count], theirs), daemon=True)
+        worker.start()
+        theirs.close()
+        crew.append((number, ours, worker))
+    done: list[ParsedFile | None] = [None] * len(jobs)
+    done[::count] = [parse(*job) for job in jobs[::count]]
+    for number, ours, worker in crew:
+        try:
+            done[number::count] = ours.recv()
+        except EOFError:  # a worker was killed: its part is read here
+            done[number::count] = [parse(*job) for job in jobs[number::count]]
+        worker.join()
+    return [reading for reading in done if reading is not None]
+
+
+def _work(jobs: Sequence[Job], answer: "Connection[list[ParsedFile], None]") -> None:
+    """Answer with the readings, unless the process that wants them ends before.
+
+    It ends without a word to this one, which would then wait for ever: a fork holds
+    the end of the pipe that is read from as well, so writing to it never fails.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)  # what a server does then is not for us
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    answer.send([parse(*job) for job in jobs])
+    answer.close()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+SHARED = "shared"
+"""The folder beside the courses, and how its files are named in each of them."""
+_FILES = ("sources.toml", "glossary.md")
+
+
+def shared_files(folder: Path) -> list[str]:
+    """The files beside the course under `folder` that it reads as well.
+
+    A folder of that name that has a syllabus is a course like the others.
+    """
+    beside = folder.absolute().parent / SHARED
+    try:
+        if beside == folder.absolute() or (beside / "syllabus.toml").is_file():
+            return []
+        return [f"{SHARED}/{name}" for name in _FILES if (beside / name).is_file()]
+    except OSError:
+        return []
+
+
+def file_of(folder: Path, path: str) -> Path:
+    """Where a file of a course lies, or one that it shares."""
+    beside, _, name = path.partition("/")
+    if beside == SHARED and name in _FILES:
+        return folder.absolute().parent / SHARED / name
+    return folder / path
+
+
+def drop_overridden(readings: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
+    """The readings, what is shared without what the course defines itself."""
+    return {
+        path: _less(reading, readings.get(path.removeprefix(f"{SHARED}/")))
+        if path.startswith(f"{SHARED}/")
+        else reading
+        for path, reading in readings.items()
+    }
+
+
+def _less(reading: ParsedFile, own: ParsedFile | None) -> ParsedFile:
+    if own is None:
+        return reading
+    terms, sources = {t.anchor for t in own.terms}, {s.key for s in own.sources}
+    return dataclasses.replace(
+        reading,
+        terms=tuple(t for t in reading.terms if t.anchor not in terms),
+        sources=tuple(s for s in reading.sources if s.key not in sources),
+    )
+
+
+_SINGLE = ("syllabus.toml", "sources.toml", "glossary.md", "ids.lock")
+_GLOSSARIES = ("glossary.md", f"{SHARED}/glossary.md")
+TOPIC_FILES = ("concept.md", "quiz.md", "cards.md")
+_TOO_LARGE = ("it is larger than 2 MB", "Split it into several topics.")
+_EMPTY = ("it is empty", "Write it, or delete it.")
+_FRESH = 0.1  # seconds in which a file may change again without a new time stamp
+
+Stamp = tuple[int, int, int]
+NO_NAMES = names_of(())
+
+
+def paths(folder: Path) -> list[str]:
+    """The files of a course, relative to its folder, in reading order."""
+    found = [name for name in _SINGLE if exists(folder / name)]
+    found += shared_files(folder)
+    found += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
+    for topic in sorted(folder.glob("topics/*")):
+        for name in TOPIC_FILES:
+            if exists(topic / name):
+                found.append(f"topics/{topic.name}/{name}")
+        drawings = (f.relative_to(folder).as_posix() for f in topic.rglob("*.svg"))
+        found += sorted(drawings)
+    return [path for path in found if _is_text(path)]
+
+
+def exists(file: Path) -> bool:
+    """Whether there is such a file; also where its name is none that could be one."""
+    try:
+        return file.is_file()
+    except OSError:
+        return False
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def unnamed(folder: Path) -> list[str]:
+    """Folders and exams whose names are not UTF-8, as far as they can be written."""
+    found = [*folder.glob("topics/*"), *folder.glob("exams/*.toml")]
+    paths = (str(f.relative_to(folder)) for f in found)
+    return sorted(
+        os.fsencode(path).decode("utf-8", "replace") for path in paths if not _is_text(path)
+    )
+
+
+def unread_files(folder: Path) -> list[str]:
+    """Files of topics and exams that nothing reads, because of their names."""
+    found = [f for f in folder.glob("topics/*/*.md") if f.name not in TOPIC_FILES]
+    found += folder.glob("topics/*/*.txt")
+    found += [f for f in folder.glob("exams/[!.]*") if f.suffix != ".toml"]
+    return sorted(
+        str(file.relative_to(folder))
+        for file in found
+        if _is_text(str(file)) and file.name.lower() != "readme.md"
+    )
+
+
+def empty_topic_folders(folder: Path) -> list[str]:
+    """Folders of topics in which there is nothing at all."""
+    return sorted(
+        f"topics/{topic.name}"
+        for topic in folder.glob("topics/*/")
+        if _is_text(str(topic)) and next(topic.iterdir(), None) is None
+    )
+
+
+def _stamp(path: str) -> Stamp | None:
+    try:
+        state = os.stat(path)  # noqa: PTH116 - asked for every file at every request
+    except OSError:
+        return None
+    return state.st_mtime_ns, state.st_size, state.st_ino
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FileStamps:
+    """The time stamps of the files and folders of a course."""
+
+    stamps: Mapping[str, Stamp | None]
+    settled: bool
+
+    def changed(self) -> bool:
+        """Whether any file has changed, appeared or gone since."""
+        if not self.settled:
+            return True
+        return any(_stamp(path) != stamp for path, stamp in self.stamps.items())
+
+
+def watch(folder: Path, names: list[str]) -> FileStamps:
+    """Take the stamps of files and of the folders in which new ones would appear."""
+    places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
+    places += folder.glob("topics/*/**/")  # of pictures
+    places += [folder.absolute().parent / SHARED]
+    every = [str(p) for p in places] + [str(file_of(folder, name)) for name in names]
+    stamps = {path: _stamp(path) for path in every}
+    newest = max((s[0] for s in stamps.values() if s), default=0)
+    return FileStamps(stamps, time.time() - newest / 1e9 > _FRESH)
+
+
+class WatchedFiles:
+    """Reads files, each once for each content; a broken one keeps its good reading."""
+
+    def __init__(self, folder: Path, cache: Path | None, kept: LastGoodFiles | None = None) -> None:
+        self.folder = folder
+        self.kept = kept
+        self.cache = ParseCache(cache) if cache else None
+        self.readings: dict[str, tuple[tuple[bytes, str], ParsedFile]] = {}
+        self.good: dict[str, ParsedFile] = {}
+
+    def read(self) -> tuple[dict[str, ParsedFile], FileStamps]:
+        """What every file says now, and the stamps it was read at."""
+        found = paths(self.folder)
+        stamps = watch(self.folder, found)
+        with without_collection():
+            names = self._names(found)
+            readings = self._readings(found, names)
+            read = {p: self._shown(p, r, names) for p, r in readings.items()}
+            shown = drop_overridden(read)
+        for path in set(self.good) - set(found):
+            del self.good[path]
+            self.readings.pop(path, None)
+        if self.cache:
+            self.cache.prune()
+        return shown, stamps
+
+    def keep(self, without: Collection[str] = ()) -> None:
+        """Keep a copy of every file whose newest reading is without errors."""
+        if self.kept is None:
+            return
+        self.kept.forget_all_but(paths(self.folder))
+        for path, ((content, _), reading) in self.readings.items():
+            if path in without or _errors(reading):
+                continue
+            if self.good.get(path) is reading:
+                self.kept.keep(path, content)
+
+    def _names(self, found: list[str]) -> GlossaryNames:
+        read = self._readings([p for p in found if p in _GLOSSARIES], NO_NAMES)
+        known = {p: self._shown(p, r, NO_NAMES) for p, r in read.items()}
+        terms = [t for r in drop_overridden(known).values() for t in r.terms]
+        return names_of(anchors_of(terms))
+
+    def _shown(self, path: str, now: ParsedFile, names: GlossaryNames) -> ParsedFile:
+        """The newest reading, or the last good one with the problems of the newest."""
+        good = self.good.get(path)
+        if good is None and _errors(now):
+            good = self._last_good(path, names)
+        if good is None or _errors(now) <= _errors(good):
+            self.good[path] = now
+            return now
+        self.good[path] = good
+        return dataclasses.replace(good, problems=now.problems, outdated=True)
+
+    def _last_good(self, path: str, names: GlossaryNames) -> ParsedFile | None:
+        """What the copy says that an earlier run of the server kept of a file."""
+        content = self.kept.get(path) if self.kept else None
+        if content is None:
+            return None
+        fitting = names if path.endswith("concept.md") else NO_NAMES
+        return parse(content.decode("utf-8", "replace"), path, fitting)
+
+    def _readings(self, found: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
+        """What the files say now: known, cached, or read together."""
+        readings: dict[str, ParsedFile] = {}
+        cold: dict[str, tuple[bytes, GlossaryNames]] = {}
+        for path in found:
+            content = self._content(path)
+            if isinstance(content, ParsedFile):
+                readings[path] = content
+                continue
+            fitting = names if path.endswith("concept.md") else NO_NAMES
+            known = self._known(path, content, fitting)
+            if known is None:
+                cold[path] = (content, fitting)
+            else:
+                readings[path] = known
+        for path, reading in zip(cold, self._read_cold(cold), strict=True):
+            readings[path] = self._remember(path, cold[path], reading)
+        return {path: readings[path] for path in found}
+
+    def _content(self, path: str) -> bytes | ParsedFile:
+        """The bytes of a file, or a reading that says why there are none."""
+        try:
+            with file_of(self.folder, path).open("rb") as stream:
+                content = stream.read(MOST_BYTES + 1)
+            content.decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            return _unreadable(path, error)
+        if len(content) > MOST_BYTES:
+            return _unreadable(path, ValueError(*_TOO_LARGE))
+        if not content.strip():  # cut off by an editor or a full disk; or never begun
+            return _unreadable(path, ValueError(*_EMPTY))
+        return content
+
+    def _known(self, path: str, content: bytes, names: GlossaryNames) -> ParsedFile | None:
+        kept = self.readings.get(path)
+        if kept and kept[0] == (content, names.fingerprint):
+            return kept[1]
+        if self.cache is None:
+            return None
+        reading = self.cache.get(self.cache.name(path, content, names.fingerprint))
+        if reading is not None:
+            self.readings[path] = ((content, names.fingerprint), reading)
+        return reading
+
+    def _read_cold(self, cold: dict[str, tuple[bytes, GlossaryNames]]) -> list[ParsedFile]:
+        return read_all([(c.decode("utf-8"), path, names) for path, (c, names) in cold.items()])
+
+    def _remember(
+        self, path: str, basis: tuple[bytes, GlossaryNames], reading: ParsedFile
+    ) -> ParsedFile:
+        content, names = basis
+        self.readings[path] = ((content, names.fingerprint), reading)
+        # What failed unforeseen, as for want of memory, may succeed at the next start.
+        if self.cache and not any(p.code == "E00" for p in reading.problems):
+            name = self.cache.name(path, content, names.fingerprint)
+            self.cache.put(name, reading)
+        return reading
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Pause the garbage collector while values are made that all stay.
+
+    It would look through them again and again, a fifth of the time of a cold start.
+    """
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+def _unreadable(path: str, error: Exception) -> ParsedFile:
+    if path.endswith(".svg"):  # as a picture it may well be shown
+        return ParsedFile(path, drawing=SvgProblem(1, "it cannot be read as a short text"))
+    place = (path, 1, 1)
+    if isinstance(error, UnicodeDecodeError):
+        before = error.object[: error.start]
+        column = len(before.rpartition(b"\n")[2].decode("utf-8")) + 1
+        place = (path, before.count(b"\n") + 1, column)
+        what, hint = "it is not UTF-8 text", "Save it with the encoding UTF-8."
+    elif isinstance(error, OSError):
+        what, hint = (error.strerror or str(error)).lower(), "See who may read it."
+    else:
+        what, hint = error.args
+    message = f"The file cannot be read: {what}."
+    return ParsedFile(path, problems=(make_problem(place, "E00", message, hint),))
+
+
+def _errors(reading: ParsedFile) -> int:
+    return sum(p.severity == "error" for p in reading.problems)

@@ -1,0 +1,496 @@
+"""Front matter, item comments, params and let."""
+
+import dataclasses
+import datetime as dt
+import math
+import re
+from typing import Literal
+
+from app.markup import strict_yaml
+from app.markup.expressions import ExpressionError, compile_expression
+from app.markup.ids import LONGEST_ID, SLUG, did_you_mean
+from app.markup.model import ComputedParameters, Level, Status
+from app.markup.problems import MOST_PARAMETERS, SourceFile
+from app.markup.strict_yaml import Node, YamlList, YamlMapping, YamlText
+from app.questions.question_type import ItemComment
+from app.questions.types import KINDS
+
+_COMMON_KEYS = (
+    "q",
+    "type",
+    "objective",
+    "objectives",
+    "source",
+    "sources",
+    "tags",
+    "difficulty",
+    "level",
+    "status",
+    "use",
+    "partial",
+    "params",
+    "let",
+    "reverse",
+)
+ITEM_KEYS = (*_COMMON_KEYS, *(key for kind in KINDS.values() for key in kind.keys))
+FRONT_KEYS = (
+    "title",
+    "objective",
+    "objectives",
+    "source",
+    "sources",
+    "summary",
+    "reviewed",
+    "requires",
+    "tags",
+    "level",
+    "status",
+)
+_OF_PAGE = ("summary", "reviewed", "requires")  # what the page says for its topic
+_ITEMS_FRONT_KEYS = tuple(key for key in FRONT_KEYS if key not in _OF_PAGE)
+_ELSEWHERE = {
+    "answer": "Tick the right answer: - [x] text.",
+    "explanation": "Write it as a box below the answers: > [!NOTE]",
+    "feedback": "Write it below its option: two spaces, > and a sentence.",
+    "hint": "Write it as a box below the answers: > [!TIP]",
+    "id": "Write q: and the id.",
+    "title": "It stands in the front matter of a file.",
+    **dict.fromkeys(
+        _OF_PAGE,
+        "It stands in the front matter of concept.md, for the whole topic.",
+    ),
+}
+# Keys with one value, and those with several words.
+_ONE = frozenset(
+    [
+        "q",
+        "type",
+        "difficulty",
+        "level",
+        "status",
+        "use",
+        "partial",
+        "shuffle",
+        "reverse",
+        "case",
+        "figure",
+        "estimate",
+        "title",
+        "summary",
+        "reviewed",
+    ]
+)
+_WORDS = frozenset(["objective", "objectives", "source", "sources", "tags", "requires", "choose"])
+_LIKE = 0.7  # of keys, which are short words: reviewed is not reverse
+TYPES = (*KINDS, "card")
+_SWITCHES = ("shuffle", "reverse", "case")
+FileKind = Literal["page", "quiz", "cards"]
+Partial = Literal["", "off", "net", "coverage", "each", "lcs"]
+PARTIAL: dict[str, Partial] = {p: p for p in ("", "off", "net", "coverage", "each", "lcs")}
+_STATUS: dict[str, Status] = {"draft": "draft", "review": "review", "live": "live"}
+_FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FrontMatter:
+    """The front matter of a file; also the defaults of its items."""
+
+    title: str = ""
+    objectives: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    summary: str = ""
+    reviewed: dt.date | None = None
+    requires: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    level: Level = ""
+    status: Status = "live"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemMetadata:
+    """What comment and front matter say of an item, whatever its type."""
+
+    objectives: tuple[str, ...]
+    sources: tuple[str, ...]
+    tags: tuple[str, ...]
+    level: Level
+    status: Status
+    use: Literal["", "exam"]
+
+
+def front_matter(sheet: SourceFile, *, page: bool = True) -> tuple[FrontMatter, str]:
+    """The front matter and the text with those lines emptied.
+
+    What is no `page` holds items alone, and does not speak for its topic.
+    """
+    match = _FRONT.match(sheet.text)
+    if match is None:
+        if sheet.text.startswith("---"):
+            message = "The front matter is never closed."
+            sheet.report("E10", 1, 1, message, "Close it with a line of three hyphens.")
+        return FrontMatter(), sheet.text
+    fields = strict_yaml.read(match[1], sheet.report, 2)
+    _refuse_unknown(fields, FRONT_KEYS if page else _ITEMS_FRONT_KEYS, sheet)
+    _refuse_shapes(fields, sheet)
+    blank = "\n" * match[0].count("\n")
+    front = FrontMatter(
+        strict_yaml.single_text(fields.values.get("title")),
+        _mentioned(fields, "objective", sheet),
+        _mentioned(fields, "source", sheet),
+        strict_yaml.single_text(fields.values.get("summary")),
+        _date(fields, sheet),
+        _requires(fields, sheet),
+        tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags"))),
+        _level(fields, sheet),
+        _status_of(fields, sheet) or "live",
+    )
+    return front, blank + sheet.text[match.end() :]
+
+
+def _refuse_unknown(fields: YamlMapping, known: tuple[str, ...], sheet: SourceFile) -> None:
+    for name, key in fields.keys.items():
+        if name not in known:
+            hint = did_you_mean(name, known, _LIKE)
+            if known is not ITEM_KEYS and name in ITEM_KEYS:
+                hint = "It stands in the comment of a question: <!-- q: some-id"
+            elif known is ITEM_KEYS or name in FRONT_KEYS:
+                hint = _ELSEWHERE.get(name.lower(), hint)
+            message = f"“{name}” is not a key here."
+            sheet.report("E12", key.line, key.column, message, hint)
+
+
+def _refuse_shapes(fields: YamlMapping, sheet: SourceFile) -> None:
+    """E10: a list where one value is meant, or names where words are; left out."""
+    for name, node in [*fields.values.items()]:
+        message, hint = "", ""
+        if name in _ONE and not isinstance(node, YamlText):
+            message = f"“{name}” has one value, and no list."
+            hint = f"Write {name}: and the value."
+        elif name in _WORDS and not _is_words(node):
+            message = f"“{name}” is a word or a list of words."
+            hint = f"Write {name}: one, or {name}: [one, two]."
+        if message:
+            sheet.report("E10", node.line, node.column, message, hint)
+            del fields.values[name], fields.keys[name]
+
+
+def _is_words(node: strict_yaml.Node) -> bool:
+    several = isinstance(node, YamlList) and all(isinstance(one, YamlText) for one in node.items)
+    return several or isinstance(node, YamlText)
+
+
+def _mentioned(
+    fields: YamlMapping, name: Literal["objective", "source"], sheet: SourceFile
+) -> tuple[str, ...]:
+    """The words of `objective(s)` or `source(s)`, noted to be checked later."""
+    found: list[str] = []
+    for key in (name, f"{name}s"):
+        node, scalars = (
+            fields.values.get(key),
+            strict_yaml.text_list(fields.values.get(key)),
+        )
+        if node is not None and not any(scalar.text for scalar in scalars):
+            message = f"“{key}” names nothing."
+            hint = "Write at least one, or leave the line out to take the page's."
+            sheet.report("E13", node.line, node.column, message, hint)
+            continue
+        for scalar in scalars:
+            sheet.mention(name, scalar.text, scalar.line, scalar.column)
+            found.append(scalar.text)
+    return tuple(dict.fromkeys(found))
+
+
+def _level(fields: YamlMapping, sheet: SourceFile) -> Level:
+    """Whether `level` says deeper; another word is reported."""
+    return "deeper" if _says(fields, "level", "deeper", sheet) else ""
+
+
+def _status_of(fields: YamlMapping, sheet: SourceFile) -> Status | None:
+    """What `status` says; None where it says nothing. An unknown word is a draft."""
+    node = fields.values.get("status")
+    if node is None:
+        return None
+    found = _STATUS.get(strict_yaml.single_text(node))
+    if found is None:
+        message = f"“{strict_yaml.single_text(node)[:20]}” is not a status."
+        hint = "Write status: draft, review or live."
+        sheet.report("E13", node.line, node.column, message, hint)
+    return found or "draft"
+
+
+def _says(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -> bool:
+    """Whether a key that knows one word has it."""
+    node = fields.values.get(key)
+    if node is None or strict_yaml.single_text(node) == word:
+        return node is not None
+    message = f"“{strict_yaml.single_text(node)[:20]}” is not a value of “{key}”."
+    hint = f"Write {key}: {word}, or leave it out."
+    sheet.report("E13", node.line, node.column, message, hint)
+    return False
+
+
+def _requires(fields: YamlMapping, sheet: SourceFile) -> tuple[str, ...]:
+    scalars = strict_yaml.text_list(fields.values.get("requires"))
+    for scalar in scalars:
+        sheet.mention("topic", scalar.text, scalar.line, scalar.column)
+    return tuple(s.text for s in scalars)
+
+
+def _date(fields: YamlMapping, sheet: SourceFile) -> dt.date | None:
+    node = fields.values.get("reviewed")
+    if not isinstance(node, YamlText):
+        return None
+    try:
+        day = dt.date.fromisoformat(node.text)
+    except ValueError:
+        message = f"“{node.text}” is not a date."
+        sheet.report("E13", node.line, node.column, message, "Write it as 2026-11-20.")
+        return None
+    sheet.mention("day", node.text, node.line, node.column)
+    return day
+
+
+def said_of(
+    comment: ItemComment, kind: str, front: FrontMatter, sheet: SourceFile, *, page: bool
+) -> ItemMetadata:
+    """What the comment of an item of a type says, else the front matter.
+
+    E12, E13: a key that the type does not have, or that none has on a `page`.
+    """
+    fields = comment.fields
+    _refuse_foreign(comment, kind, sheet)
+    asks = page or kind != "card"
+    for_exam = asks and _says(fields, "use", "exam", sheet)
+    if page and for_exam:
+        message = "A question in the text of a page cannot be kept for exams."
+        sheet.report("E13", *comment.place("use"), message, "Put it into quiz.md.")
+    tags = tuple(w.text for w in strict_yaml.text_list(fields.values.get("tags")))
+    return ItemMetadata(
+        _mentioned(fields, "objective", sheet) or front.objectives,
+        _mentioned(fields, "source", sheet) or front.sources,
+        tags or front.tags,
+        _level(fields, sheet) or front.level,
+        _status_of(fields, sheet) or front.status,
+        "exam" if for_exam else "",
+    )
+
+
+def read_comment(content: str, line: int, sheet: SourceFile) -> ItemComment:
+    """Read `<!-- q: id …-->`; its id may be empty when it is missing or malformed."""
+    sheet.item = ""
+    lead = content.index("<!--") + 4
+    inner, _, rest = content[lead:].partition("-->")
+    stripped = inner.lstrip(" \t")
+    column = lead + len(inner) - len(stripped) + 1
+    if stripped.startswith("\n"):
+        line, column, stripped = line + 1, 1, stripped[1:]
+    name = re.match(r"q\s*:\s*([^\s#]+)", stripped)
+    if name and SLUG.match(name[1]):
+        sheet.item = name[1]
+    fields = strict_yaml.read(stripped, sheet.report, line, column)
+    _refuse_unknown(fields, ITEM_KEYS, sheet)
+    _refuse_shapes(fields, sheet)
+    _refuse_maybe(fields, sheet)
+    if rest.strip():
+        hint = "Begin the text after the comment on a line of its own."
+        sheet.report("E10", line, 1, "Text stands behind the end of the comment.", hint)
+    found = _id(fields, sheet, (line, column))
+    if not found:
+        sheet.claim(content, line)
+    return ItemComment(found, fields, line, column)
+
+
+def _refuse_maybe(fields: YamlMapping, sheet: SourceFile) -> None:
+    """E13: a switch is on or off."""
+    for key in _SWITCHES:
+        node = fields.values.get(key)
+        said = strict_yaml.single_text(node).lower()
+        if node is not None and said not in {"yes", "no", "true", "false"}:
+            message = f"“{said[:20]}” is not a value of “{key}”."
+            hint = f"Write {key}: yes or {key}: no."
+            sheet.report("E13", node.line, node.column, message, hint)
+
+
+def _refuse_foreign(comment: ItemComment, kind: str, sheet: SourceFile) -> None:
+    """E12: a key that another type has, and that would do nothing here."""
+    own = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
+    if kind == "card":
+        own.add("reverse")
+    else:
+        own |= {*_COMMON_KEYS, *KINDS[kind].keys} - {"reverse"}
+        own -= set() if KINDS[kind].in_parts else {"partial"}
+    for name, key in comment.fields.keys.items():
+        if name in ITEM_KEYS and name not in own:
+            message = f"“{name}” has no meaning for an item of the type “{kind}”."
+            sheet.report("E12", key.line, key.column, message, "Leave the line out.")
+
+
+def _id(fields: YamlMapping, sheet: SourceFile, where: tuple[int, int]) -> str:
+    node = fields.values.get("q")
+    if node is None:
+        return ""
+    if isinstance(node, YamlText) and not node.text:
+        message = "The id after “q:” is missing."
+        sheet.report("E01", *where, message, "Run the check with --fix to write one.")
+        return ""
+    text = strict_yaml.single_text(node)
+    if not SLUG.match(text) or len(text) > LONGEST_ID:
+        hint = "Use lower-case letters, digits and single hyphens: kv-cache-size."
+        message = f"“{text[:60]}” is not an id."
+        sheet.report("E03", node.line, node.column, message, hint)
+        return ""
+    return text
+
+
+NAME = re.compile(r"^[a-z_][a-z0-9_]*$", re.IGNORECASE)
+_RANGE = re.compile(
+    r"^(?P<low>-?[\d_.]*\d)\s*\.\.\s*(?P<high>-?[\d_.]*\d)"
+    r"(?:\s+step\s+(?P<step>[\d_.]*\d))?$"
+)
+# “100 to 120” in any language, or with a dash.
+_SPAN = re.compile(
+    r"^(?P<low>\d[\d_]*(?:\.\d+)?)\s*(?:[–—-]|…|[^\W\d]{1,5}\s)\s*"
+    r"(?P<high>\d[\d_]*(?:\.\d+)?)$"
+)
+_NUMBER = re.compile(r"^-?\d[\d_]*(?:\.\d+)?(?:[eE][-+]?\d+)?$")
+_MOST_VALUES = 10_000
+
+
+def read_computed(comment: ItemComment, sheet: SourceFile) -> ComputedParameters | None:
+    """The numbers an item draws, or None when it draws none."""
+    values = comment.fields.values
+    if "params" not in values and "let" not in values:
+        return None
+    params: dict[str, tuple[str | float, ...]] = {}
+    for name, node in _mapping(values.get("params"), "params", sheet).items():
+        _check_name(name, node, sheet)
+        params[name] = _values(name, node, sheet)
+    lets: list[tuple[str, str]] = []
+    named: list[str] = []
+    for name, node in _mapping(values.get("let"), "let", sheet).items():
+        _check_name(name, node, sheet)
+        if name in params:
+            message = f"“{name}” is a parameter already."
+            sheet.report("E11", node.line, node.column, message, "Use another name.")
+        known = {*params, *named}  # what is wrong in itself is told once
+        named.append(name)
+        text = _expression(node, known, sheet)
+        if text:
+            lets.append((name, text))
+    return ComputedParameters(params, tuple(lets))
+
+
+def _mapping(node: Node | None, what: str, sheet: SourceFile) -> dict[str, Node]:
+    if isinstance(node, YamlMapping):
+        if len(node.values) > MOST_PARAMETERS:
+            message = f"“{what}” has {len(node.values)} names."
+            hint = f"Use at most {MOST_PARAMETERS}."
+            sheet.report("E88", node.line, node.column, message, hint)
+            return {}
+        return node.values
+    if node is not None:
+        hint = f"Write {what}: and below it, indented, “name: value”."
+        message = f"“{what}” is not a list of names."
+        sheet.report("E10", node.line, node.column, message, hint)
+    return {}
+
+
+def _check_name(name: str, node: Node, sheet: SourceFile) -> None:
+    if not NAME.match(name):
+        hint = "Use letters, digits and underscores."
+        message = f"“{name}” cannot be used as a name in expressions."
+        sheet.report("E45", node.line, node.column, message, hint)
+
+
+def _values(name: str, node: Node, sheet: SourceFile) -> tuple[str | float, ...]:
+    if slip := _slip(name, node):
+        sheet.report(slip[0], node.line, node.column, *slip[1:])
+        return (0,)
+    found: tuple[str | float, ...] = ()
+    if isinstance(node, YamlList):
+        found = tuple(value_of(n.text) for n in node.items if isinstance(n, YamlText))
+    elif isinstance(node, YamlText) and ".." in node.text:
+        found = _range(name, node, sheet)
+    elif isinstance(node, YamlText):
+        found = (value_of(node.text),)
+    large = [v for v in found if not isinstance(v, str) and not math.isfinite(v)]
+    if large:
+        message = f"A value of the parameter “{name}” is too large to compute with."
+        sheet.report("E45", node.line, node.column, message, "Write less than 1e308.")
+        return (0,)
+    if not found:
+        hint = "Write a list [1, 8, 32] or a range 2048..8192 step 2048."
+        message = f"The parameter “{name}” has no values."
+        sheet.report("E45", node.line, node.column, message, hint)
+    return found or (0,)
+
+
+def _slip(name: str, node: Node) -> tuple[str, str, str] | None:
+    """A list or a range that is written otherwise: code, message and hint."""
+    if isinstance(node, YamlList):
+        words = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
+        word = next(filter(_RANGE.match, words), "")
+        message = f"“{word}” is a word in this list, not a range."
+        hint = f"Write {name}: {word}, without brackets."
+        return ("E47", message, hint) if word else None
+    text = node.text.strip() if isinstance(node, YamlText) else ""
+    shown = text[:40]
+    if ".." in text and not _RANGE.match(text):
+        hint = "Write 1..8, or 2048..8192 step 2048. Values with units make a list: "
+        return "E45", f"“{shown}” is not a range of numbers.", f"{hint}[2 mL, 3 mL]."
+    if ".." not in text and "," in text:
+        message = f"“{shown}” is one word, not a list."
+        return "E45", message, f"Write {name}: [{shown}]"
+    if span := _SPAN.match(text):
+        hint = f"Write {name}: {span['low']}..{span['high']}"
+        return "E47", f"“{shown}” is a word, not a range.", hint
+    return None
+
+
+def value_of(text: str) -> str | float:
+    """A number when the whole text is one, else the word itself."""
+    if not _NUMBER.match(text.strip()):
+        return text.strip()
+    number = float(text)
+    whole = number == int(number) if abs(number) < 1e15 else False
+    return int(number) if whole else number
+
+
+def _range(name: str, node: YamlText, sheet: SourceFile) -> tuple[float, ...]:
+    match = _RANGE.match(node.text.strip())
+    if match is None:
+        return ()
+    try:
+        low, high = float(match["low"]), float(match["high"])
+        step = float(match["step"]) if match["step"] else 1.0
+    except ValueError:
+        return ()
+    if not all(map(math.isfinite, (low, high, step))):
+        return (math.inf,)
+    if step <= 0 or high < low or (high - low) / step >= _MOST_VALUES:
+        message = f"The range of “{name}” is empty or has over 10,000 values."
+        hint = "Write the least value first: 1..8, or 2048..8192 step 2048."
+        sheet.report("E45", node.line, node.column, message, hint)
+        return (0,)
+    places = max(len((match[k] or "").partition(".")[2]) for k in ("low", "high", "step"))
+    count = int((high - low) / step + 1e-9) + 1
+    values = (round(low + step * i, places) for i in range(count))
+    return tuple(int(v) if v == int(v) else v for v in values)
+
+
+def _expression(node: Node, known: set[str], sheet: SourceFile) -> str:
+    if not isinstance(node, YamlText):
+        message = "An expression has to be written as text."
+        sheet.report("E45", node.line, node.column, message)
+        return ""
+    try:
+        compiled = compile_expression(node.text)
+    except ExpressionError as error:
+        sheet.report(error.code, node.line, node.column, error.message, error.hint)
+        return ""
+    unknown = sorted(compiled.names - known)
+    for name in unknown:
+        hint = did_you_mean(name, known)
+        message = f"“{name}” is neither a parameter nor defined above."
+        sheet.report("E44", node.line, node.column, message, hint)
+    return "" if unknown else node.text

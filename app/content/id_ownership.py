@@ -1,0 +1,444 @@
+"""Decide which item an id belongs to: ids.lock comes first, and doubt is reported."""
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Protocol
+
+from app.content.parsed_file import ItemFingerprint, LockEntry, ParsedFile
+from app.markup.ids import jaccard_similarity
+from app.markup.problems import ContentProblem, Unidentified, make_problem
+
+LOCK = "ids.lock"
+COPIED = 0.6  # from this likeness on an item says the same in other words
+CLEAR = 0.5  # by how much more than another an item resembles a line of ids.lock
+_REPLACED = 0.3  # below this likeness an item says something quite different
+_SLIGHT = 0.2  # a difference of two fingerprints by chance
+_FEW = 5  # lines of ids.lock with the same heading, or body, which still tell something
+_RARE = 100  # lines of ids.lock that have a word in their fingerprint
+_MOST_COMPARED = 20  # fingerprints with that of one item
+# What keeps items from being seen at all; that they are gone would be said in vain.
+_HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E88"})
+
+
+class ItemWords(Protocol):
+    """The words of an item as hashes: see `ItemFingerprint` and `Unidentified`."""
+
+    @property
+    def sketch(self) -> tuple[int, ...]: ...
+    @property
+    def full_sketch(self) -> tuple[int, ...]: ...
+    @property
+    def heading(self) -> str: ...
+    @property
+    def body(self) -> str: ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Claim:
+    """An item with the id that its comment says."""
+
+    path: str
+    fact: ItemFingerprint
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Its file, line and column."""
+        return self.path, self.fact.line, self.fact.column
+
+    @property
+    def where(self) -> str:
+        """Its place in words."""
+        return f"{self.path}:{self.fact.line}"
+
+
+class IdEvidence:
+    """What a course and its ids.lock tell of who had an id first."""
+
+    def __init__(
+        self, claims: Mapping[str, list[Claim]], readings: Mapping[str, ParsedFile]
+    ) -> None:
+        lock = readings.get(LOCK)
+        self.claims = claims
+        self.readings = readings
+        self.entries = {entry.id: entry for entry in (lock.lock if lock else ())}
+        self.has_lock = lock is not None and not lock.problems
+        self.whole = not any(_hides_items(r) for r in readings.values())
+        self.broken: dict[str, str] = {}
+        for path, reading in readings.items():
+            for name, line in reading.claims:
+                self.broken.setdefault(name, f"{path}:{line}")
+        self.gone = {
+            name: entry
+            for name, entry in self.entries.items()
+            if not (entry.retired or name in claims or name in self.broken)
+        }
+        self.found: set[str] = set()  # of what is gone, that which stands elsewhere
+        self._alike: dict[str, list[LockEntry]] = defaultdict(list)
+        for entry in self.entries.values():
+            if entry.heading:
+                self._alike[f"#{entry.heading}"].append(entry)
+            if entry.body:
+                self._alike[entry.body].append(entry)
+        self._sampled: dict[int, list[str]] = defaultdict(list)
+        for entry in self.entries.values():
+            for number in entry.sketch:
+                self._sampled[number].append(entry.id)
+
+    def is_named(self, path: str) -> bool:
+        """Whether the syllabus names the topic of a file."""
+        reading = self.readings.get("syllabus.toml")
+        topics = reading.syllabus.topics if reading and reading.syllabus else ()
+        return path.startswith("topics/") and path.split("/")[1] in topics
+
+    def resemblance(self, entry: LockEntry, words: ItemWords) -> float:
+        """How much of an item is as a line of ids.lock has it, from 0 to 3."""
+        same = entry.heading == words.heading != "", entry.body == words.body != ""
+        return _likeness(entry, words) + sum(same)
+
+    def is_replaced(self, entry: LockEntry, words: ItemWords) -> bool:
+        """Whether an item says something quite different than its line."""
+        if entry in self._with_same(words):
+            return False
+        return bool(entry.sketch) and _likeness(entry, words) < _REPLACED
+
+    def rival(self, own: LockEntry, words: ItemWords) -> LockEntry | None:
+        """Another line of ids.lock that an item resembles clearly more than its own."""
+        if (own.heading, own.body) == (words.heading, words.body):
+            return None
+        like = _likeness(own, words)
+        others = self._partly_same(words)
+        if like < COPIED:
+            others += self._like(words, self.entries)
+        best = self._nearest([e for e in others if e.id != own.id], words)
+        if best is None:
+            return None
+        # The same first line tells more than the same answers, such as True and False.
+        least = like - _SLIGHT if best.heading == words.heading else like
+        if _likeness(best, words) <= least:
+            return None
+        lead = self.resemblance(best, words) - self.resemblance(own, words)
+        return best if lead >= CLEAR else None
+
+    def lost(self, words: ItemWords, named: Collection[str] = ()) -> LockEntry | None:
+        """The line of an id that is gone, and whose item this seems to be."""
+        said = [self.gone[name] for name in named if name in self.gone]
+        others = [e for e in self._partly_same(words) if e.id in self.gone]
+        return self._nearest(said or others + self._like(words, self.gone), words)
+
+    def nearest_gone(self, words: ItemWords) -> LockEntry | None:
+        """Of the lines whose ids are gone the one that an item resembles most."""
+        return self._nearest([*self.gone.values()], words)
+
+    def _nearest(self, found: Sequence[LockEntry], words: ItemWords) -> LockEntry | None:
+        return max(found, key=lambda e: self.resemblance(e, words), default=None)
+
+    def _with_same(self, words: ItemWords) -> list[LockEntry]:
+        """The lines with its heading or its body, where they are few."""
+        found = []
+        for text in (f"#{words.heading}", words.body):
+            same = self._alike.get(text, [])
+            found += same if len(same) <= _FEW else []
+        return found
+
+    def _partly_same(self, words: ItemWords) -> list[LockEntry]:
+        """Those of them that are not wholly different otherwise."""
+        same = self._with_same(words)
+        return [e for e in same if _likeness(e, words) >= _REPLACED]
+
+    def _like(self, words: ItemWords, among: Mapping[str, LockEntry]) -> list[LockEntry]:
+        """Those of some lines that say the same in other words; of many a few."""
+        sampled = {*words.sketch, *words.full_sketch}
+        rare = (self._sampled.get(number, ()) for number in sampled)
+        shared = Counter(name for names in rare if len(names) <= _RARE for name in names)
+        near = [among[name] for name, _ in shared.most_common() if name in among]
+        return [e for e in near[:_MOST_COMPARED] if _likeness(e, words) >= COPIED]
+
+
+def _likeness(entry: LockEntry, words: ItemWords) -> float:
+    """How much an item shares with a line of ids.lock, from 0 to 1."""
+    like = jaccard_similarity(entry.sketch, words.sketch)
+    if entry.heading or entry.body:
+        return like
+    return max(like, jaccard_similarity(entry.sketch, words.full_sketch))  # an older line
+
+
+def _hides_items(reading: ParsedFile) -> bool:
+    """Whether a file was not read to the end, so that nobody knows what is gone."""
+    return any(p.code in _HIDING and not p.item for p in reading.problems)
+
+
+_OWN_ID = "write q: alone in its comment, and run the check with --fix"
+
+
+@dataclasses.dataclass(slots=True)
+class Owners:
+    """The item that each id belongs to, and all that is wrong with ids.
+
+    `copies` and `unidentified` are items to which `--fix` may give new ids.
+    `doubtful` are ids that `--fix` leaves as they are, in files and in ids.lock.
+    """
+
+    items: dict[str, Claim] = dataclasses.field(default_factory=dict)
+    problems: list[ContentProblem] = dataclasses.field(default_factory=list)
+    copies: list[Claim] = dataclasses.field(default_factory=list)
+    unidentified: list[tuple[str, Unidentified]] = dataclasses.field(default_factory=list)
+    doubtful: set[str] = dataclasses.field(default_factory=set)
+
+    def report(self, claim: Claim, code: str, message: str, hint: str) -> None:
+        """Note a problem with the id of an item."""
+        found = make_problem(claim.place, code, message, hint, claim.fact.id)
+        self.problems.append(found)
+
+
+def find_owners(
+    facts: Iterable[tuple[str, ItemFingerprint]],
+    readings: Mapping[str, ParsedFile],
+    accepted: Collection[str] = (),
+) -> Owners:
+    """The owner of each id in a course.
+
+    `accepted` are ids whose items are the same as before, whatever they say now.
+    """
+    claims: dict[str, list[Claim]] = defaultdict(list)
+    for path, fact in facts:
+        claims[fact.id].append(Claim(path, fact))
+    evidence = IdEvidence(claims, readings)
+    owners = Owners()
+    for name, claimed in claims.items():
+        if name in evidence.broken:
+            _report_broken(claimed, evidence, owners)
+        elif name not in evidence.entries:
+            _settle_new(claimed, evidence, owners)
+        elif name in accepted and len(claimed) == 1:
+            owners.items[name] = claimed[0]
+        else:
+            _settle_known(evidence.entries[name], claimed, evidence, owners)
+    _settle_unidentified(evidence, owners)
+    _report_gone(evidence, owners)
+    return owners
+
+
+def _report_broken(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> None:
+    """E04: the id stands in a broken comment as well, which may be its owner's."""
+    name = claimed[0].fact.id
+    owners.doubtful.add(name)
+    for claim in claimed:
+        where = evidence.broken[name]
+        message = f"“{name}” stands in {where} as well, in a comment that is broken."
+        hint = f"Mend that comment first; or, if this is the newer one, {_OWN_ID}."
+        owners.report(claim, "E04", message, hint)
+
+
+def _settle_new(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> None:
+    """Ids that ids.lock does not know."""
+    owner, name = _owner(None, claimed, evidence), claimed[0].fact.id
+    if owner is None:
+        _report_doubt(claimed, "ids.lock does not know it", owners)
+        return
+    owners.items[name] = owner
+    _report_copies(claimed, owner, evidence, owners)
+    if lost := evidence.lost(owner.fact):
+        owners.doubtful.add(name)
+        _report_found(lost, owner.place, f" as “{name}”", evidence, owners)
+    elif evidence.has_lock and not owner.fact.broken:
+        message = f"“{name}” is not in ids.lock yet, so that nothing guards it."
+        hint = "Run the check with --fix, and commit ids.lock."
+        owners.report(owner, "W97", message, hint)
+
+
+def _report_doubt(claimed: list[Claim], why: str, owners: Owners) -> None:
+    """E04 at each of several items: nothing tells which of them had the id first.
+
+    Where all say the same, it does not matter which of them is served.
+    """
+    name = claimed[0].fact.id
+    owners.doubtful.add(name)
+    told = claimed
+    if _say_the_same(claimed):
+        owners.items[name], *told = claimed
+    for claim in told:
+        other = next(c for c in claimed if c is not claim)
+        message = f"“{name}” is the id of the item in {other.where} as well, and {why}."
+        hint = f"If this is the newer one, {_OWN_ID}."
+        owners.report(claim, "E04", message, hint)
+
+
+def _say_the_same(claimed: list[Claim]) -> bool:
+    return len({(c.fact.heading, c.fact.body) for c in claimed}) == 1
+
+
+def _settle_known(
+    entry: LockEntry, claimed: list[Claim], evidence: IdEvidence, owners: Owners
+) -> None:
+    """An id of ids.lock: its owner, copies of it, and other items that took it."""
+    if entry.retired:
+        owners.doubtful.add(entry.id)
+        for claim in claimed:
+            message = f"“{entry.id}” was retired on {entry.retired}."
+            hint = "Use a new id: answers to the old item would count for this one."
+            owners.report(claim, "E05", message, hint)
+        return
+    rivals = {claim.place: evidence.rival(entry, claim.fact) for claim in claimed}
+    for claim in claimed:
+        if rival := rivals[claim.place]:
+            _report_taken(entry, claim, rival, evidence, owners)
+    left = [claim for claim in claimed if rivals[claim.place] is None]
+    owner = _owner(entry, left, evidence)
+    if owner is None:
+        owners.doubtful.add(entry.id)
+        if left:
+            why = "ids.lock does not tell which of them had it first"
+            _report_doubt(left, why, owners)
+        return
+    owners.items[entry.id] = owner
+    _report_copies(left, owner, evidence, owners)
+    _compare(entry, owner, evidence, owners)
+
+
+def _report_taken(
+    entry: LockEntry,
+    claim: Claim,
+    rival: LockEntry,
+    evidence: IdEvidence,
+    owners: Owners,
+) -> None:
+    """E07: the words are those of another id."""
+    owners.doubtful.add(entry.id)
+    evidence.found.add(rival.id)
+    message = f"“{entry.id}” stands here with the words of “{rival.id}”."
+    hint = f"Write q: {rival.id}"
+    if rival.id in evidence.claims:
+        hint = f"Give it an id of its own: {_OWN_ID}"
+    accept = f"run the check with --fix --accept {entry.id}"
+    hint += f"; or, if it is “{entry.id}” all the same, {accept}."
+    owners.report(claim, "E07", message, hint)
+
+
+def _owner(entry: LockEntry | None, claimed: list[Claim], evidence: IdEvidence) -> Claim | None:
+    """The one item that had the id first, where all that is known agrees on it.
+
+    It is the one whose words ids.lock has; of several, the one in the file that it
+    names; and of those that say the same, the one in a topic that the syllabus names.
+    """
+    if len(claimed) < 2:
+        return claimed[0] if claimed else None
+    best = _nearest_to(entry, claimed, evidence) if entry else claimed
+    beside = [c for c in claimed if entry is not None and c.path == entry.path]
+    if beside:
+        both = [claim for claim in best if claim in beside]
+        return both[0] if len(both) == 1 else None
+    if len(best) > 1 and _say_the_same(best):
+        best = [claim for claim in best if evidence.is_named(claim.path)]
+    return best[0] if len(best) == 1 else None
+
+
+def _nearest_to(entry: LockEntry, claimed: list[Claim], evidence: IdEvidence) -> list[Claim]:
+    """Those of several items that resemble a line of ids.lock clearly the most."""
+    known = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
+    ranks = [evidence.resemblance(entry, claim.fact) for claim in known]
+    most = max(ranks, default=0.0)
+    return [c for c, rank in zip(known, ranks, strict=True) if most - rank < CLEAR]
+
+
+def _report_copies(
+    claimed: list[Claim], owner: Claim, evidence: IdEvidence, owners: Owners
+) -> None:
+    for claim in claimed:
+        if claim is not owner:
+            _report_copy(claim, owner, evidence, owners)
+
+
+def _report_copy(claim: Claim, owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
+    """E08, or E04 where the item is no copy: an id that belongs to another item."""
+    name, lost = claim.fact.id, evidence.lost(claim.fact)
+    if jaccard_similarity(owner.fact.sketch, claim.fact.sketch) < COPIED:
+        message = f"“{name}” is the id of the item in {owner.where}, by ids.lock."
+        hint = f"Give this one an id of its own: {_OWN_ID}."
+        owners.report(claim, "E04", message, hint)
+    elif lost:
+        message = f"“{name}” is a copy of the item in {owner.where}."
+        hint = f"Its words are also those of “{lost.id}”, which is gone: write "
+        owners.report(claim, "E08", message, f"{hint}q: {lost.id}, or {_OWN_ID}.")
+        evidence.found.add(lost.id)
+    else:
+        owners.copies.append(claim)
+        message = f"“{name}” is a copy of the item in {owner.where}."
+        hint = "Give this one an id of its own; the check writes one with --fix."
+        owners.report(claim, "E08", message, hint)
+
+
+def _compare(entry: LockEntry, owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
+    """W07, W34, W09: how the item of an id differs from what it was."""
+    fact = owner.fact
+    if evidence.is_replaced(entry, fact):
+        _report_replaced(owner, evidence, owners)
+    elif entry.type != fact.type and not fact.broken:
+        message = f"“{entry.id}” was of the type “{entry.type}” and is “{fact.type}” now."
+        hint = "Give it a new id; or accept it with --fix, and its counts begin anew."
+        owners.report(owner, "W34", message, hint)
+    elif is_remapped(entry, fact):
+        message = f"Several options of “{entry.id}” changed at once."
+        hint = "Their counts go on in order; confirm with --fix, or pin <!-- = key -->."
+        owners.report(owner, "W09", message, hint)
+
+
+def _report_replaced(owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
+    """W07; or E07 where another id is gone at the same time, and may be the right one.
+
+    As a rule a text that was written anew, or in another language, is the same item.
+    """
+    name, gone = owner.fact.id, evidence.nearest_gone(owner.fact)
+    owners.doubtful.add(name)
+    message = f"“{name}” says something quite different than it did"
+    hint = "If it is another item, give it a new id; "
+    hint += f"else run the check with --fix --accept {name}."
+    if gone:
+        del owners.items[name]
+        message = f"{message}, while “{gone.id}” is gone"
+        hint = f"If it is “{gone.id}”, write q: {gone.id}. {hint}"
+    owners.report(owner, "E07" if gone else "W07", f"{message}.", hint)
+
+
+def is_remapped(entry: LockEntry, fact: ItemFingerprint) -> bool:
+    """Whether more than one option changed, so that old and new cannot be paired."""
+    if not entry.options or not fact.options or entry.type != fact.type:
+        return False
+    old, new = Counter(d for _, d in entry.options), Counter(d for _, d in fact.options)
+    return sum((new - old).values()) > 1 and sum((old - new).values()) > 1
+
+
+def _settle_unidentified(evidence: IdEvidence, owners: Owners) -> None:
+    """Items without an id, and E06 for those that seem to have had one."""
+    for path, reading in evidence.readings.items():
+        for item in reading.unidentified:
+            if lost := evidence.lost(item, item.named):
+                place = path, item.line, item.column
+                _report_found(lost, place, "", evidence, owners)
+            else:
+                owners.unidentified.append((path, item))
+
+
+def _report_found(
+    lost: LockEntry,
+    place: tuple[str, int, int],
+    how: str,
+    evidence: IdEvidence,
+    owners: Owners,
+) -> None:
+    """E06 where the item of an id that is gone seems to stand."""
+    evidence.found.add(lost.id)
+    message = f"“{lost.id}” is gone and was not retired, and its words stand here{how}."
+    hint = f"Write q: {lost.id} here; or, if this is another item, retire “{lost.id}”: "
+    hint += "write the date of today in place of the “-” of its line in ids.lock."
+    owners.problems.append(make_problem(place, "E06", message, hint, lost.id))
+
+
+def _report_gone(evidence: IdEvidence, owners: Owners) -> None:
+    """E06 for every other id that is gone, unless nobody knows what is."""
+    for entry in evidence.gone.values():
+        if evidence.whole and entry.id not in evidence.found:
+            hint = "Bring it back, or write the date of today in place of its “-”."
+            message = f"“{entry.id}” is gone and was not retired."
+            place = LOCK, entry.line, 1
+            owners.problems.append(make_problem(place, "E06", message, hint, entry.id))

@@ -1,0 +1,864 @@
+"""Cut a file into prose and items; build questions and cards."""
+
+import dataclasses
+import html
+import itertools
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from markdown_it.token import Token
+
+from app.content.answer_line_rules import check_answer_lines
+from app.content.front_matter import (
+    PARTIAL,
+    TYPES,
+    FileKind,
+    FrontMatter,
+    ItemMetadata,
+    Partial,
+    front_matter,
+    read_comment,
+    read_computed,
+    said_of,
+)
+from app.content.item_rules import check_blocks
+from app.markup import expressions
+from app.markup.html_renderer import RenderContext, render_tokens
+from app.markup.ids import bottom_k_sketch, content_hash, did_you_mean, normalize_text, words_hash
+from app.markup.markdown_tokens import MISBEGUN, closing_index, first_line, last_line, tokens
+from app.markup.model import NO_TEXT, ComputedParameters, Flashcard, RichText, SourceLocation
+from app.markup.problems import MOST_HINTS, MOST_OPTIONS, SourceFile, Unidentified
+from app.questions.model import Question
+from app.questions.options import ParsedOption, check_credits, is_task_list, read_options
+from app.questions.question_type import AuthoredItem, ItemDraft, ItemParts, QuestionType
+from app.questions.types import KINDS
+from app.questions.types.choice import choice_type
+
+_ROLES = {
+    "TIP": "hint",
+    "NOTE": "explanation",
+    "IMPORTANT": "explanation",
+    "CAUTION": "mistake",
+    "WARNING": "mistake",
+}
+
+
+@dataclasses.dataclass(slots=True)
+class ParsedItem:
+    """An item with what the rules need to know of its writing."""
+
+    item: Question | Flashcard
+    written: AuthoredItem
+
+
+def build(
+    draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
+) -> ParsedItem | None:
+    """Read one item; None when its comment or its type cannot be used."""
+    sheet = scope.sheet
+    sheet.item = draft.comment.id
+    if not draft.comment.id:
+        return None
+    scope.first, scope.last = draft.line, draft.line + draft.text.count("\n")
+    check_blocks(draft.body, sheet)
+    if not draft.heading.content.strip():
+        hint = "Write the question, or the front of the card, behind the ###."
+        sheet.report("E32", draft.line, 1, "The item has no words to ask with.", hint)
+    computed = read_computed(draft.comment, sheet)
+    if computed:
+        expressions.protect([draft.heading, *draft.body], computed)
+    parts = _sort(draft, sheet)
+    kind_of = _type(draft, parts, kind, sheet)
+    check_answer_lines(draft, parts, kind_of, sheet)
+    _limit(draft, parts, sheet)
+    if not kind_of:
+        return None
+    _check_taken(draft, parts, kind_of, sheet)
+    said = said_of(draft.comment, kind_of, front, sheet, page=kind == "page")
+    written = AuthoredItem(draft, parts, scope, computed is not None)
+    if kind_of == "card":
+        return ParsedItem(_card(draft, said, scope), written)
+    return ParsedItem(_question(written, KINDS[kind_of], computed, said), written)
+
+
+def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
+    """E24: options that its type does not take."""
+    if parts.options and kind in KINDS and not KINDS[kind].boxed:
+        message = f"A question of the type “{kind}” reads no options in boxes."
+        hint = "Take them out, or change the type."
+        sheet.report("E24", parts.list_line or draft.line, 1, message, hint)
+
+
+def _sort(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
+    """Part the body into stem, answer blocks and alerts."""
+    parts = ItemParts([], [], [], [], [], [])
+    wanted = draft.comment.word("type")
+    body = draft.body
+    at = 0
+    answered = False
+    while at < len(body):
+        end = closing_index(body, at) + 1
+        block = body[at:end]
+        role = _ROLES.get(body[at].meta.get("alert", ""))
+        if role and wanted != "card":
+            _add_alert(role, block[1:-1], parts)
+        elif _take_answer(block, wanted, parts, sheet):
+            answered = True
+        elif _take_reason(block, body[at - 1] if at else None, parts, sheet):
+            pass
+        else:
+            (parts.explanation if answered else parts.stem).extend(block)
+        at = end
+    return parts
+
+
+def _limit(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> None:
+    """Report more options or hints than a question can have, and drop them."""
+    for what, most, found in (
+        ("options", MOST_OPTIONS, parts.options),
+        ("hints", MOST_HINTS, parts.hints),
+    ):
+        if len(found) > most:
+            message = f"The question has {len(found):,} {what}."
+            sheet.report("E88", draft.line, 1, message, f"Use at most {most}.")
+            del found[most:]
+
+
+def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
+    if role == "hint":
+        parts.hints.append(inside)
+    elif role == "explanation":
+        parts.explanation.extend(inside)
+    else:
+        parts.mistake.extend(inside)
+
+
+def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: SourceFile) -> bool:
+    """Whether a block is (part of) the answer; if so it is taken."""
+    kind = block[0].type
+    if wanted == "card":
+        return False
+    if kind == "bullet_list_open" and is_task_list(block):
+        parts.list_line = parts.list_line or (block[0].map or [0])[0] + 1
+        parts.options.extend(read_options(block, sheet))
+        return True
+    takes = wanted in KINDS and KINDS[wanted].block == kind
+    if kind == "ordered_list_open" and not takes and is_task_list(block):
+        if not parts.options:
+            message = "The options are numbered."
+            hint = "Write - [ ] text for each of them."
+            sheet.report("E24", first_line(block[0]), 1, message, hint)
+        parts.options.extend(read_options(block, sheet))
+        return True
+    if takes and not parts.block:
+        parts.block = block
+        return True
+    return False
+
+
+def _take_reason(
+    block: list[Token], before: Token | None, parts: ItemParts, sheet: SourceFile
+) -> bool:
+    """W25: a quote right below an option is its reason, though nothing indents it."""
+    below = before is not None and before.type == "bullet_list_close"
+    lone = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
+    if not (below and lone and parts.options) or parts.options[-1].feedback:
+        return False
+    parts.options[-1].feedback = block[1:-1]
+    message = "This reason is not indented, so that it stands below no option."
+    hint = f"Write two spaces before its >; it is taken for “{_short(parts)}”."
+    sheet.report("W25", first_line(block[0]), 1, message, hint)
+    return True
+
+
+def _short(parts: ItemParts) -> str:
+    words = parts.options[-1].words
+    return words if len(words) <= _MOST_SHOWN else f"{words[:_MOST_SHOWN]}…"
+
+
+_MOST_SHOWN = 40
+
+
+def _told(body: list[Token], options: list[ParsedOption]) -> tuple[str, str]:
+    """The type that an item without one may have, and what tells it."""
+    blocks = [] if any(option.ticked for option in options) else body
+    told = itertools.chain(
+        ((k.name, k.told_by(t, options)) for t in blocks for k in KINDS.values()),
+        ((k.name, k.told_by_options(options)) for k in KINDS.values()),
+    )
+    return next((found for found in told if found[1]), ("", ""))
+
+
+def _type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
+    """The type said or inferred; empty, and reported, when there is none."""
+    said = draft.comment.word("type")
+    if said and said not in TYPES:
+        place = draft.comment.place("type")
+        hint = did_you_mean(said, TYPES)
+        sheet.report("E13", *place, f"“{said}” is not a type.", hint)
+        return ""
+    if said:
+        return said
+    return _untyped(draft, parts, kind, sheet)
+
+
+def _untyped(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
+    """The type inferred of an item that says none."""
+    if kind == "cards" and not parts.options:
+        return "card"
+    meant, shows = _told(draft.body, parts.options)
+    if parts.options and (kind == "cards" or not meant):
+        return choice_type(parts.options)
+    message = "This question has no answers and no type."
+    hint = "Write options as - [ ] and - [x], or say type: card, order, match, …"
+    if meant:
+        message = f"The item has no type, and {shows}."
+        hint = f"Write a line type: {meant} into its comment."
+    if meant and parts.options and not any(o.ticked for o in parts.options):
+        hint = f"Write type: {meant} into its comment, or tick the right option."
+    sheet.report("E13", draft.comment.line, draft.comment.column, message, hint)
+    return ""
+
+
+def _card(draft: ItemDraft, said: ItemMetadata, scope: RenderContext) -> Flashcard:
+    front = render_tokens([draft.heading], scope)
+    back = render_tokens([t for t in draft.body if t.type != "hr"], scope)
+    if back.plain.strip() and normalize_text(back.plain) == normalize_text(front.plain):
+        hint = "Write the answer, or what the term means."
+        message = f"The back of “{front.plain[:60]}” says the same as its front."
+        scope.sheet.report("E57", draft.line, 1, message, hint)
+    if not back.html:
+        hint = "Write the answer as text below the comment."
+        message = f"The card “{front.plain[:60]}” has no back."
+        scope.sheet.report("E57", draft.line, 1, message, hint)
+    return Flashcard(
+        draft.comment.id,
+        scope.folder,
+        front,
+        back,
+        said.objectives,
+        SourceLocation(scope.sheet.path, draft.line),
+        content_hash(draft.text),
+        said.sources,
+        said.tags,
+        level=said.level,
+        status=said.status,
+    )
+
+
+def _question(
+    written: AuthoredItem,
+    kind: QuestionType[Any],
+    computed: ComputedParameters | None,
+    said: ItemMetadata,
+) -> Question:
+    draft, parts, scope = written.draft, written.parts, written.scope
+    cited = list(scope.cited)
+    scope.cited.clear()
+    answer = kind.parse(written)
+    if not kind.weighed:
+        check_credits(parts.options, kind.name, scope.sheet)
+    stem = _stem(written, kind)
+    question = Question(
+        draft.comment.id,
+        scope.folder,
+        kind.name,
+        stem,
+        answer,
+        said.objectives,
+        SourceLocation(scope.sheet.path, draft.line),
+        content_hash(draft.text),
+        _difficulty(draft, scope.sheet),
+        said.sources,
+        said.tags,
+        tuple(render_tokens(hint, scope) for hint in parts.hints),
+        _text(parts.explanation, scope),
+        _text(parts.mistake, scope),
+        _partial(draft, kind, scope.sheet),
+        computed,
+        level=said.level,
+        use=said.use,
+        status=said.status,
+    )
+    sources = tuple(dict.fromkeys((*said.sources, *scope.cited)))
+    scope.cited[:] = cited
+    question = dataclasses.replace(question, sources=sources)
+    return expressions.restored(question, computed) if computed else question
+
+
+def _text(tokens: list[Token], scope: RenderContext) -> RichText:
+    return render_tokens(tokens, scope) if tokens else NO_TEXT
+
+
+def _stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
+    """The heading, and below it whatever stands before the answers."""
+    scope = written.scope
+    heading = render_tokens([written.draft.heading], scope)
+    body = [] if kind.blank else [t for t in written.parts.stem if t.type != "hr"]
+    if not body:
+        return heading
+    rest = render_tokens(body, scope)
+    if not rest.html:
+        return heading
+    more = rest.html if rest.html.startswith("<") else f"<p>{rest.html}</p>"
+    return RichText(f"<p>{heading.html}</p>\n{more}", f"{heading.plain}\n{rest.plain}")
+
+
+def _difficulty(draft: ItemDraft, sheet: SourceFile) -> int:
+    said = draft.comment.word("difficulty")
+    if "difficulty" not in draft.comment.fields.values:
+        return 3
+    if re.fullmatch(r"[1-5]", said):
+        return int(said)
+    place = draft.comment.place("difficulty")
+    message = f"Difficulty “{said[:20]}” is not a whole number from 1 to 5."
+    sheet.report("E15", *place, message, "Write difficulty: 3.")
+    return 3
+
+
+def _partial(draft: ItemDraft, kind: QuestionType[Any], sheet: SourceFile) -> Partial:
+    said = draft.comment.word("partial")
+    found = PARTIAL.get(said)
+    place = draft.comment.place("partial")
+    if found and kind.in_parts and found not in kind.credits:
+        message = f"“{said}” is no way of partial credit for the type “{kind.name}”."
+        hint = f"Known: {', '.join(kind.credits)}."
+        sheet.report("E13", *place, message, hint)
+    if found is not None:
+        return found
+    hint = did_you_mean(said, [p for p in PARTIAL if p])
+    sheet.report("E13", *place, f"“{said}” is not a way of partial credit.", hint)
+    return ""
+
+
+# A comment with an id that nothing closes, once its opening is emptied.
+UNCLOSED = "<!-- -->"
+_BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
+# A tick however it is typed: [x], [✓], (x), in Cyrillic, or without its space.
+_TICK = "[ \t]*[xX\u0445\u0425×✓✔✅*][ \t]*"
+_TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
+_ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
+# What is left of a comment whose first characters are missing.
+_COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
+_BLANKS = {kind.name: kind.blank for kind in KINDS.values() if kind.blank}
+_ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
+
+
+def answers_in(prose: Sequence[Token], *, page: bool = True) -> Iterator[range]:
+    """Where answers stand that belong to no item, each up to the next heading.
+
+    They are kept from learners: what is ticked, or is a blank, below a question that
+    lost its comment is its key, and what follows explains it. On a `page` a list of
+    tasks may be ticked, too, where nothing asks a question.
+    """
+    start = at = 0
+    found, asked = False, is_question(prose, 0) or not page
+    while at < len(prose):
+        end = closing_index(prose, at) + 1
+        if prose[at].type == "heading_open":
+            if found:
+                yield range(start, at)
+            found, asked = False, is_question(prose, at) or not page
+        if not found and any(_tells_answer(t, asked) for t in prose[at:end]):
+            start, found = at, True
+        at = end
+    if found:
+        yield range(start, at)
+
+
+def end_of_section(prose: Sequence[Token], at: int) -> int:
+    """Where the next heading behind an index begins, of whatever rank."""
+    for index in range(at + 1, len(prose)):
+        if prose[index].type == "heading_open" and not prose[index].level:
+            return index
+    return len(prose)
+
+
+def is_question(prose: Sequence[Token], at: int) -> bool:
+    """Whether the section that begins at an index asks, or gives reasons in quotes."""
+    section = prose[at : end_of_section(prose, at)]
+    if any(t.type == "blockquote_open" and not t.meta.get("alert") for t in section):
+        return True
+    heads = len(section) > 1 and section[0].type == "heading_open"
+    title = section[1].content if heads else section[0].content if section else ""
+    return title.rstrip(" *_`").endswith(_ASKING)
+
+
+def box_in(token: Token) -> str:
+    """The box that a line begins with; a link whose words are “x” is none."""
+    found = _BOX.match(token.content) if token.type == "inline" else None
+    return found[0] if found and not _is_linked(token) else ""
+
+
+def is_lost_comment(token: Token) -> bool:
+    """Whether a paragraph was to be the comment of a question."""
+    text = token.content if token.type == "inline" else ""
+    return bool(_COMMENT.match(text) or MISBEGUN.match(text))
+
+
+def report_lost(prose: Sequence[Token], sheet: SourceFile, *, page: bool) -> None:
+    """E10, E24, E54: answers that no question takes, unless the cause is told."""
+    for block in answers_in(prose, page=page):
+        above = block.start
+        while above > 0 and prose[above].type != "heading_open":
+            above -= 1
+        last = max(last_line(prose[at]) for at in block)
+        told = range(first_line(prose[above]), last + 1)
+        if not any(p.line in told for p in sheet.problems if p.severity == "error"):
+            _report(prose[block.start : block.stop], sheet)
+
+
+def _report(block: Sequence[Token], sheet: SourceFile) -> None:
+    token = next(t for t in block if _tells_answer(t, asked=True))
+    first, last = first_line(token), last_line(token)
+    if _COMMENT.match(token.content):
+        message = "The comment of a question is read as text."
+        hint = "Write <!-- before q: and --> behind it."
+        sheet.report("E10", first, 1, message, hint)
+        return
+    if found := _blank_in(token):
+        kind, blank = found
+        message = f"The blank “{blank[:_MOST_SHOWN]}” belongs to no question."
+        hint = f"Write <!-- q: some-id and type: {kind} below a heading above it."
+        sheet.report("E54", *sheet.find(blank, first, last), message, hint)
+        return
+    line = next(filter(_line_is_ticked, token.content.split("\n")), token.content)
+    message = f"“{line[:_MOST_SHOWN]}” belongs to no question, so it is not shown."
+    hint = "Write ### and the question, <!-- q: some-id --> below it, then - [x] text."
+    sheet.report("E24", *sheet.find(line, first, last), message, hint)
+
+
+def _tells_answer(token: Token, asked: bool) -> bool:
+    if token.type == "html_block":
+        return token.content.strip() == UNCLOSED
+    if token.type != "inline":
+        return False
+    lost = _COMMENT.match(token.content) or _blank_in(token)
+    return lost is not None or (asked and _is_ticked(token))
+
+
+def _is_ticked(token: Token) -> bool:
+    in_list = token.level > 2 and bool(_ROUND.match(token.content))
+    ticked = in_list or any(map(_line_is_ticked, token.content.split("\n")))
+    return ticked and not _is_linked(token)
+
+
+def _line_is_ticked(line: str) -> bool:
+    return bool(_TICKED.match(line) or _ROUND.match(line))
+
+
+def _blank_in(token: Token) -> tuple[str, str] | None:
+    """The first blank that is neither code nor a link: its kind, and its text."""
+    texts = [c.content for c in token.children or () if c.type == "text"]
+    for kind, blank in _BLANKS.items():
+        if found := next(filter(None, map(blank.search, texts)), None):
+            return kind, found[0]
+    return None
+
+
+def _is_linked(token: Token) -> bool:
+    first = next(iter(token.children or ()), None)
+    return first is not None and first.type == "link_open"
+
+
+_REGION_COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
+# The comment of a question in other signs: dashes, quotes, marks of another format.
+_STRAY = re.compile(r"[\W_\u30fc]+q\W{0,2}[:=]\s*[a-z0-9][\w-]*|q\s*[:=]\s*[a-z0-9][\w-]*\W*$")
+_OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
+_NAMELESS = re.compile(
+    r"<!--\s*(?:(?:id|question)\s*:|q\w?\s*[;=\uff1a]|qq\s*:|q[ \t]+[\w-]"
+    r"|(?:[a-z0-9-]+\s*\n\s*)?(?:type|difficulty|objectives?)\s*:)"
+)
+_GLUED = re.compile(r"(#{2,6})([^#\s].*)")
+_NAMED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_REGION_MOST_SHOWN = 60
+_MOST_NAMED = 50
+
+
+@dataclasses.dataclass(slots=True)
+class ProseRegion:
+    """Blocks that belong to no item."""
+
+    tokens: list[Token]
+
+
+Region = ProseRegion | ItemDraft
+
+
+def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
+    """A text cut, with all that is wrong between its items reported."""
+    regions = split_into_items(text, sheet)
+    for above, region in itertools.pairwise((None, *regions)):
+        if isinstance(region, ProseRegion):
+            if kind == "cards" or not _report_parted(above, region, sheet):
+                _report_unnamed(region.tokens, kind, sheet)
+            sheet.item = ""
+            check_blocks(region.tokens, sheet)
+            report_lost(region.tokens, sheet, page=kind == "page")
+            for token in region.tokens:
+                if is_lost_comment(token):
+                    sheet.claim(token.content, first_line(token))
+            if kind == "quiz":
+                _report_unread(region.tokens, sheet)
+    return regions
+
+
+def split_into_items(text: str, sheet: SourceFile) -> list[Region]:
+    """Cut a text without front matter; what is misplaced is reported."""
+    found = tokens(_with_comments_closed(text, sheet))
+    regions: list[Region] = []
+    prose: list[Token] = []
+    at = 0
+    while at < len(found):
+        if _is_item(found, at):
+            if prose:
+                regions.append(ProseRegion(prose))
+                prose = []
+            end = _end(found, at)
+            regions.append(_draft(found, at, end, sheet))
+            at = end
+            continue
+        if _is_comment(found[at]):
+            _report_homeless(found[at], prose, sheet)
+        prose.append(found[at])
+        at += 1
+    if prose:
+        regions.append(ProseRegion(prose))
+    return regions
+
+
+def _is_comment(token: Token) -> bool:
+    return token.type == "html_block" and bool(_REGION_COMMENT.match(token.content))
+
+
+def _with_comments_closed(text: str, sheet: SourceFile) -> str:
+    """Empty the opening of a comment that would swallow the items behind it."""
+    if "<!--" not in text:
+        return text
+    lines = text.split("\n")
+    opened = -1
+    for index, line in enumerate(lines):
+        if opened < 0:
+            if "<!--" not in line or not line.lstrip().startswith("<!--"):
+                continue
+            opened = index
+        if "-->" in line:
+            opened = -1
+        elif line.startswith("##") and re.match(r"#{2,6} ", line):
+            _report_unclosed(opened, sheet)
+            _empty(lines, opened)
+            opened = -1
+    if opened >= 0:
+        _report_unclosed(opened, sheet)
+        _empty(lines, opened)
+    return "\n".join(lines)
+
+
+def _empty(lines: list[str], opened: int) -> None:
+    """Take away a comment that is never closed, as far as its keys go."""
+    lines[opened] = UNCLOSED
+    for index in range(opened + 1, len(lines)):
+        if not _OF_COMMENT.match(lines[index]):
+            return
+        lines[index] = ""
+
+
+def _report_unclosed(index: int, sheet: SourceFile) -> None:
+    sheet.item = ""
+    sheet.claim("\n".join(sheet.lines[index : index + 3]), index + 1)
+    sheet.report("E10", index + 1, 1, "The comment is never closed.", "Write --> there.")
+
+
+def _report_homeless(token: Token, above: list[Token], sheet: SourceFile) -> None:
+    """E02: a comment that does not stand right below a heading."""
+    sheet.item = ""
+    sheet.claim(token.content, first_line(token))
+    if _report_glued_above(token, sheet):
+        return
+    hint = "Put the question's first line above it as a heading: ### What …?"
+    message = "The question comment has no heading right above it."
+    headings = (t for t in reversed(above) if t.type == "heading_open" and not t.level)
+    if heading := next(headings, None):
+        hint = (
+            f"Move it up, right below the heading in line {first_line(heading)}; or, "
+            "if it is of another question, write that above it as a heading: ### What …"
+        )
+    sheet.report("E02", first_line(token), 1, message, hint)
+
+
+def _report_glued_above(token: Token, sheet: SourceFile) -> bool:
+    """E02: what stands above a comment would be a heading, were there a space."""
+    above = first_line(token) - 1
+    while above > 0 and not sheet.lines[above - 1].strip():
+        above -= 1
+    line = sheet.lines[above - 1] if above > 0 else ""
+    found = _GLUED.fullmatch(line.strip())
+    if found:
+        report_glued("E02", above, found, sheet)
+    return bool(found)
+
+
+def report_glued(code: str, line: int, found: re.Match[str], sheet: SourceFile) -> None:
+    """Say of a line that it would be a heading, were there a space; once."""
+    hashes, words = found.groups()
+    short = words if len(words) <= _REGION_MOST_SHOWN else f"{words[:_REGION_MOST_SHOWN]}…"
+    message = f"“{hashes}{short}” is no heading: a space is missing after {hashes}."
+    if any(p.line == line and p.message == message for p in sheet.problems):
+        return
+    sheet.report(code, line, 1, message, f"Write {hashes} {short}")
+
+
+def _is_item(found: list[Token], at: int) -> bool:
+    if found[at].type != "heading_open" or found[at].level:
+        return False
+    after = at + 3
+    return after < len(found) and _is_comment(found[after])
+
+
+def _end(found: list[Token], at: int) -> int:
+    level = found[at].tag
+    for index in range(at + 4, len(found)):
+        token = found[index]
+        heading = token.type == "heading_open" and not token.level
+        if heading and (token.tag <= level or _is_item(found, index)):
+            return index
+    return len(found)
+
+
+def _draft(found: list[Token], at: int, end: int, sheet: SourceFile) -> ItemDraft:
+    line = first_line(found[at])
+    last = first_line(found[end]) - 1 if end < len(found) else len(sheet.lines)
+    before = len(sheet.problems)
+    comment = read_comment(found[at + 3].content, first_line(found[at + 3]), sheet)
+    broken = any(p.severity == "error" for p in sheet.problems[before:])
+    text = "\n".join(sheet.lines[line - 1 : last])
+    below = "\n".join(sheet.lines[last_line(found[at + 3]) : last])
+    for token in found[at + 4 : end]:
+        if _is_comment(token):
+            _report_second(token, sheet)
+            broken = True
+    level = int(found[at].tag[1])
+    body = found[at + 4 : end]
+    return ItemDraft(found[at + 1], comment, body, line, level, text, broken, below)
+
+
+def _report_second(token: Token, sheet: SourceFile) -> None:
+    sheet.claim(token.content, first_line(token))
+    if _report_glued_above(token, sheet):
+        return
+    hint = "An item has one comment: keep the id that it had first."
+    message = "The item has a second question comment."
+    sheet.report("E02", first_line(token), 1, message, hint)
+
+
+def _report_parted(above: Region | None, below: ProseRegion, sheet: SourceFile) -> bool:
+    """E24: whether answers stand below a heading of their own, not their question."""
+    if not isinstance(above, ItemDraft) or not above.comment.id:
+        return False
+    answered = any(t.type.endswith(("list_open", "table_open")) for t in above.body)
+    prose = below.tokens
+    heads = prose[0].type == "heading_open" and len(prose) > 3
+    if above.comment.word("type") or answered or not heads:
+        return False
+    if prose[3].type != "bullet_list_open" or "[x]" not in map(str.lower, _boxes(prose, 3)):
+        return False
+    sheet.item = above.comment.id
+    message = f"The answers of the question in line {above.line} stand apart from it."
+    hint = "Delete this heading, or give it more # than the question has."
+    sheet.report("E24", first_line(prose[0]), 1, message, hint)
+    return True
+
+
+def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> None:
+    """E01: headings whose answers have no id.
+
+    In a file of items one box is enough; on a page a list of tasks counts only when
+    something in it is ticked, and a question is asked. In a file of cards any text is
+    a back.
+    """
+    heading = -1
+    for at, token in enumerate(prose):
+        if token.type == "heading_open" and not token.level:
+            heading = -1 if _has_broken_comment(prose, at) else at
+            back = kind == "cards" and _has_back(prose, at)
+            if heading >= 0 and (back or _nameless_below(prose, at)):
+                _report_nameless(prose, at, sheet)
+                heading = -1
+        elif token.type == "paragraph_open" and glued(prose[at + 1]):
+            heading = at + 1
+        elif token.type == "bullet_list_open" and not token.level and heading >= 0:
+            boxes = _boxes(prose, at)
+            ticked = any("x" in box.lower() for box in boxes)
+            if boxes and (kind != "page" or (ticked and is_question(prose, heading))):
+                _report_nameless(prose, heading, sheet)
+                heading = -1
+
+
+def _report_unread(prose: list[Token], sheet: SourceFile) -> None:
+    """E01: what stands below a heading in quiz.md and is no item is read by nobody."""
+    for at, token in enumerate(prose):
+        if token.type != "heading_open" or token.level or not _has_back(prose, at):
+            continue
+        section = prose[at : end_of_section(prose, at)]
+        lines = range(first_line(token), max(map(last_line, section)) + 1)
+        if not any(p.line in lines for p in sheet.problems if p.severity == "error"):
+            sheet.item = ""
+            message = "This heading has no id, and nothing reads what stands below it."
+            hint = "Write <!-- q: some-id --> below it; or, as a note to other authors, "
+            hint += "put all of it between <!-- and -->."
+            sheet.report("E01", first_line(token), 1, message, hint)
+
+
+def glued(inline: Token) -> re.Match[str] | None:
+    """A paragraph that would be a heading, were there a space after its hashes."""
+    return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
+
+
+def _has_broken_comment(prose: list[Token], at: int) -> bool:
+    """Whether the id of a heading stands below it in a comment that is told as such."""
+    below = prose[at + 3 : at + 5]
+    if below and below[0].content.strip() == UNCLOSED:
+        return True
+    if len(below) > 1 and MISBEGUN.match(below[1].content):
+        return True
+    return any(map(_is_comment, prose[at : end_of_section(prose, at)]))
+
+
+def _has_back(prose: list[Token], at: int) -> bool:
+    """Whether words stand below a heading that is deep enough for a card."""
+    below = prose[at + 3 : at + 5]
+    if below and below[0].type == "html_block":
+        below = below[1:]
+    return prose[at].tag >= "h3" and bool(below) and below[0].type != "heading_open"
+
+
+def _nameless_below(prose: list[Token], at: int) -> Token | None:
+    """The comment of a heading that has fields and no id."""
+    below = prose[at + 3] if at + 3 < len(prose) else None
+    if below is None or below.type != "html_block":
+        return None
+    return below if _NAMELESS.match(below.content) else None
+
+
+def _boxes(prose: list[Token], at: int) -> list[str]:
+    inside = prose[at : closing_index(prose, at)]
+    return [box for t in inside if t.level == 3 and (box := box_in(t))]
+
+
+def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
+    """E01 for the heading at an index; `--fix` writes an id where none was."""
+    sheet.item = ""
+    heading, below = prose[at], _nameless_below(prose, at)
+    if below is not None:
+        sheet.claim(below.content, first_line(below))
+        message = "The comment of this question has no id."
+        hint = "Begin it with q: and an id: <!-- q: some-id"
+        sheet.report("E01", first_line(below), 1, message, hint)
+        return
+    found = glued(heading)
+    if found:
+        report_glued("E01", first_line(heading), found, sheet)
+        return
+    if stray := _stray_comment(prose, at, sheet):
+        words = sheet.lines[stray - 1].strip()[:40]
+        message = f"“{words}” is not the comment of this question."
+        hint = "Write <!-- q: and the id right below the heading, and --> behind them."
+        sheet.report("E10", stray, 1, message, hint)
+        return
+    hint = "Write <!-- q: some-id --> below the heading, or run the check with --fix."
+    message = "This heading has answers but no id."
+    sheet.report("E01", first_line(heading), 1, message, hint)
+    sheet.unidentified.append(_unidentified(prose, at, sheet))
+
+
+def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
+    """The line below a heading that holds its id in no comment; 0 for none."""
+    section = prose[at : end_of_section(prose, at)]
+    end = max(map(last_line, section))
+    code = {
+        line
+        for t in section
+        if t.type == "fence"
+        for line in range(first_line(t), last_line(t) + 1)
+    }
+    for line in range(last_line(section[0]) + 1, end + 1):
+        words = unicodedata.normalize("NFKC", html.unescape(sheet.lines[line - 1]))
+        if line not in code and _STRAY.match(words):
+            return line
+    return 0
+
+
+def _unidentified(prose: list[Token], at: int, sheet: SourceFile) -> Unidentified:
+    """The item of a heading without a comment of its own."""
+    section = prose[at : end_of_section(prose, at)]
+    first, end = last_line(section[0]), max(map(last_line, section))
+    below = "\n".join(sheet.lines[first:end])
+    title = section[1].content
+    comments = [t.content for t in section if t.type == "html_block"]
+    return Unidentified(
+        first,
+        1,
+        sheet.lines[first - 1],
+        f"{sheet.lines[first - 1]}\n<!-- q: ",
+        " -->",
+        title,
+        tuple(_NAMED.findall("\n".join(comments)))[:_MOST_NAMED],
+        bottom_k_sketch(f"{title}\n{below}"),
+        words_hash(title),
+        words_hash(below),
+    )
+
+
+_OPENING = "<!--"
+
+
+def page_without_items(text: str) -> str:
+    """A page as its author wrote it, without front matter, questions and cards.
+
+    Answers whose question lost its comment are left out, as they are on the page.
+    Comments go as well, as they do from the page: authors write them to each other.
+    """
+    sheet = SourceFile("", text)
+    body = front_matter(sheet)[1]
+    lines = body.split("\n")
+    gone: set[int] = set()
+    for region in split_into_items(body, sheet):
+        if isinstance(region, ItemDraft):
+            gone |= set(range(region.line, region.line + region.text.count("\n") + 1))
+            continue
+        for block in answers_in(region.tokens):
+            gone |= {n for at in block for n in _numbers(region.tokens[at])}
+        for token in region.tokens:
+            if token.type == "html_block" and _OPENING in token.content:
+                gone |= set(_numbers(token))
+            elif token.type == "inline":
+                _take_out(lines, token)
+    kept = [line for number, line in enumerate(lines, 1) if number not in gone]
+    return "\n".join(kept).strip("\n") + "\n"
+
+
+def _numbers(token: Token) -> range:
+    """The lines of a block, counted from 1."""
+    start, end = token.map or (0, 0)
+    first = first_line(token)
+    return range(first, first + end - start)
+
+
+def _take_out(lines: list[str], inline: Token) -> None:
+    """Empty the comments within the lines of a paragraph or heading."""
+    for comment in _comments(inline):
+        block = _numbers(inline)
+        whole = "\n".join(lines[block.start - 1 : block.stop - 1])
+        # Each line of a quotation begins with its marks, which the comment lacks.
+        parts = (re.escape(part.strip()) for part in comment.split("\n"))
+        pattern = r"[ \t]*\n[ \t>]*".join(parts)
+        left = re.sub(pattern, lambda m: "\n" * m[0].count("\n"), whole)
+        lines[block.start - 1 : block.stop - 1] = left.split("\n")
+
+
+def _comments(inline: Token) -> Iterator[str]:
+    for child in inline.children or []:
+        if child.type == "html_inline" and child.content.startswith(_OPENING):
+            yield child.content

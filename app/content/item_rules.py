@@ -1,0 +1,673 @@
+"""Rules for one item or file."""
+
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from markdown_it.token import Token
+
+from app.markup import expressions as templates
+from app.markup.expressions import PLACEHOLDER, ExpressionError, compile_expression, map_texts
+from app.markup.html_renderer import KINDS, RenderContext, is_language
+from app.markup.ids import did_you_mean, normalize_text
+from app.markup.markdown_tokens import MISBEGUN, first_line, last_line
+from app.markup.model import ComputedParameters, Flashcard
+from app.markup.problems import A_COMBINATION, SourceFile, price_of
+from app.markup.quantities import TYPED, UNITS, kind, show
+from app.questions import types, variants
+from app.questions.model import Question
+from app.questions.question_type import AuthoredItem, ItemComment, ItemDraft, VariantFault
+
+_QUOTED = re.compile(r"“(\w+)”")
+_WORDS = re.compile(r"\w+")
+_LINES = 1_000  # in which an item ends
+
+
+def check_computed(question: Question, comment: ItemComment, sheet: SourceFile) -> None:
+    """E46, E47, W48, W49, and the rules of its kind for every combination."""
+    computed = question.computed
+    if computed is None:
+        return
+    if not _check_names(question, computed, comment, sheet):
+        return
+    sheet.spend(_effort(question, computed))
+    if not _check_combinations(question, computed, (comment, sheet)):
+        return
+    places = variants.indices(question)
+    rights = (_rights(question, computed, variants.combination(computed, i)) for i in places)
+    first = next(rights, ())
+    if first and len(places) > 1 and all(other == first for other in rights):
+        message = f"Whatever the parameters, the answer is {', '.join(first)[:60]}."
+        hint = "Correct the expression, or ask without parameters."
+        sheet.report("W49", *comment.place("let"), message, hint)
+
+
+def _check_combinations(
+    question: Question, computed: ComputedParameters, where: tuple[ItemComment, SourceFile]
+) -> bool:
+    """Whether every combination has an answer; three faults are enough to know."""
+    comment, sheet = where
+    told: set[str] = set()
+    for index in variants.indices(question):
+        chosen = variants.combination(computed, index)
+        for code, message, hint in _faults(question, computed, chosen):
+            if code in told:
+                continue
+            told.add(code)
+            given = ", ".join(f"{n} = {_word(v)}" for n, v in chosen.items())
+            place = comment.place("params")
+            if code != "W48":  # which a parameter brings, not an answer
+                place = _place(message, question, computed, where)
+            sheet.report(code, *place, f"With {given}: {message}", hint)
+        if len(told) >= 3:
+            break
+    return not told
+
+
+def _place(
+    message: str,
+    question: Question,
+    computed: ComputedParameters,
+    where: tuple[ItemComment, SourceFile],
+) -> tuple[int, int]:
+    """The expression that a message quotes; else the last computed answer."""
+    comment, sheet = where
+    quoted = [text for _, text in computed.lets if f"“{text}”" in message]
+    words = set(_QUOTED.findall(message)) if not quoted else set()
+    quoted += [text for _, text in computed.lets if words & set(_WORDS.findall(text))]
+    kind = types.type_of(question)
+    answers = [option.words for option in kind.options(question.answer)]
+    answers += kind.templates(question.answer)
+    computes = [t for t in answers if templates.PLACEHOLDER.search(t)]
+    for text in (*quoted, *reversed(computes)):
+        place = sheet.find(text, question.place.line, question.place.line + _LINES)
+        if place != (question.place.line, 1):
+            return place
+    return comment.place("params")
+
+
+def _rights(
+    question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
+) -> tuple[str, ...]:
+    """The right answers of one combination, where they are computed."""
+    kind = types.type_of(question)
+    if not any(map(templates.PLACEHOLDER.search, kind.right_words(question.answer))):
+        return ()
+    try:
+        answer = kind.filled(question.answer, variants.resolve(computed, chosen))
+    except ExpressionError:
+        return ()
+    return tuple(kind.right_words(answer))
+
+
+def _effort(question: Question, computed: ComputedParameters) -> float:
+    """What it costs to try every combination."""
+    each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
+    each += types.type_of(question).effort(question.answer)
+    for _, text in computed.lets:
+        each += len(text)
+        each += sum(price_of(_called(c)) for c in compile_expression(text).calls)
+    return each * len(variants.indices(question))
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _word(value: str | float) -> str:
+    return value if isinstance(value, str) else show(value)
+
+
+def _check_names(
+    question: Question, computed: ComputedParameters, comment: ItemComment, sheet: SourceFile
+) -> bool:
+    """E46: every placeholder is defined, every parameter is used."""
+    known = {*computed.params, *(n for n, _ in computed.lets)}
+    used: set[str] = set()
+    fine = True
+    where = (question.place.line, 10**6)
+    for text in _all_templates(question):
+        fine = _check_broken(text, known, where, sheet) and fine
+        for name, spec in dict.fromkeys(templates.placeholders(text)):
+            used.add(name)
+            if name not in known:
+                place = sheet.find(f"{{{name}", *where)
+                message = f"The placeholder {{{name}}} is not defined."
+                sheet.report("E46", *place, message, f"Known: {', '.join(sorted(known))}.")
+                fine = False
+            elif not _formats(spec):
+                place = sheet.find(f"{{{name}:{spec}", *where)
+                message = f"“{spec}” is not a number format."
+                sheet.report("E46", *place, message, "Use , or .2f or .3g.")
+                fine = False
+    expressions = " ".join(text for _, text in computed.lets)
+    for name in computed.params:
+        if name not in used and not _mentions(expressions, name):
+            message = f"The parameter “{name}” is never used."
+            sheet.report("E46", *comment.place("params"), message, "Use or delete it.")
+            fine = False
+    return fine
+
+
+def _mentions(expressions: str, name: str) -> bool:
+    words = "".join(c if c.isalnum() or c == "_" else " " for c in expressions)
+    return name in words.split()
+
+
+def _check_broken(text: str, known: set[str], where: tuple[int, int], sheet: SourceFile) -> bool:
+    """E46: what begins like a placeholder is one."""
+    broken = templates.broken(text, known)
+    for words in broken:
+        message = f"“{words[:40]}” is not a placeholder, and is shown as it is."
+        hint = "Write {name} or {name:.3g}, and compute in let."
+        sheet.report("E46", *sheet.find(words, *where), message, hint)
+    return not broken
+
+
+def _formats(spec: str) -> bool:
+    try:
+        show(1.5, spec)
+    except ValueError:
+        return False
+    return True
+
+
+def _all_templates(question: Question) -> list[str]:
+    found: list[str] = []
+    map_texts(question, lambda t: (found.append(t.plain), t)[1])  # type: ignore[func-returns-value]
+    return found + types.type_of(question).templates(question.answer)
+
+
+def _faults(
+    question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
+) -> list[VariantFault]:
+    """What is wrong with one combination."""
+    try:
+        values = variants.resolve(computed, chosen)
+        return types.type_of(question).faults(question.answer, question.stem, values)
+    except ExpressionError as error:
+        code = error.code if error.code in {"E41", "E42", "E44"} else "E47"
+        return [VariantFault(code, error.message, error.hint)]
+
+
+_MOST_WORDS = 120
+_FEWEST, _MOST_ALIKE = 8, 0.6  # single choices of a file, and of one position
+_SEARCHING = 0.001  # microseconds for each character that is looked through
+_ASKING = re.compile(r"\b(?:which|what|who|when|where)\b", re.IGNORECASE)
+_NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
+
+
+def check_item(
+    question: Question | Flashcard, written: AuthoredItem, sheet: SourceFile, *, exam: bool
+) -> None:
+    """Report what is wrong with one item; `exam`: it can stand in a mock exam."""
+    _check_notes(written.draft, sheet)
+    if isinstance(question, Flashcard):
+        _check_braces(written.draft, sheet, card=True)
+        return
+    types.type_of(question).check(question.answer, written, exam=exam)
+    broken = written.draft.broken or any(
+        p.severity == "error" and p.item == question.id for p in sheet.problems[sheet.mark :]
+    )
+    if question.computed and not broken:
+        check_computed(question, written.comment, sheet)
+    elif not question.computed:
+        _check_braces(written.draft, sheet)
+    _check_wording(question, written.draft.heading, sheet)
+
+
+def _check_wording(question: Question, heading: Token, sheet: SourceFile) -> None:
+    """W29, W65, W67 for one question, and what its kind says of its words."""
+    line = first_line(heading)
+    _check_negation(heading, line, sheet)
+    types.type_of(question).check_words(question.answer, question.stem, line, sheet)
+    count = len(question.stem.plain.split())
+    if count > _MOST_WORDS:
+        message = f"The stem has {count} words; more than {_MOST_WORDS} are too many."
+        sheet.report("W65", line, 1, message, "Shorten it.")
+    _check_hints(question, line, sheet)
+
+
+def _check_notes(draft: ItemDraft, sheet: SourceFile) -> None:
+    """W96: what explains a footnote stands on a page, not in an item."""
+    for token in draft.body:
+        if token.type == "note_open":
+            message = f"“[^{token.content}]:” stands in an item, where nothing shows it."
+            hint = f"Move it to the page, or write source: {token.content} in the item."
+            sheet.report("W96", first_line(token), 1, message, hint)
+
+
+def _check_braces(draft: ItemDraft, sheet: SourceFile, *, card: bool = False) -> None:
+    """E46: a placeholder in an item that has no numbers would be shown as it stands."""
+    for token in (draft.heading, *draft.body):
+        first = first_line(token) if token.type == "inline" else 0
+        for child in (token.children or ()) if first else ():
+            found = PLACEHOLDER.search(child.content) if child.type == "text" else None
+            if found is None or f"\\{found[0]}" in token.content:
+                continue
+            place = sheet.find(found[0], first, first + token.content.count("\n"))
+            what = "card" if card else "item"
+            code = f"as code, `{found[0]}`, or \\{found[0]}."
+            message = f"“{found[0]}” is shown as it stands: the {what} has no params."
+            hint = f"Define {found[1]} in params, or write it {code}"
+            hint = f"Write it {code}" if card else hint
+            sheet.report("E46", *place, message, hint)
+            return
+
+
+def _check_negation(heading: Token, line: int, sheet: SourceFile) -> None:
+    """An unemphasized "not" in a question is easily read over."""
+    strong = 0
+    plain = ""
+    for child in heading.children or []:
+        if child.type in {"strong_open", "em_open"}:
+            strong += 1
+        elif child.type in {"strong_close", "em_close"}:
+            strong -= 1
+        elif not strong and child.type == "text":
+            plain += child.content
+    asking = _ASKING.search(plain)
+    found = _NEGATIVE.findall(plain, asking.end()) if asking else []
+    if found and found[-1].islower():
+        message = f"The question turns on “{found[-1]}”, which has no emphasis."
+        hint = f"Ask for what is so, or write **{found[-1]}**."
+        sheet.report("W29", line, 1, message, hint)
+
+
+def _check_hints(question: Question, line: int, sheet: SourceFile) -> None:
+    hints = [f" {normalize_text(hint.plain)} " for hint in question.hints]
+    answers = _right_answers(question)
+    sheet.spend(len(answers) * sum(map(len, hints)) * _SEARCHING)
+    for answer in answers:
+        for number, hint in enumerate(hints, 1):
+            if f" {answer} " in hint:
+                message = f"Hint {number} contains the answer “{answer}”."
+                sheet.report("W67", line, 1, message, "Point the way; do not arrive.")
+                return
+
+
+def _right_answers(question: Question) -> list[str]:
+    texts = types.type_of(question).right_words(question.answer)
+    found = (normalize_text(t) for t in texts if not PLACEHOLDER.search(t))
+    return [t for t in found if len(t) >= 3]
+
+
+def check_balance(items: Iterable[Question | Flashcard], sheet: SourceFile) -> None:
+    """W30: in a file of eight or more, no position has most of the right options."""
+    found = [
+        (place, item.place.line)
+        for item in items
+        if isinstance(item, Question)
+        and (place := types.type_of(item).position(item.answer)) is not None
+    ]
+    if len(found) < _FEWEST:
+        return
+    places = [place for place, _ in found]
+    most = max(set(places), key=places.count)
+    share = places.count(most) / len(places)
+    if share > _MOST_ALIKE:
+        sheet.item = ""
+        message = f"The right option is number {most + 1} in {share:.0%} of the questions."
+        sheet.report("W30", found[0][1], 1, message, "Vary its position.")
+
+
+# “8B” counts parameters, “16 bits” are the width of a format: neither is an amount.
+_NO_AMOUNTS = frozenset({"B", "bits"})
+_SIGNS = "€£¥₹"  # before a number; behind a dollar sign may be what a shell reads
+_AMOUNTS = sorted(
+    {
+        *(u for u in UNITS if kind(u) and u not in _NO_AMOUNTS),
+        *TYPED,
+        *(f"{letter}FLOPS" for letter in "GTPE"),
+    },
+    key=len,
+    reverse=True,
+)
+# “The 1970s”, “4K” and “2N” are no amounts, “5g” is one.
+_APART = re.compile(r"[A-Zs]")
+_PROSE_WORDS = "|".join(re.escape(u) for u in _AMOUNTS if not _APART.fullmatch(u))
+_LETTERS = "".join(u for u in _AMOUNTS if _APART.fullmatch(u))
+_DIGITS = r"\d(?:[\d,.]*\d)?"
+_GAP = "[ \u00a0\u202f]"
+_NUMBER = re.compile(
+    rf"(?<![\w.,]){_DIGITS}(?:{_GAP}?(?:{_PROSE_WORDS})|{_GAP}[{_LETTERS}])(?![\w/²³^])"
+    rf"|[{_SIGNS}]{_GAP}?{_DIGITS}"
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+_QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
+
+
+def check_prose(passages: Iterable[Sequence[Token]], scope: RenderContext) -> None:
+    """W85: a number with a unit is computed (a link) or its sentence has a source."""
+    scope.sheet.item = ""
+    for passage in passages:
+        _check_blocks(passage, scope)
+
+
+# What stands in a heading or a table is said again, with its source, in the text.
+_EXEMPT = ("heading", "note", "table")
+
+
+def _check_blocks(tokens: Sequence[Token], scope: RenderContext) -> None:
+    inside: set[str] = set()
+    for token in tokens:
+        name, _, edge = token.type.rpartition("_")
+        if name in _EXEMPT:
+            (inside.add if edge == "open" else inside.discard)(name)
+        elif token.type == "inline" and not inside:
+            _check_inline(token, scope)
+
+
+def _check_inline(inline: Token, scope: RenderContext) -> None:
+    for sentence in _sentences(inline.children or []):
+        if "\0" in sentence:
+            continue
+        for match in _NUMBER.finditer(sentence):
+            first, last = first_line(inline), last_line(inline)
+            line, column = scope.sheet.find(match[0], first, last)
+            message = f"“{match[0]}” is neither computed nor sourced."
+            hint = (
+                "End its sentence with the [^key] of a source; in a course with "
+                f"calculators one can compute it: [{match[0]}](calc:…#output)."
+            )
+            scope.sheet.report("W85", line, column, message, hint)
+
+
+def _sentences(children: Sequence[Token]) -> list[str]:
+    """The sentences as plain words; NUL marks a footnote in or right behind one."""
+    text = ""
+    linked = 0
+    for child in children:
+        if child.type == "link_open":
+            linked += 1
+        elif child.type == "link_close":
+            linked -= 1
+        elif child.type == "cite":
+            text = f"{text.rstrip()}\0"
+        elif linked or child.type in _QUIET:
+            text += " … "
+        elif child.type in {"softbreak", "hardbreak"}:
+            text += " "
+        else:
+            text += child.content
+    # A footnote stands behind the full stop: it belongs to the sentence before.
+    return _SENTENCE.split(re.sub(r"([.!?])(\0+)", r"\2\1", text))
+
+
+_BLOCKS = ("calculator", "figure")
+_CONFLICT = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
+# Characters that turn the direction of what follows, and that nobody sees.
+_TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
+# What every piece that `headroom new` writes begins with.
+_STARTS = re.compile(
+    r"^#+ (?:Starting point \d+: |Card \d+: what to recall about )"
+    r"|^Begin with the number that matters, and why it does\."
+)
+_BOXLESS = re.compile(
+    rf"^[\s>]*>\s*(?P<box>\[?!? ?(?P<name>{'|'.join(KINDS)})!?\]?:?)\s*$", re.IGNORECASE
+)
+# A box of a page as other programs write it, or without the > before it.
+_FOREIGN_BOX = re.compile(
+    rf"^(?:\[!(?:{'|'.join(KINDS)})\]|!!! ?(\w+)|:::+ ?\{{?(\w+)).*", re.IGNORECASE
+)
+_CODED_BOX = re.compile(r"^\s*[-*+] \[[ \txX]\] ")
+# A box of an option that Markdown reads as a text.
+_LOST_BOX = re.compile(r"^(?:[-*+]\[[ \txX]?\]|\[[ \txX]\][ \t])")
+_SECOND_BOX = re.compile(r"^(?:\[[ \txX]\]\s+.*\s[-*+]\s+|\[[ \txX]\]\s+)\[[ \txX]\]\s")
+_NOTE = re.compile(r"\[\^[^\]]*\s[^\]]*\]")
+_BRACKETED = re.compile(r"\(\^(?P<key>[\w-]+)\)|\^\[(?P<other>[\w-]+)\]")
+_LINK = re.compile(r"\[[^\[\]]+\]\((?:\.{1,2}/|https?://|#)[^()\"]*\s[^()\"]*\)")
+_PICTURE = re.compile(r"!\[[^\[\]]*\]\([^\n]*")
+_MARKER = re.compile(rf"^\[!({'|'.join(KINDS)})\][ \t]*(.*)$", re.IGNORECASE)
+_MOST_SHOWN = 60
+_OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
+
+
+def check_source(sheet: SourceFile) -> None:
+    """E75, E76, W77: marks of a merge, unseen characters, text to begin with."""
+    merging = False
+    for number, line in enumerate(sheet.lines, 1):
+        if _CONFLICT.match(line) and (line[0] == "<" or merging):
+            if not merging:
+                message = "An unfinished merge left its marks here."
+                hint = "Decide for one of the two texts, and delete the three marks."
+                sheet.report("E75", number, 1, message, hint)
+            merging = line[0] != ">"
+        if "\0" in line or "\ufffd" in line:
+            at = max(line.find("\0"), line.find("\ufffd"))
+            message = "A character stands here that is no text."
+            sheet.report("E76", number, at + 1, message, "Delete it, or type it anew.")
+        elif found := _TURNING.search(line):
+            message = f"A character (U+{ord(found[0]):04X}) turns what follows around."
+            hint = "Delete it; it is not seen."
+            sheet.report("E76", number, found.start() + 1, message, hint)
+        if _STARTS.match(line):
+            message = f"“{line.strip('# ')[:50]}” is text to begin with."
+            sheet.report("W77", number, 1, message, "Write what is meant here.")
+
+
+def check_blocks(found: Sequence[Token], sheet: SourceFile) -> None:
+    """E10, E24, E61, E74, E86, W68, W69: what a slip made into plain text, or cut."""
+    blocks = list(found)
+    for at, token in enumerate(blocks):
+        if token.type == "fence":
+            _check_fence(token, sheet)
+        elif token.type == "blockquote_open":
+            _check_alert(token, sheet)
+            _check_marker(blocks, at, sheet)
+        elif token.type == "table_open":
+            _check_table(token, sheet)
+        elif token.type == "code_block":
+            _check_code(token, sheet)
+        elif token.type == "inline":
+            if token.level == 1:
+                _check_foreign(token, sheet)
+            _check_dollars(token, sheet)
+            _check_boxes(token, sheet)
+            _check_unread(token, sheet)
+            _check_unended(token, sheet)
+
+
+def _check_fence(token: Token, sheet: SourceFile) -> None:
+    name = (token.info.split() or [""])[0]
+    if not _is_closed(token, sheet):
+        message = "The block that begins here is never closed: it takes all that follows."
+        hint = f"Write {token.markup} on a line of its own behind it."
+        sheet.report("E10", first_line(token), 1, message, hint)
+        return
+    if name in _BLOCKS or is_language(name):
+        return
+    line = first_line(token)
+    message = f"Nothing reads a block named “{name[:40]}”."
+    hint = did_you_mean(name, _BLOCKS) or "Write calculator, figure bar, or a language."
+    sheet.report("E74", line, 1, message, hint)
+
+
+def _check_code(token: Token, sheet: SourceFile) -> None:
+    """E24: options that are indented so far that they are code."""
+    for number, line in enumerate(token.content.split("\n")):
+        if _CODED_BOX.match(line):
+            message = f"“{line.strip()[:40]}” is indented so far that it is code."
+            hint = "Take the spaces before it away."
+            sheet.report("E24", first_line(token) + number, 1, message, hint)
+            return
+
+
+def _check_foreign(inline: Token, sheet: SourceFile) -> None:
+    """E10, E74: the end of a comment, and a box, that are read as text."""
+    for number, line in enumerate(inline.content.split("\n")):
+        place = (first_line(inline) + number, 1)
+        if MISBEGUN.match(line):
+            message = f"“{line[:40]}” does not begin a comment."
+            hint = f"Write <!-- {line[line.index('q') :].removesuffix('-->').strip()}"
+            sheet.report("E10", *place, message, hint)
+            return
+        if line.strip() == "-->":
+            message = "The end of a comment stands here, and none is open."
+            sheet.report("E10", *place, message, "Delete it, or the one above it.")
+        elif found := _FOREIGN_BOX.match(line):
+            kind = (found[1] or found[2] or "").upper()
+            kind = kind if kind in KINDS else "NOTE"
+            message = f"“{line[:40]}” is read as text, not as a box."
+            hint = f"Write > [!{kind}], and > before each line of its text."
+            if line.startswith("[!"):
+                hint = f"Write > {line[:40]}, and > before each line of its text."
+            sheet.report("E74", *place, message, hint)
+
+
+def _is_closed(fence: Token, sheet: SourceFile) -> bool:
+    """Whether a line of marks ends a block; else the end of the file, or of a list."""
+    first, last = fence.map or (0, 0)
+    ending = sheet.lines[min(last, len(sheet.lines)) - 1].rstrip()
+    return last - first > 1 and ending.endswith(fence.markup)
+
+
+def _check_alert(token: Token, sheet: SourceFile) -> None:
+    name = token.meta.get("alert", "")
+    if not name and (found := _BOXLESS.match(sheet.lines[first_line(token) - 1])):
+        message = f"“{found['box']}” is not a kind of box."
+        hint = f"Write > [!{found['name'].upper()}]"
+        sheet.report("E74", first_line(token), 1, message, hint)
+        return
+    if name and name not in KINDS:
+        message = f"“[!{name[:40]}]” is not a kind of box."
+        hint = did_you_mean(name, KINDS) or f"Known: {', '.join(KINDS)}."
+        sheet.report("E74", first_line(token), 1, message, hint)
+
+
+def _check_unread(inline: Token, sheet: SourceFile) -> None:
+    """E61, E86, W68: what was meant as a link, a footnote or a table, and is text."""
+    first = first_line(inline)
+    last = first + inline.content.count("\n")
+    for child in inline.children or ():
+        if child.type != "text":
+            continue
+        if found := _NOTE.search(child.content):
+            message = f"“{found[0][:40]}” is read as text, not as a footnote."
+            hint = "Write the key of a source without spaces: [^key]."
+            sheet.report("E86", *sheet.find(found[0], first, last), message, hint)
+        if found := _BRACKETED.search(child.content):
+            message = f"“{found[0][:40]}” is read as text, not as a footnote."
+            hint = f"Write [^{found['key'] or found['other']}]"
+            sheet.report("E86", *sheet.find(found[0], first, last), message, hint)
+        if found := _LINK.search(child.content):
+            message = f"“{found[0][:60]}” is read as text, not as a link."
+            hint = "Take the spaces out of its address."
+            sheet.report("E61", *sheet.find(found[0], first, last), message, hint)
+    rows = [line.strip() for line in inline.content.split("\n")]
+    if len(rows) > 1 and all(r[:1] == "|" and r[-1:] == "|" for r in rows):
+        message = "These lines are read as text, not as a table."
+        hint = "Write a line such as |---|---| below the first one, of as many cells."
+        sheet.report("W68", first, 1, message, hint)
+
+
+def _check_boxes(inline: Token, sheet: SourceFile) -> None:
+    """E24: a box that begins no option, since something is missing before it."""
+    for number, line in enumerate(inline.content.split("\n")):
+        lost = _LOST_BOX.match(line) if number or not inline.level > 1 else None
+        if lost or (not number and _SECOND_BOX.match(line)):
+            place = (first_line(inline) + number, 1)
+            message = f"“{line[:40]}” is read as text, not as an option."
+            if not lost:
+                message = f"“{line[:40]}” holds two boxes."
+            hint = "Write each option on a line of its own, as - [ ] text."
+            sheet.report("E24", *place, message, hint)
+
+
+def _check_table(token: Token, sheet: SourceFile) -> None:
+    first, last = token.map or (0, 0)
+    wanted = 0
+    for number in range(first, last):
+        cells = _cells(sheet.lines[number])
+        wanted = wanted or cells
+        if cells != wanted:
+            message = f"The row has {_count(cells)}, the head of the table {wanted}."
+            hint = "Give each row as many cells as the head; write \\| for a bar."
+            sheet.report("W68", number + 1, 1, message, hint)
+
+
+def _cells(line: str) -> int:
+    """How many cells a line of a table has."""
+    row = line.strip().lstrip("> ").removeprefix("|")
+    row = re.sub(r"\\\\|\\\|", "", row)
+    return row.removesuffix("|").count("|") + 1
+
+
+def _count(cells: int) -> str:
+    return f"{cells} cell{'s' * (cells != 1)}"
+
+
+def _check_dollars(inline: Token, sheet: SourceFile) -> None:
+    for child in inline.children or ():
+        found = _OPENING.search(child.content) if child.type == "text" else None
+        if found:
+            near = child.content[found.start() : found.start() + 20]
+            line, column = sheet.find(
+                near,
+                first_line(inline),
+                first_line(inline) + inline.content.count("\n"),
+            )
+            message = "A dollar sign begins a formula here, and none ends it."
+            hint = "Write the second one, or \\$ for the sign itself."
+            sheet.report("W69", line, column, message, hint)
+
+
+def _check_marker(found: list[Token], at: int, sheet: SourceFile) -> None:
+    """E74: a box without words, or whose marker does not stand on its own line."""
+    quote, inline = found[at], found[at + 2] if at + 2 < len(found) else None
+    if inline is None or inline.type != "inline":
+        return
+    line = first_line(quote)
+    if sheet.lines[line - 1].startswith(">>>>>>>"):
+        return  # a mark of a merge, which is told as such
+    if quote.meta.get("alert") in KINDS and _is_empty(found, at):
+        message = f"The box [!{quote.meta['alert']}] is empty."
+        hint = "Begin each of its lines with >, and leave no line empty before them."
+        sheet.report("E74", line, 1, message, hint)
+    if quote.meta.get("alert"):
+        line += 1
+    for number, words in enumerate(inline.content.split("\n")):
+        if marker := _MARKER.match(words):
+            _report_marker(marker, (line + number, number == 0), quote, sheet)
+            return
+
+
+def _is_empty(found: list[Token], at: int) -> bool:
+    """Whether nothing but its marker stands in a box."""
+    closing = found[at + 4].type if at + 4 < len(found) else "blockquote_close"
+    return not found[at + 2].content.strip() and closing == "blockquote_close"
+
+
+def _report_marker(
+    marker: re.Match[str], place: tuple[int, bool], quote: Token, sheet: SourceFile
+) -> None:
+    name, words = marker[1].upper(), marker[2].strip()
+    line, first = place
+    if first and not quote.meta.get("alert"):
+        message = f"Words stand behind [!{name}] on its line, so that it is no box."
+        hint = f"Write them on the next line: > {words[:_MOST_SHOWN]}"
+    else:
+        message = f"[!{name}] stands inside of the box above it."
+        hint = f"Leave a line empty before > [!{name}]"
+    sheet.report("E74", line, 1, message, hint)
+
+
+def _check_unended(inline: Token, sheet: SourceFile) -> None:
+    """E61, W69: a picture or a formula of its own that nothing ends."""
+    first = first_line(inline)
+    last = first + inline.content.count("\n")
+    for child in inline.children or ():
+        if child.type != "text":
+            continue
+        found = _PICTURE.search(child.content)
+        if found and found[0] in inline.content:
+            message = f"“{found[0][:_MOST_SHOWN]}” is read as text, not as a picture."
+            hint = "Write ![what it shows](file.svg), with no space in the name."
+            if found[0].count('"') % 2:
+                hint = 'The quotation mark of its caption is not closed: write ") there.'
+            sheet.report("E61", *sheet.find(found[0], first, last), message, hint)
+        if "$$" in child.content and "$$" in inline.content:
+            message = "“$$” begins a formula of its own here, and none ends it."
+            hint = "Write $$ before and behind the formula, on lines of their own."
+            sheet.report("W69", *sheet.find("$$", first, last), message, hint)
+            return

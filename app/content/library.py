@@ -1,0 +1,785 @@
+"""The served course: assemble, cross-check, reload."""
+
+import bisect
+import dataclasses
+import datetime as dt
+import hashlib
+import itertools
+import logging
+import math
+import re
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from html import unescape
+from pathlib import Path
+from typing import Any, TypeVar
+
+from app.content import course_rules
+from app.content.course_rules import (
+    NO_SYLLABUS,
+    ParsedCourse,
+    check_coverage,
+    check_drafts,
+    check_fronts,
+    check_order,
+    check_reviews,
+    check_topics,
+)
+from app.content.file_watcher import (
+    SHARED,
+    TOPIC_FILES,
+    FileStamps,
+    WatchedFiles,
+    empty_topic_folders,
+    unnamed,
+    unread_files,
+    without_collection,
+)
+from app.content.id_ownership import Claim
+from app.content.link_rules import drawings_at
+from app.content.parse_cache import LastGoodFiles, code_version
+from app.content.parsed_file import ParsedFile
+from app.content.root_causes import drop_consequences
+from app.markup.ids import closest_word, content_hash, lies_within
+from app.markup.images import ENOUGH, Size, kind_of, size_of
+from app.markup.model import (
+    REVERSE,
+    CitedSource,
+    ExamBlueprint,
+    Flashcard,
+    GlossaryTerm,
+    HtmlBlock,
+    ImageBlock,
+    Piece,
+    QuestionBlock,
+    Section,
+    Status,
+    SvgFigure,
+    Syllabus,
+    Topic,
+)
+from app.markup.problems import ContentProblem, internal_error_problem, make_problem, on_one_line
+from app.markup.svg_sanitizer import figure
+from app.questions import types
+from app.questions.model import Question
+
+Item = TypeVar("Item", Topic, Question, Flashcard)
+_ORDER: tuple[Status, ...] = ("live", "review", "draft")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CourseWithDrafts:
+    """The topics, questions and cards of a course with those that are not live."""
+
+    topics: Mapping[str, Topic]
+    questions: Mapping[str, Question]
+    cards: Mapping[str, Flashcard]
+
+    @property
+    def unfinished(self) -> int:
+        """How many topics and items are not live."""
+        cards = [c for c in self.cards.values() if not c.is_reverse]
+        every = [t.status for t in self.topics.values()]
+        every += [q.status for q in self.questions.values()]
+        every += [c.status for c in cards]
+        return sum(status != "live" for status in every)
+
+
+NOTHING = CourseWithDrafts({}, {}, {})
+
+
+def only_live(items: Mapping[str, Item]) -> dict[str, Item]:
+    """Those that learners may see."""
+    return {name: item for name, item in items.items() if item.status == "live"}
+
+
+def less_live(one: Status, other: Status) -> Status:
+    """An item is as far as its page, where the page is less far."""
+    return max(one, other, key=_ORDER.index)
+
+
+def without_beginnings(
+    problems: Iterable[ContentProblem], authored: CourseWithDrafts
+) -> list[ContentProblem]:
+    """The problems but for W77 in what is not live: there it may stand."""
+    drafts = {t.slug for t in authored.topics.values() if t.status != "live"}
+    starts: dict[str, list[tuple[int, bool]]] = {}
+    items: list[Question | Flashcard] = [
+        *authored.questions.values(),
+        *authored.cards.values(),
+    ]
+    for item in items:
+        found = starts.setdefault(item.place.path, [])
+        found.append((item.place.line, item.status == "live"))
+    for found in starts.values():
+        found.sort()
+    return [
+        p
+        for p in problems
+        if p.code != "W77" or not (_topic(p) in drafts or _is_in_draft(p, starts.get(p.path, [])))
+    ]
+
+
+def _topic(found: ContentProblem) -> str:
+    parts = found.path.split("/")
+    return parts[1] if len(parts) > 2 else ""
+
+
+def _is_in_draft(found: ContentProblem, starts: list[tuple[int, bool]]) -> bool:
+    """Whether the last item that begins at or above a problem is not live."""
+    at = bisect.bisect_right(starts, (found.line, True)) - 1
+    return at >= 0 and not starts[at][1]
+
+
+Renamed = Mapping[str, Mapping[str, str]]  # item: new option key to the key kept
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AssembledCourse:
+    """Topics, questions and cards that stand, and every problem of the course.
+
+    `authored` has those that are not live as well.
+    """
+
+    topics: dict[str, Topic]
+    questions: dict[str, Question]
+    cards: dict[str, Flashcard]
+    problems: tuple[ContentProblem, ...]
+    authored: CourseWithDrafts = NOTHING
+
+
+def assemble(bank: ParsedCourse) -> AssembledCourse:
+    """Put the files together; items with errors are left out, all else stays."""
+    owners = course_rules.owners_of(bank)
+    pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
+    questions, cards = _items(bank, pages, owners.items)
+    found = [
+        *_across(bank, pages, questions, cards),
+        *_unreviewed(bank, owners.items),
+    ]
+    homeless = _homeless(bank, pages)
+    found += homeless
+    out = _left_out(found)
+    out |= {(fact.id, p.path) for p in homeless for fact in bank.readings[p.path].facts}
+    questions = {i: q for i, q in questions.items() if (i, q.place.path) not in out}
+    cards = {i: c for i, c in cards.items() if (i.removesuffix(REVERSE), c.place.path) not in out}
+    authored = CourseWithDrafts(_topics(bank, pages, questions, cards), questions, cards)
+    questions, cards, shown = only_live(questions), only_live(cards), only_live(pages)
+    topics = _topics(bank, shown, questions, cards)
+    found += owners.problems  # which keep out what does not own its id, and no owner
+    # Readings have left out what is broken in itself; a file that broke while it was
+    # live is on show as it was, so its newest problems must not take items away.
+    found += [p for r in bank.readings.values() for p in r.problems]
+    found += check_coverage(bank, authored.questions.values(), authored.cards.values())
+    found += check_topics(topics, bank.readings, authored.questions, authored.cards)
+    told = tuple(sorted(set(without_beginnings(found, authored))))
+    return AssembledCourse(topics, questions, cards, told, authored)
+
+
+def _across(
+    bank: ParsedCourse,
+    pages: Mapping[str, Topic],
+    questions: Mapping[str, Question],
+    cards: Mapping[str, Flashcard],
+) -> Iterator[ContentProblem]:
+    """What is wrong between the files of a course, ids and counts apart."""
+    yield from course_rules.check_mentions(bank)
+    yield from course_rules.check_dates(bank)
+    yield from course_rules.check_stems(bank, questions)
+    yield from check_fronts(cards)
+    yield from check_order(bank, pages)
+    yield from check_drafts(bank, pages)
+    yield from _aimless(questions, pages)
+    yield from (_unsourced(q) for q in questions.values() if not q.sources)
+
+
+def _unreviewed(bank: ParsedCourse, owners: Mapping[str, Claim]) -> Iterator[ContentProblem]:
+    """W19 for the owners of ids: the key of a copy tells nothing of a review."""
+    for found in check_reviews(bank.readings, bank.today):
+        if _is_of(owners.get(found.item), found.path, found.line):
+            yield found
+
+
+def _left_out(found: list[ContentProblem]) -> set[tuple[str, str]]:
+    """The items that an error keeps out, with the file it keeps them out of."""
+    refused = [p for p in found if p.item and p.severity == "error"]
+    return {(p.item, path) for p in refused for path in _users(p)}
+
+
+def _users(found: ContentProblem) -> tuple[str, ...]:
+    """The files in which the item of a problem may stand: a drawing lies beside it."""
+    if not found.path.endswith(".svg"):
+        return (found.path,)
+    folder = found.path.split("/")[:2]
+    names = "concept.md", "quiz.md", "cards.md"
+    return tuple("/".join([*folder, name]) for name in names)
+
+
+def _unsourced(question: Question) -> ContentProblem:
+    place = (question.place.path, question.place.line, 1)
+    hint = "Write source: key in its comment or in the front matter."
+    message = "The question names no source."
+    return make_problem(place, "E16", message, hint, question.id)
+
+
+def _aimless(
+    questions: Mapping[str, Question], pages: Mapping[str, Topic]
+) -> Iterator[ContentProblem]:
+    """E14, once for each page: whatever its questions could take from it is missing."""
+    found = Counter(q.topic for q in questions.values() if not q.objectives)
+    for slug, count in found.items():
+        if slug in pages:
+            message = f"Neither the page nor {count} of its questions name an objective."
+            hint = "Write objective: with a number of syllabus.toml into the front matter."
+            yield make_problem((pages[slug].place.path, 1, 1), "E14", message, hint)
+
+
+def _homeless(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
+    """Files of items whose topic has no page to lead to."""
+    found = []
+    for path, reading in bank.readings.items():
+        slug = path.split("/")[1] if path.startswith("topics/") else ""
+        if slug and slug not in pages and reading.facts:
+            message = f"The topic “{slug}” has no concept.md."
+            hint = "Write its page: a title, a source and a paragraph are a start."
+            found.append(make_problem((path, 1, 1), "E61", message, hint))
+    return found
+
+
+def _items(
+    bank: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, Claim]
+) -> tuple[dict[str, Question], dict[str, Flashcard]]:
+    """The owner of each id, with what it inherits from its page."""
+    renamed = _renamed(bank, owners)
+    questions: dict[str, Question] = {}
+    cards: dict[str, Flashcard] = {}
+    for path, reading in bank.in_order():
+        for question in reading.questions:
+            if _is_of(owners.get(question.id), path, question.place.line):
+                heir = _drawn(_inherit(question, pages), bank)
+                questions[question.id] = _rekeyed(heir, renamed.get(question.id, {}))
+        for card in reading.cards:
+            owner = owners.get(card.id.removesuffix(REVERSE))
+            if _is_of(owner, path, card.place.line):
+                cards[card.id] = _inherit(card, pages)
+    return questions, cards
+
+
+def _is_of(owner: Claim | None, path: str, line: int) -> bool:
+    """Whether it is the owner of an id that stands in a line of a file."""
+    return owner is not None and (owner.path, owner.fact.line) == (path, line)
+
+
+def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
+    """An item that names no objective, source or level has those of its page."""
+    page = pages.get(item.topic)
+    if page is None:
+        return item
+    full = item.objectives and item.sources and not page.level
+    if full and page.status == item.status:
+        return item
+    return dataclasses.replace(
+        item,
+        objectives=item.objectives or page.objectives,
+        sources=item.sources or page.sources,
+        level=item.level or page.level,
+        status=less_live(item.status, page.status),
+    )
+
+
+def _drawn(question: Question, bank: ParsedCourse) -> Question:
+    """The question with the drawings that lie beside it, which are part of it."""
+    kind = types.type_of(question)
+    folder = question.place.path.rpartition("/")[0]
+    readings = {
+        name: bank.readings.get(f"{folder}/{name}") for name in kind.drawings(question.answer)
+    }
+    found = {
+        name: reading.drawing
+        for name, reading in readings.items()
+        if reading and isinstance(reading.drawing, SvgFigure)
+    }
+    if not found:
+        return question
+    answer = kind.drawn(question.answer, found)
+    words = content_hash(f"{question.revision} {found}")
+    return dataclasses.replace(question, answer=answer, revision=words)
+
+
+def _renamed(bank: ParsedCourse, owners: Mapping[str, Claim]) -> Renamed:
+    lock = bank.readings.get("ids.lock")
+    return {
+        e.id: names
+        for e in (lock.lock if lock else ())
+        if e.id in owners and (names := course_rules.locked_keys(e, owners[e.id].fact))
+    }
+
+
+def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
+    """The question with the option keys under which its answers were counted."""
+    if not names:
+        return question
+    answer = types.type_of(question).rekeyed(question.answer, names)
+    return dataclasses.replace(question, answer=answer)
+
+
+def _topics(
+    bank: ParsedCourse,
+    pages: Mapping[str, Topic],
+    questions: Mapping[str, Question],
+    cards: Mapping[str, Flashcard],
+) -> dict[str, Topic]:
+    """The topics in the order of the syllabus, others behind, with their items."""
+    order = [s for s in bank.syllabus.topics if s in pages]
+    order += [s for s in pages if s not in order]
+    asked: dict[str, list[str]] = {slug: [] for slug in order}
+    learned: dict[str, list[str]] = {slug: [] for slug in order}
+    for question in questions.values():
+        asked.get(question.topic, []).append(question.id)
+    for card in cards.values():
+        learned.get(card.topic, []).append(card.id)
+    return {
+        slug: dataclasses.replace(
+            pages[slug],
+            sections=_sections(pages[slug], questions, bank),
+            questions=tuple(asked[slug]),
+            cards=tuple(learned[slug]),
+        )
+        for slug in order
+    }
+
+
+def _sections(
+    page: Topic, questions: Mapping[str, Question], bank: ParsedCourse
+) -> tuple[Section, ...]:
+    """The sections without the questions that are left out, with their drawings."""
+    folder = page.place.path.rpartition("/")[0]
+    shown: Counter[str] = Counter()
+    sections = []
+    for section in page.sections:
+        pieces: list[Piece] = []
+        for piece in section.pieces:
+            if isinstance(piece, ImageBlock):
+                shown[piece.file] += 1
+                found = drawings_at(bank.readings, f"{folder}/{piece.file}")
+                pieces.append(HtmlBlock(figure(piece, found, shown[piece.file])))
+            elif not isinstance(piece, QuestionBlock) or piece.question in questions:
+                pieces.append(piece)
+        sections.append(dataclasses.replace(section, pieces=tuple(pieces)))
+    return tuple(sections)
+
+
+def version_of(readings: Mapping[str, ParsedFile]) -> str:
+    """A hash that changes when any content does, or what reads and computes it."""
+    digest = hashlib.sha256(code_version().encode())
+    for path, reading in sorted(readings.items()):
+        # A file that broke is shown as it was, but what is said of it is new.
+        words = f"{path}\0{reading.digest}\0{reading.problems}"
+        digest.update(words.encode(errors="replace"))
+    return digest.hexdigest()[:16]
+
+
+# What a file has to hold; the text of an SVG file is looked at elsewhere.
+_KINDS = {
+    ".svg": "",
+    ".png": "png",
+    ".jpg": "jpg",
+    ".jpeg": "jpg",
+    ".webp": "webp",
+    ".gif": "gif",
+    ".avif": "avif",
+}
+PICTURES = frozenset(_KINDS)
+"""The ends of names of files that are shown."""
+_SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
+_MOST_FILES = 1_000  # of a topic, among which a near name is looked for
+
+
+def image_problem(folder: Path, name: str) -> str:
+    """What keeps the file `topics/TOPIC/NAME` from being shown; "" for nothing.
+
+    NAME may have folders in it. A second line names the nearest file there is.
+    """
+    file, place = folder / name, name.split("/")
+    shown = "/".join(place[2:]) or place[-1]
+    try:
+        if len(place) < 3 or not lies_within(shown) or not file.is_file():
+            return f"There is no file “{shown}”.{_near(folder, place)}"
+        why = _why_not(file, folder)
+    except (OSError, ValueError):
+        return f"There is no file “{shown}”."
+    return f"“{shown}” {why}." if why else ""
+
+
+def with_sizes(topic: Topic, folder: Path) -> Topic:
+    """The topic with width and height at each picture, so that nothing jumps."""
+    if not any(
+        isinstance(piece, HtmlBlock) and _SHOWN.search(piece.html)
+        for section in topic.sections
+        for piece in section.pieces
+    ):
+        return topic
+    own = folder / "topics" / topic.slug
+
+    def sized(found: re.Match[str]) -> str:
+        size = _size(own / unescape(found["file"]))
+        sides = f' width="{size[0]}" height="{size[1]}"' if size else ""
+        return f"{found[0]}{sides}"
+
+    return dataclasses.replace(
+        topic,
+        sections=tuple(
+            dataclasses.replace(
+                section,
+                pieces=tuple(
+                    HtmlBlock(_SHOWN.sub(sized, piece.html))
+                    if isinstance(piece, HtmlBlock)
+                    else piece
+                    for piece in section.pieces
+                ),
+            )
+            for section in topic.sections
+        ),
+    )
+
+
+def _size(file: Path) -> Size | None:
+    try:
+        with file.open("rb") as stream:
+            return size_of(stream.read(ENOUGH))
+    except (OSError, ValueError):
+        return None
+
+
+def _near(folder: Path, place: list[str]) -> str:
+    """The picture of the topic whose name is the nearest, as a second line."""
+    topic = folder.joinpath(*place[:2])
+    if len(place) < 3 or not lies_within("/".join(place[2:])) or not topic.is_dir():
+        return ""
+    found = itertools.islice(topic.rglob("*"), _MOST_FILES)
+    names = [f.relative_to(topic).as_posix() for f in found if f.suffix in PICTURES]
+    near = closest_word("/".join(place[2:]), names)
+    return f"\nDid you mean “{near}”?" if near else ""
+
+
+def _why_not(file: Path, folder: Path) -> str:
+    if file.resolve() != folder.resolve() / file.relative_to(folder):
+        return "is a link to another file, which is not served"
+    if file.suffix not in _KINDS:
+        return "is no picture: SVG, PNG, JPEG, WebP, AVIF and GIF are"
+    with file.open("rb") as stream:
+        start = stream.read(12)
+    fine = _KINDS[file.suffix] in {"", kind_of(start)}
+    return "" if fine else "does not hold what the end of its name says"
+
+
+_log = logging.getLogger("headroom")
+_RETRY = 5.0  # seconds after which a course that could not be read is tried again
+_NOTHING: Mapping[str, ParsedFile] = {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Library:
+    """One consistent state of the course. `version` changes when any content does.
+
+    `outdated` are the files that are shown as they last were without errors.
+    """
+
+    version: str
+    syllabus: Syllabus
+    topics: Mapping[str, Topic]
+    questions: Mapping[str, Question]
+    cards: Mapping[str, Flashcard]
+    glossary: Mapping[str, GlossaryTerm]
+    sources: Mapping[str, CitedSource]
+    exams: Mapping[str, ExamBlueprint]
+    problems: tuple[ContentProblem, ...]
+    outdated: tuple[str, ...] = ()
+    authored: CourseWithDrafts = NOTHING
+
+    def as_authored(self) -> "Library":
+        """The course with what is not live, for authors alone."""
+        own = self.authored
+        if own is NOTHING:
+            return self
+        return dataclasses.replace(
+            self, topics=own.topics, questions=own.questions, cards=own.cards
+        )
+
+
+_EMPTY = Library("", NO_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CourseStatus:
+    """Whether there is a course to serve, and what of it is not as its files say.
+
+    `outdated` are the files of which the last good version is served; `errors` counts
+    the problems that keep a file or an item out of the course.
+    """
+
+    loaded: bool
+    outdated: tuple[str, ...]
+    errors: int
+
+
+def load(folder: Path, cache: Path | None = None) -> Library:
+    """Read the whole course under `folder`; `cache` is a folder for parsed files."""
+    with without_collection():
+        return assemble_library(WatchedFiles(folder, cache).read()[0], folder)
+
+
+def assemble_library(
+    readings: Mapping[str, ParsedFile],
+    folder: Path,
+    today: dt.date | None = None,
+    earlier: Mapping[str, ParsedFile] = _NOTHING,
+) -> Library:
+    """Put readings together into a library, checked as of `today`.
+
+    `earlier` are the readings of the state before: one of them stands in for a file at
+    which putting the course together fails.
+    """
+    bank, made = _assembled(readings, folder, today, earlier)
+    readings = bank.readings
+    return Library(
+        version_of(readings),
+        bank.syllabus,
+        {slug: with_sizes(topic, folder) for slug, topic in made.topics.items()},
+        made.questions,
+        made.cards,
+        {t.anchor: t for r in readings.values() for t in r.terms},
+        {s.key: s for r in readings.values() for s in r.sources},
+        {r.exam.slug: r.exam for r in readings.values() if r.exam},
+        tuple(drop_consequences([*_absent(readings, folder), *made.problems])),
+        tuple(path for path, reading in readings.items() if reading.outdated),
+        made.authored,
+    )
+
+
+def problems_of(
+    readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
+) -> tuple[ContentProblem, ...]:
+    """What `build` would find wrong, without the library."""
+    _, made = _assembled(readings, folder, today)
+    return tuple(drop_consequences([*_absent(readings, folder), *made.problems]))
+
+
+def _assembled(
+    readings: Mapping[str, ParsedFile],
+    folder: Path,
+    today: dt.date | None,
+    earlier: Mapping[str, ParsedFile] = _NOTHING,
+) -> tuple[ParsedCourse, AssembledCourse]:
+    day = today or dt.datetime.now(dt.UTC).date()
+    bank = ParsedCourse(readings, day, _pictures(readings, folder))
+    try:
+        return bank, assemble(bank)
+    except Exception as error:  # noqa: BLE001 - no file may stop the server
+        return _spared(bank, error, earlier)
+
+
+def _spared(
+    bank: ParsedCourse, error: Exception, earlier: Mapping[str, ParsedFile]
+) -> tuple[ParsedCourse, AssembledCourse]:
+    """The course without the newest version of the one file at which it fails.
+
+    Where more than one is at fault, it is the whole course as it was before.
+    """
+    for path, others in _candidates(bank.readings, earlier):
+        spared = dataclasses.replace(bank, readings=others)
+        try:
+            made = assemble(spared)
+        except Exception:  # noqa: BLE001, S112 - another file is at fault
+            continue
+        own = bank.readings[path].problems if path in bank.readings else ()
+        what = "This file" if path in bank.readings else "The course"
+        found = internal_error_problem((path or "syllabus.toml", 1, 1), what, error)
+        problems = {*made.problems, *own, found}
+        return spared, dataclasses.replace(made, problems=tuple(sorted(problems)))
+    found = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
+    empty = dataclasses.replace(bank, readings={})
+    return empty, AssembledCourse({}, {}, {}, (found,))
+
+
+def _candidates(
+    readings: Mapping[str, ParsedFile], earlier: Mapping[str, ParsedFile]
+) -> Iterator[tuple[str, Mapping[str, ParsedFile]]]:
+    """What may be put together instead, and which file it spares; "" for all."""
+    for path, reading in readings.items():
+        others = dict(readings)
+        del others[path]
+        if path in earlier:
+            others[path] = dataclasses.replace(
+                earlier[path], problems=reading.problems, outdated=True
+            )
+        yield path, others
+    if earlier:
+        changed = {p for p, r in earlier.items() if readings.get(p) != r}
+        yield (
+            "",
+            {p: dataclasses.replace(r, outdated=p in changed) for p, r in earlier.items()},
+        )
+
+
+def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentProblem]:
+    return [
+        *_missing(readings),
+        *map(_stray, unread_files(folder)),
+        *map(_hollow, empty_topic_folders(folder)),
+        *map(_unnamed, unnamed(folder)),
+    ]
+
+
+def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
+    """The files that pages show, each with what is wrong with it as a picture."""
+    wanted = (
+        f"{path.rpartition('/')[0]}/{mention.value}"
+        for path, reading in readings.items()
+        for mention in reading.mentions
+        if mention.kind == "file"
+    )
+    return {name: image_problem(folder, name) for name in wanted}
+
+
+def _missing(readings: Mapping[str, ParsedFile]) -> list[ContentProblem]:
+    return [
+        make_problem((name, 1, 1), "E00", f"The course has no {name}.", hint)
+        for name, hint in (
+            ("syllabus.toml", "Name the exam, its domains and the order of topics."),
+            ("sources.toml", "List what the pages rest on."),
+        )
+        if name not in readings and f"{SHARED}/{name}" not in readings
+    ]
+
+
+def _hollow(path: str) -> ContentProblem:
+    hint = "Write its concept.md, or delete the folder."
+    return make_problem((path, 1, 1), "E00", "The folder of this topic is empty.", hint)
+
+
+def _stray(path: str) -> ContentProblem:
+    hint = "Name it concept.md, quiz.md or cards.md, or move it out of the topic."
+    near = closest_word(path.rpartition("/")[2].lower(), TOPIC_FILES)
+    if near:
+        hint = f"Is it to be {near}? {hint}"
+    if path.startswith("exams/"):
+        hint = "A mock exam is a file with .toml at its end."
+    return make_problem((path, 1, 1), "E00", "Nothing reads a file of this name.", hint)
+
+
+def _unnamed(path: str) -> ContentProblem:
+    hint = "Rename it in lower-case letters, digits and hyphens."
+    return make_problem((path, 1, 1), "E00", "This name is not UTF-8 text.", hint)
+
+
+class LiveLibrary:
+    """The library of a running server: `current()` is hardly older than the files.
+
+    A file that breaks keeps its last good version on show, also over a restart where
+    `kept` names a folder for copies; its problems are in `current().problems`. `glance`
+    is for how many seconds a look at the files holds: looking at the times of all of
+    them costs as much as a whole kept page.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        cache: Path | None = None,
+        glance: float = 0.0,
+        kept: Path | None = None,
+    ) -> None:
+        self.folder = folder
+        self.cache = cache
+        self._glance = glance
+        self._glanced = -math.inf
+        self._files = WatchedFiles(folder, cache, LastGoodFiles(kept, folder) if kept else None)
+        self._lock = threading.Lock()
+        self._state: tuple[Library, FileStamps | _RetryStamps] | None = None
+        self._readings = _NOTHING
+        self._failed = ""
+        self._told: dict[str, ContentProblem] = {}
+
+    def recent(self) -> Library | None:
+        """The state of the last look at the files; None where a look is due."""
+        state = self._state
+        if state is None or time.monotonic() - self._glanced >= self._glance:
+            return None
+        return state[0]
+
+    def current(self) -> Library:
+        """The newest good state; looks at file times, cheap when nothing changed.
+
+        Never raises: what goes wrong is among the problems of the state before.
+        """
+        if (recent := self.recent()) is not None:
+            return recent
+        state, now = self._state, time.monotonic()
+        if state is not None and not state[1].changed():
+            self._glanced = now
+            return state[0]
+        with self._lock:
+            state = self._state
+            if state is not None and not state[1].changed():
+                return state[0]
+            self._state = self._renewed()
+            self._glanced = now
+            return self._state[0]
+
+    @property
+    def state(self) -> CourseStatus:
+        """Whether the course can be served, and what needs its last good version."""
+        library = self.current()
+        errors = sum(p.severity == "error" for p in library.problems)
+        return CourseStatus(bool(library.topics), library.outdated, errors)
+
+    def _renewed(self) -> "tuple[Library, FileStamps | _RetryStamps]":
+        """The state of now; where there is none, the one before and the reason."""
+        try:
+            readings, watch = self._files.read()
+            if self._state and self._failed == version_of(readings):
+                return self._state[0], watch  # it would fail again, and be logged again
+            library = assemble_library(readings, self.folder, earlier=self._readings)
+            failed = {p.path for p in library.problems if p.code == "E00"}
+            self._files.keep(without=failed)
+        except Exception as error:  # noqa: BLE001 - nothing may stop the server
+            shown = self._state[0] if self._state else _EMPTY
+            found = internal_error_problem(("syllabus.toml", 1, 1), "The course", error)
+            problems = tuple(p for p in shown.problems if p != found)
+            shown = dataclasses.replace(shown, problems=(*problems, found))
+            return shown, _RetryStamps(time.monotonic() + _RETRY)
+        self._failed = version_of(readings) if failed else ""
+        sound = {p: r for p, r in readings.items() if p not in failed}
+        before = {p: r for p, r in self._readings.items() if p in failed & {*readings}}
+        self._readings = {**before, **sound}
+        self._tell(library)
+        return library, watch
+
+    def _tell(self, library: Library) -> None:
+        """Log the first error of each file, once for as long as it stays the same."""
+        first: dict[str, ContentProblem] = {}
+        for found in library.problems:
+            if found.severity == "error":
+                first.setdefault(found.path, found)
+        for path, found in first.items():
+            if self._told.get(path) != found:
+                words = "what is sound in it is served"
+                if path in library.outdated:
+                    words = "its last good version is served"
+                place = on_one_line(f"{path}:{found.line}")
+                said = on_one_line(f"{found.code} {found.message}")
+                _log.warning("content %s: %s: %s", place, words, said)
+        self._told = first
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _RetryStamps:
+    """The stamps of a course that could not be read: it changes as time passes."""
+
+    at: float
+
+    def changed(self) -> bool:
+        """Whether to try again."""
+        return time.monotonic() >= self.at

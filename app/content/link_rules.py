@@ -1,0 +1,181 @@
+"""Links, images and figures exist."""
+
+import re
+from collections.abc import Iterable, Mapping
+from urllib.parse import unquote
+
+from app.content.parsed_file import ParsedFile
+from app.markup.ids import closest_word, did_you_mean, slug
+from app.markup.model import SvgFigure, SvgProblem
+from app.markup.problems import ContentProblem, CrossReference, make_problem
+from app.markup.svg_sanitizer import LEAST, phone_variant
+
+_OTHERWISE = "Correct the link, or create what it names."
+_PAGE = "/concepts/"
+_TERM = "/glossary"
+_FORMS = re.compile(r"[(),/]")
+_GIVEN = frozenset({"sources", "end"})
+Readings = Mapping[str, ParsedFile]
+
+
+def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterable[ContentProblem]:
+    """E61: a page, a heading of it or a term is there."""
+    address, _, anchor = mention.value.partition("#")
+    if address.startswith(_TERM):
+        known = {t.anchor for r in readings.values() for t in r.terms}
+        found = not anchor or anchor in known
+        hint = "" if found else _near(anchor, known)
+    else:
+        slug = address.removeprefix(_PAGE) or path.split("/")[-2]
+        reading = readings.get(f"topics/{slug}/concept.md")
+        given = anchor.startswith(("src-", "q-")) or anchor in _GIVEN
+        anchors = set(reading.anchors) if reading else set()
+        found = reading is not None and (not anchor or given or anchor in anchors)
+        hint = ""
+        if not found:
+            hint = _near(anchor, anchors) if reading else _near(slug, _slugs(readings))
+        if not found and (slug.endswith(".md") or "/" in slug):
+            hint = "Write ../topic/concept.md for a page, or ../../glossary.md#term."
+            if (web := slug.partition("www.")[2]) and not slug.endswith(".md"):
+                hint = f"Write https://www.{web} for a page of the web."
+    if not found:
+        message = f"There is no page or heading “{unquote(mention.value)}”."
+        place = (path, mention.line, mention.column)
+        yield make_problem(place, "E61", message, hint, mention.item)
+
+
+def check_related(
+    path: str, mention: CrossReference, readings: Readings
+) -> Iterable[ContentProblem]:
+    """E61: what stands behind `See:` is the heading of a term."""
+    terms = [t for r in readings.values() for t in r.terms]
+    anchor = slug(mention.value)
+    if any(term.anchor == anchor for term in terms):
+        return
+    called = {form: t.name for t in terms for form in (t.anchor, *_forms(t.name))}
+    near = called.get(anchor) or called.get(closest_word(anchor, called))
+    hint = "Write the whole heading of a term, and a comma between two."
+    if near:
+        hint = f"Write its whole heading: “{near}”."
+    message = f"“{mention.value}” behind See: is no heading of the glossary."
+    place = (path, mention.line, mention.column)
+    yield make_problem(place, "E61", message, hint)
+
+
+def _forms(name: str) -> Iterable[str]:
+    """The parts of a heading that may be taken for it: “Time to first token (TTFT)”."""
+    return filter(None, map(slug, _FORMS.split(name)))
+
+
+def _slugs(readings: Readings) -> set[str]:
+    return {r.topic.slug for r in readings.values() if r.topic}
+
+
+def _near(word: str, known: set[str]) -> str:
+    """The nearest known name; where none is near, what to do."""
+    hint = did_you_mean(word, known)
+    return hint if hint.startswith("Did you mean") else _OTHERWISE
+
+
+def check_picture(
+    path: str, mention: CrossReference, files: Mapping[str, str]
+) -> Iterable[ContentProblem]:
+    """E61, E78: a picture is there, and is one; `files` says what is wrong with it."""
+    name = f"{path.rpartition('/')[0]}/{mention.value}"
+    flaw = files.get(name, f"There is no file “{mention.value}”.")
+    if not flaw:
+        return
+    message, _, near = flaw.partition("\n")
+    code, hint = "E61", near or _OTHERWISE
+    if not message.startswith("There is no"):
+        code = "E78"
+        hint = "Put a picture into the folder of the topic, and name it here."
+    place = (path, mention.line, mention.column)
+    yield make_problem(place, code, message, hint, mention.item)
+
+
+_LEGIBLE = 11.0  # pixels
+_PHONE, _DESK = 358.0, 600.0  # the least width in pixels of a narrow and a wide one
+_POINTED = (
+    f"Put a <rect> of at least {LEAST} by {LEAST} into the group; one of class “hit” is not seen."
+)
+_HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
+
+
+def drawings_at(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
+    """The drawing of a page, and the one for phones; none where it is a picture."""
+    found = [_of(readings, path), _of(readings, phone_variant(path))]
+    if not isinstance(found[0], SvgFigure) or not found[0].meant:
+        return ()
+    return tuple(d for d in found if isinstance(d, SvgFigure))
+
+
+def check_drawing(
+    path: str, mention: CrossReference, readings: Readings
+) -> Iterable[ContentProblem]:
+    """What is wrong with the drawing that `mention` in the file at `path` names."""
+    file, _, region = mention.value.partition("#")
+    folder = path.rpartition("/")[0]
+    place = (path, mention.line, mention.column)
+    pair = {n: _of(readings, f"{folder}/{n}") for n in (file, phone_variant(file))}
+    asked = mention.kind == "drawing"
+    if not asked and not any(d and d.meant for d in pair.values()):
+        return
+    for name, found in pair.items():
+        if isinstance(found, SvgProblem) and not region:
+            at = (f"{folder}/{name}", found.line, 1)
+            message = f"This drawing cannot be shown: {found.why}."
+            yield make_problem(at, "E58", message, found.remedy or _HINT, mention.item)
+        elif isinstance(found, SvgFigure) and region in found.blurred:
+            message = f"{name}, line {found.line}: {found.blurred[region]}."
+            yield make_problem(place, "E58", message, _POINTED, mention.item)
+        elif isinstance(found, SvgFigure) and region and region not in found.regions:
+            message = f"{name} has no region “{region}”."
+            hint = did_you_mean(region, sorted(found.regions - set(found.blurred)))
+            yield make_problem(place, "E59", message, hint, mention.item)
+    if not region:
+        sound = {n: d for n, d in pair.items() if isinstance(d, SvgFigure)}
+        yield from _legible(sound, place, mention.item)
+        yield from _agreeing(sound, place, mention.item)
+
+
+def _legible(
+    pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
+) -> Iterable[ContentProblem]:
+    """W90: no text is under 11 px at the least width at which it is shown."""
+    for number, (name, drawing) in enumerate(pair.items()):
+        wide = number == 0 and len(pair) > 1
+        pixels = min(1.0, (_DESK if wide else _PHONE) / drawing.width) * drawing.text
+        if pixels < _LEGIBLE:
+            message = f"{name} has text that is shown at {pixels:.1f} px."
+            least = _LEGIBLE * drawing.text / pixels
+            hint = f"Write it at {least:.1f} units or more."
+            if len(pair) == 1:
+                hint = f"Draw {phone_variant(name)}, 358 units wide, for phones."
+            yield make_problem(place, "W90", message, hint, item)
+
+
+def _agreeing(
+    pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
+) -> Iterable[ContentProblem]:
+    """W91: the two drawings of one figure say the same."""
+    if len(pair) < 2:
+        return
+    (_, wide), (name, small) = pair.items()
+    same = {
+        "title": wide.title == small.title,
+        "desc": wide.desc == small.desc,
+        "regions": wide.regions == small.regions,
+    }
+    other = [what for what, agrees in same.items() if not agrees]
+    if other:
+        message = f"{name} differs from the wide drawing in {' and '.join(other)}."
+        only = sorted(wide.regions ^ small.regions)
+        hint = f"Only one of them has {', '.join(only)}." if only else ""
+        hint = hint or "Both say the same, in the same words."
+        yield make_problem(place, "W91", message, hint, item)
+
+
+def _of(readings: Readings, path: str) -> SvgFigure | SvgProblem | None:
+    reading = readings.get(path)
+    return reading.drawing if reading else None

@@ -1,1 +1,0 @@
-"""The course as it is served: its files watched, kept, put together."""

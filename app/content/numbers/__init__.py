@@ -1,1 +1,0 @@
-"""Numbers that content computes: quantities, estimates, expressions, templates."""

@@ -1,0 +1,220 @@
+"""One parsed file; glossary terms linked in text."""
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from html import unescape
+
+from app.markup.model import (
+    CitedSource,
+    ExamBlueprint,
+    Flashcard,
+    GlossaryTerm,
+    SvgFigure,
+    SvgProblem,
+    Syllabus,
+    Topic,
+)
+from app.markup.problems import ContentProblem, CrossReference, TextEdit, Unidentified
+from app.questions.model import Question
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemFingerprint:
+    """What the bank must know of one item to tell edited from replaced or copied.
+
+    `options` are (key, hash of its words) in authored order; `asks` is whether its stem
+    has words; `key` stands for what is right: the key of a question, the figures of a
+    card. `sketch` samples its words, see `identity.sketch`, and `heading` and `body`
+    are hashes of them, all without its comment; `full_sketch` is with it, as in older
+    lines of ids.lock. `id_at` is the line and the column of its id.
+    """
+
+    id: str
+    type: str
+    line: int
+    column: int
+    sketch: tuple[int, ...]
+    asks: bool
+    options: tuple[tuple[str, str], ...] = ()
+    broken: bool = False
+    key: str = ""
+    heading: str = ""
+    body: str = ""
+    full_sketch: tuple[int, ...] = ()
+    id_at: tuple[int, int] = (1, 1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LockEntry:
+    """A line of ids.lock: an id ever used.
+
+    `key` is that of the item when its page was reviewed on the day `read`; both are
+    empty where nobody has noted them yet. `heading` and `body` are the hashes of its
+    words and `path` its file when the line was written; older lines have none.
+    """
+
+    id: str
+    type: str
+    first_seen: str
+    retired: str
+    sketch: tuple[int, ...]
+    options: tuple[tuple[str, str], ...]
+    line: int
+    key: str = ""
+    read: str = ""
+    heading: str = ""
+    body: str = ""
+    path: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ParsedFile:
+    """One file of the course as read by itself; `digest` stands for its text.
+
+    `facts` and items are in the order of the file, with all that have the same id.
+    `claims` are ids with their lines in comments that cannot be read as those of items.
+    `entries` are the lines of objectives and sources in their registers. `outdated` is
+    whether this is the last good version, and only the problems are of the newest.
+    """
+
+    path: str
+    digest: str = ""
+    topic: Topic | None = None
+    questions: tuple[Question, ...] = ()
+    cards: tuple[Flashcard, ...] = ()
+    facts: tuple[ItemFingerprint, ...] = ()
+    unidentified: tuple[Unidentified, ...] = ()
+    claims: tuple[tuple[str, int], ...] = ()
+    terms: tuple[GlossaryTerm, ...] = ()
+    syllabus: Syllabus | None = None
+    sources: tuple[CitedSource, ...] = ()
+    exam: ExamBlueprint | None = None
+    lock: tuple[LockEntry, ...] = ()
+    drawing: SvgFigure | SvgProblem | None = None
+    anchors: tuple[str, ...] = ()
+    entries: tuple[tuple[str, int], ...] = ()
+    alerts: tuple[tuple[str, int], ...] = ()
+    mentions: tuple[CrossReference, ...] = ()
+    edits: tuple[TextEdit, ...] = ()
+    problems: tuple[ContentProblem, ...] = ()
+    outdated: bool = False
+
+
+def used_ids(readings: Mapping[str, ParsedFile]) -> set[str]:
+    """Every id that is in use, was ever used, or stands in a broken comment."""
+    every = readings.values()
+    used = {fact.id for r in every for fact in r.facts}
+    used |= {entry.id for r in every for entry in r.lock}
+    return used | {name for r in every for name, _ in r.claims}
+
+
+_TAG = re.compile(r"(<[^>]*>)")
+# Inside these nothing is linked.
+_CLOSED = frozenset(
+    {"a", "b", "button", "code", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6"}
+    | {"kbd", "math", "pre", "summary", "svg", "th"}
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GlossaryNames:
+    """The names of a glossary: pattern for all, anchor of each in lower case.
+
+    Names with a capital inside are abbreviations or brands: "zero" is not ZeRO.
+    """
+
+    pattern: re.Pattern[str] | None
+    anchors: dict[str, str]
+    fingerprint: str
+    capitals: frozenset[str] = frozenset()
+
+
+def names_of(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
+    """Prepare (name, anchor) pairs for linking; longer names come first.
+
+    "Time to first token (TTFT)" is also found as either of its two forms.
+    """
+    forms = [(form, anchor) for name, anchor in terms for form in _forms(name)]
+    anchors: dict[str, str] = {}
+    for form, anchor in forms:
+        anchors.setdefault(form.lower(), anchor)
+    if not anchors:
+        return GlossaryNames(None, {}, "")
+    ordered = sorted(anchors, key=lambda n: (-len(n), n))
+    words = "|".join(re.escape(n).replace(r"\ ", r"\s+") for n in ordered)
+    pattern = re.compile(rf"(?<![\w-])({words})(?:(?:e?s)?(?![\w-]))")
+    capitals = frozenset(f.lower() for f, _ in forms if f[1:].lower() != f[1:])
+    return GlossaryNames(
+        pattern,
+        anchors,
+        "\n".join(f"{n}={a}" for n, a in sorted(anchors.items())),
+        capitals,
+    )
+
+
+def _forms(name: str) -> list[str]:
+    match = re.match(r"^(.*?)\s*\(([^()]+)\)$", name)
+    return [match[1], match[2]] if match else [name]
+
+
+class FirstMentionLinker:
+    """Links the first mention of each term over all pieces of one page."""
+
+    def __init__(self, names: GlossaryNames) -> None:
+        self.names = names
+        self.linked: dict[str, None] = {}
+
+    def link(self, html: str) -> str:
+        """The HTML with first mentions linked to the glossary."""
+        pattern = self.names.pattern
+        if pattern is None:
+            return html
+        closed: list[str] = []
+        out: list[str] = []
+        for part in _TAG.split(html):
+            if part.startswith("<"):
+                _follow(part, closed)
+                out.append(part)
+            elif closed or not part.strip():
+                out.append(part)
+            else:
+                out.append(self._with_links(part, pattern))
+        return "".join(out)
+
+    def _with_links(self, text: str, pattern: re.Pattern[str]) -> str:
+        """Search in lower case: a pattern that ignores case is five times slower."""
+        lower = text.lower()
+        if len(lower) != len(text):
+            return text
+        out: list[str] = []
+        done = 0
+        for match in pattern.finditer(lower):
+            written = text[match.start() : match.end()]
+            name = " ".join(unescape(match[1]).split())
+            anchor = self.names.anchors.get(name)
+            if anchor is None or anchor in self.linked:
+                continue
+            if written.islower() and (len(name) <= 3 or name in self.names.capitals):
+                continue  # an ordinary word: "it" is not IT
+            self.linked[anchor] = None
+            link = f'<a class="term" href="/glossary#{anchor}">{written}</a>'
+            out += [text[done : match.start()], link]
+            done = match.end()
+        return "".join([*out, text[done:]])
+
+
+def _follow(tag: str, closed: list[str]) -> None:
+    match = re.match(r"</?([a-zA-Z0-9]+)", tag)
+    if match is None or match[1].lower() not in _CLOSED:
+        return
+    if tag.startswith("</"):
+        if closed:
+            closed.pop()
+    elif not tag.endswith("/>"):
+        closed.append(match[1])
+
+
+def anchors_of(terms: Sequence[GlossaryTerm]) -> list[tuple[str, str]]:
+    """The pairs that `names_of` takes."""
+    return [(term.name, term.anchor) for term in terms]

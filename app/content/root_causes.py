@@ -1,0 +1,315 @@
+"""Drop problems that only follow from another."""
+
+import dataclasses
+import re
+from collections.abc import Iterable
+
+from app.markup.ids import slug
+from app.markup.problems import ContentProblem
+
+# What keeps a whole file, not one item, from being read.
+_UNREAD = frozenset({"E00", "E88"})
+_REGISTERS = {
+    "syllabus.toml": frozenset({"E14", "E70", "E71", "W36", "W73"}),
+    "sources.toml": frozenset({"E86"}),
+    "shared/sources.toml": frozenset({"E86"}),
+    "glossary.md": frozenset(),
+    "shared/glossary.md": frozenset(),
+}
+_SWALLOWS = "it takes all that follows."
+_LOST = "belongs to no question"
+_UNTYPED = "The item has no type"
+_LISTED_TYPE = "“type” has one value"
+_PARTED = "stand apart from it."
+_TEXTUAL = "These lines are read as text, not as a table."
+_NO_TERM = "behind See: is no heading of the glossary."
+_NO_ANSWERS = "This question has no answers and no type."
+_COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
+_MANY, _NAMED = 3, 3  # items that are told together, those of them that are named
+_FRONT = 20  # lines that a front matter has at most, as far as this is concerned
+_TORN = frozenset({"E10", "E11"})  # a comment that cannot be read is not gone
+_KEYS = frozenset({"E12", "E13"})
+_QUOTED = re.compile(r"“([^”]*)”")
+_BOXES = re.compile(r"\b(IMPORTANT|TIP)\b")
+_LACKING = re.compile(r"\[!(IMPORTANT|TIP)\]")
+
+
+def drop_consequences(found: Iterable[ContentProblem]) -> list[ContentProblem]:
+    """The problems without those that a file that cannot be read brings elsewhere."""
+    problems = list(found)
+    causes = {p.path for p in problems if _is_cause(p)}
+    topics = {c.split("/")[1] for c in causes if c.startswith("topics/")}
+    codes = frozenset[str]().union(*(_REGISTERS.get(c, ()) for c in causes))
+    if topics:
+        codes |= _COUNTS | {"E06"}  # what is unread is not gone
+    seen = _seen(problems)
+    if any(path.startswith("topics/") for path in seen.frontless):
+        codes |= _COUNTS
+    broken = {p.path.split("/")[1] for p in problems if _leaves_out(p)}
+    torn = {p.item for p in problems if p.code in _TORN and p.item}
+    problems = _without_derived(problems, seen)
+    problems = [p for p in problems if not (p.code == "E06" and p.item in torn)]
+    opened = {p.path for p in problems if not p.item and _hides_boxes(p)}
+    problems = _unguarded_together(_gone_together(problems))
+    if any(p.code == "E06" and not p.item for p in problems):
+        codes |= _COUNTS
+    return [
+        p
+        for p in _without_twins(problems)
+        if _is_cause(p)
+        or not (
+            _follows(p, codes, topics)
+            or (p.code == "W87" and p.path in opened)
+            or _counts_broken(p, broken)
+        )
+    ]
+
+
+def _without_derived(problems: list[ContentProblem], seen: "_RootCauses") -> list[ContentProblem]:
+    """The problems without what others say; what is left out stays an error."""
+    causal = {p for p in problems if not _is_derived(p, seen)}
+    failing = {p.path for p in causal if p.severity == "error"}
+    return [p for p in problems if p in causal or (p.severity == "error" and p.path not in failing)]
+
+
+def _leaves_out(found: ContentProblem) -> bool:
+    """Whether an item of a topic, or a file of them, is not live for its sake."""
+    parts = found.path.split("/")
+    of_items = parts[0] == "topics" and parts[-1] in {"quiz.md", "cards.md"}
+    return found.severity == "error" and of_items
+
+
+def _counts_broken(found: ContentProblem, broken: set[str]) -> bool:
+    """Whether items are too few where some are broken: then nobody knows how many."""
+    if found.code == "W73":
+        return bool(broken) and "no page" not in found.message
+    counted = found.message.endswith((" no cards.", ", not five."))
+    here = found.code == "W87" and found.path.split("/")[1] in broken
+    return (here and counted) or (found.code == "E71" and bool(broken))
+
+
+def _hides_boxes(found: ContentProblem) -> bool:
+    """Whether what stands below a place is not shown, or not read, for its sake."""
+    return found.code == "E10" or _LOST in found.message
+
+
+def _gone_together(problems: list[ContentProblem]) -> list[ContentProblem]:
+    """Many items that are gone have one cause, such as a file that was deleted."""
+    gone = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
+    if len(gone) < _MANY:
+        return problems
+    told = dataclasses.replace(
+        gone[0],
+        message=f"{len(gone)} items are gone and were not retired: {_names(gone)}.",
+        hint="If a file was deleted or renamed, bring it back; else write the date of "
+        "today in place of the “-” of each.",
+        item="",
+    )
+    return [told, *(p for p in problems if p not in gone)]
+
+
+def _unguarded_together(problems: list[ContentProblem]) -> list[ContentProblem]:
+    """Many ids that are not in ids.lock lack the same command."""
+    unguarded = sorted(p for p in problems if p.code == "W97")
+    if len(unguarded) < _MANY:
+        return problems
+    message = f"{len(unguarded)} ids are not in ids.lock yet, so that nothing guards "
+    told = dataclasses.replace(
+        unguarded[0], message=f"{message}them: {_names(unguarded)}.", item=""
+    )
+    return [told, *(p for p in problems if p.code != "W97")]
+
+
+def _names(items: list[ContentProblem]) -> str:
+    """The first few items that problems are about, and how many more there are."""
+    names = ", ".join(f"“{p.item}”" for p in items[:_NAMED])
+    more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
+    return f"{names}{more}"
+
+
+def _without_twins(problems: Iterable[ContentProblem]) -> Iterable[ContentProblem]:
+    """A drawing that cannot be shown is told once, whatever items show it."""
+    told: set[tuple[str, str]] = set()
+    for found in problems:
+        name = (found.path, found.message)
+        if found.code == "E58" and found.path.endswith(".svg"):
+            if name in told:
+                continue
+            told.add(name)
+        yield found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _RootCauses:
+    """Where a cause stands that brings others in the same file."""
+
+    frontless: frozenset[str]
+    exams: frozenset[str]
+    undated: frozenset[str]
+    boxes: frozenset[tuple[str, int]]
+    merging: frozenset[str]
+    endless: frozenset[ContentProblem]
+    misnamed: frozenset[str]
+    unboxed: frozenset[str]
+    parted: frozenset[str]
+    textual: frozenset[str]
+    unnumbered: frozenset[str]
+    parted_lists: frozenset[str]
+    blankless: frozenset[str]
+    meaningless: frozenset[str]
+
+
+def _seen(problems: Iterable[ContentProblem]) -> _RootCauses:
+    every = list(problems)
+    keyed = (p.path for p in every if p.code in _KEYS)
+    return _RootCauses(
+        frozenset(p.path for p in every if _is_frontless(p)),
+        frozenset(path for path in keyed if path.startswith("exams/")),
+        frozenset(p.path for p in every if p.message.endswith("is not a date.")),
+        frozenset((p.path, p.line) for p in every if p.code == "E74"),
+        frozenset(p.path for p in every if p.code == "E75"),
+        frozenset(p for p in every if p.message.endswith(_SWALLOWS)),
+        frozenset(f"{p.path} {meant}" for p in every if p.code == "E12" and (meant := _meant(p))),
+        frozenset(
+            f"{p.path} {box}"
+            for p in every
+            if p.code == "E74"
+            for box in _BOXES.findall(f"{p.message} {p.hint}")
+        ),
+        frozenset(p.item for p in every if _is_parted(p)),
+        _items_of([p for p in every if p.code == "E52"], _TEXTUAL),
+        _items_of(every, " has 0 steps; three are needed."),
+        _items_of(every, "and is no part of them."),
+        _items_of(every, "The text has no blank."),
+        frozenset(
+            _slug_of(p)
+            for p in every
+            if p.code == "E10" and p.message.endswith("” has no meaning.")
+        ),
+    )
+
+
+def _slug_of(found: ContentProblem) -> str:
+    """The address of what the message quotes first."""
+    return slug(next(iter(_QUOTED.findall(found.message)), ""))
+
+
+def _items_of(problems: list[ContentProblem], ending: str) -> frozenset[str]:
+    """The items, with their files, of which something is said that ends so."""
+    return frozenset(f"{p.path} {p.item}" for p in problems if p.message.endswith(ending))
+
+
+def _is_parted(found: ContentProblem) -> bool:
+    """Whether an item has its answers or its type where they are not read."""
+    return found.message.endswith(_PARTED) or found.message.startswith(_LISTED_TYPE)
+
+
+def _meant(found: ContentProblem) -> str:
+    """The word that the remedy of a problem proposes."""
+    words = _QUOTED.findall(found.hint)
+    return words[0] if found.hint.startswith("Did you mean") and words else ""
+
+
+def _is_derived(found: ContentProblem, seen: _RootCauses) -> bool:
+    """Whether a problem only says again what another one in its file says."""
+    if found.path in seen.frontless and _is_of_front(found):
+        return True
+    if found.path in seen.exams and found.message == "The mock exam is incomplete.":
+        return True
+    untyped = found.message.startswith((_NO_ANSWERS, _UNTYPED))
+    return (
+        (untyped and found.item in seen.parted)
+        or _is_swallowed(found, seen)
+        or _is_of_merge(found, seen)
+        or _is_misnamed(found, seen)
+        or _is_of_box(found, seen)
+        or _is_of_list(found, seen)
+    )
+
+
+def _is_of_box(found: ContentProblem, seen: _RootCauses) -> bool:
+    """Whether it stands where a box is told; “[!NOTE](see)” is a link to Markdown."""
+    linked = found.message.startswith("There is no page or heading")
+    here = (found.path, found.line) in seen.boxes
+    return here and (linked or found.message.endswith("is not an alert."))
+
+
+def _is_of_list(found: ContentProblem, seen: _RootCauses) -> bool:
+    """Whether it follows from steps, or pairs, that do not stand as such."""
+    where = f"{found.path} {found.item}"
+    if found.code == "W68" and found.message == _TEXTUAL:
+        return where in seen.textual
+    if found.code == "E46" and found.message.endswith("has no params."):
+        return where in seen.blankless
+    if found.message.endswith("does not begin with a check box."):
+        return where in seen.unnumbered
+    if found.code == "E50" and found.message.endswith("three are needed."):
+        return where in seen.parted_lists
+    meaningless = found.message.endswith(_NO_TERM)
+    return meaningless and _slug_of(found) in seen.meaningless
+
+
+def _is_swallowed(found: ContentProblem, seen: _RootCauses) -> bool:
+    """Whether it stands in a block that nothing closes, or misses what does."""
+    return any(
+        found.path == cause.path
+        and (
+            found.line > cause.line
+            or (found.item == cause.item != "" and found.message == _NO_ANSWERS)
+        )
+        for cause in seen.endless
+    )
+
+
+def _is_of_merge(found: ContentProblem, seen: _RootCauses) -> bool:
+    """Whether the marks of a merge were read as Markdown."""
+    boxed = found.message.endswith("inside of the box above it.")
+    marks = found.code == "W64" or (found.code == "E74" and boxed)
+    return marks and found.path in seen.merging
+
+
+def _is_misnamed(found: ContentProblem, seen: _RootCauses) -> bool:
+    """Whether what is not there is there under another name, or cannot be read."""
+    if found.code not in {"E10", "W38", "W87"}:
+        return False
+    if found.message == "The page has no title in its front matter.":
+        return f"{found.path} title" in seen.misnamed
+    if found.code == "W38":
+        keys = _QUOTED.findall(found.message)
+        undated = found.path in seen.undated and "reviewed" in keys
+        return undated or any(f"{found.path} {key}" in seen.misnamed for key in keys)
+    lacking = _LACKING.findall(found.message)
+    told = all(f"{found.path} {box}" in seen.unboxed for box in lacking)
+    return bool(lacking) and told and ", " not in found.message
+
+
+def _is_frontless(found: ContentProblem) -> bool:
+    """Whether the front matter of a file could not be read."""
+    return found.code == "E10" and not found.item and found.line <= _FRONT
+
+
+def _is_of_front(found: ContentProblem) -> bool:
+    """Whether a problem says that something is not in a front matter."""
+    return found.code in {"E14", "E16", "W38"} and "not an objective" not in (found.message)
+
+
+def _is_cause(found: ContentProblem) -> bool:
+    if found.path in _REGISTERS and found.code in {"E03", "E10", "E11"}:
+        return True
+    return found.code in _UNREAD and not found.item
+
+
+def _follows(found: ContentProblem, codes: frozenset[str], topics: set[str]) -> bool:
+    """Whether a problem speaks of what an unread file would have said."""
+    if found.code in codes:
+        return True
+    if found.code == "W87":
+        return found.path.split("/")[1] in topics
+    if found.code in {"E61", "W36"}:
+        return any(_topic_of(words) in topics for words in _QUOTED.findall(found.message))
+    return False
+
+
+def _topic_of(words: str) -> str:
+    """The topic that a quoted word is, or leads to."""
+    return words.removeprefix("/concepts/").partition("#")[0]

@@ -1,0 +1,534 @@
+"""syllabus, sources, exams, ids.lock."""
+
+import datetime as dt
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, unquote
+
+from app.content.parsed_file import LockEntry
+from app.markup.ids import LARGEST_SAMPLE, MOST_SAMPLES, SLUG, did_you_mean, is_isbn, tag_of
+from app.markup.model import CitedSource, Domain, ExamBlueprint, Objective, SourceLocation, Syllabus
+from app.markup.problems import MOST_ENTRIES, MOST_MINUTES, MOST_OPTIONS, SourceFile, place_of
+
+_SETTING = re.compile(r"^\s*(?P<key>[\w-]+)\s*=\s*(?P<value>[^#]*?)\s*(?:#.*)?$")
+_QUOTES = "\"'\u201c\u201d\u201e\u2018\u2019"
+_MOST_SHOWN = 60
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}$")
+_TURNED_DATE = re.compile(r"\d{1,2}[-./]\d{1,2}[-./]\d{4}$")
+_PERCENT = re.compile(r"(\d+(?:\.\d+)?)\s*%")
+_SWITCHES = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+_SWITCHES |= {"true": "true", "false": "false"}
+_PLAINLY = {
+    "Illegal character '\\n'": (
+        "A quotation mark is not closed in this line.",
+        'Write " at its end.',
+    ),
+    "Expected '=' after a key": (
+        "This line has no “=” behind its key.",
+        'Write key = "text".',
+    ),
+    "Expected ']' at the end of a table": (
+        "This [heading] is not closed, or holds a space.",
+        "Write [one-word] on a line of its own.",
+    ),
+    "Unclosed array": (
+        "A list is not closed, or a comma is missing in it.",
+        'Write ["one", "two"].',
+    ),
+}
+
+
+def in_words(what: str, row: str) -> tuple[str, str]:
+    """The sentence and the remedy for what is wrong in a row; empty where unknown."""
+    for begins, said in _PLAINLY.items():
+        if what.startswith(begins):
+            return said
+    if found := _SETTING.match(row):
+        if what == "Invalid value":
+            return _unquoted(found["key"], found["value"])
+        if what.startswith("Expected newline"):
+            return _behind(found["key"], found["value"])
+    return "", ""
+
+
+def _unquoted(key: str, value: str) -> tuple[str, str]:
+    """A value that is neither a text in quotes nor anything else."""
+    if value.startswith("["):
+        message = "A text of this list does not stand in straight quotation marks."
+        return message, f'Write {key} = ["one", "two"]'
+    if value.casefold() in _SWITCHES:
+        return (
+            f"“{value}” is not known here.",
+            f"Write {key} = {_SWITCHES[value.casefold()]}",
+        )
+    words = value.strip(_QUOTES)[:_MOST_SHOWN]
+    message = f"“{words}” does not stand in straight quotation marks."
+    return message, f'Write {key} = "{words}"'
+
+
+def _behind(key: str, value: str) -> tuple[str, str]:
+    """Something that follows a value on its line."""
+    if number := _PERCENT.match(value):
+        return "A number has a percent sign.", f"Write {key} = {number[1]}"
+    if _TURNED_DATE.match(value):
+        message = f"“{value}” is not a date as it is written here."
+        return message, f"Write year, month and day: {key} = 2026-11-20"
+    if _DATE.match(value):
+        return f"“{value}” is not a day of the calendar.", f"Write {key} = 2026-11-20"
+    message = f"Something stands behind the value of “{key}”."
+    return message, 'Write one key = value to a line, and a text in "…".'
+
+
+_SOURCE_KEYS = ("title", "publisher", "address", "isbn", "read", "year", "note")
+_SYLLABUS_KEYS = (
+    "exam",
+    "title",
+    "order",
+    "notes",
+    "license",
+    "calculators",
+    "language",
+    "domains",
+)
+_ENGLISH = "en"
+_SHORT_WORDS, _SHORT_LETTERS = 4, 28
+_DOMAIN_KEYS = ("number", "title", "weight", "objectives")
+_OBJECTIVE_KEYS = ("number", "short", "title")
+_EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
+
+
+def read_toml(sheet: SourceFile) -> dict[str, Any]:
+    """The tables of a TOML file; what cannot be read is reported (E10)."""
+    try:
+        deep = _DOTTED.search(sheet.text) is not None
+        tables = {} if deep else tomllib.loads(sheet.text)
+    except RecursionError:
+        deep, tables = True, {}
+    except (tomllib.TOMLDecodeError, ValueError) as error:
+        message = str(error)
+        at = re.search(r"at line (\d+), column (\d+)", message)
+        line, column = (int(at[1]), int(at[2])) if at else (len(sheet.lines), 1)
+        what = _DECLARED.sub(r"“\1” is written twice", message.partition(" (at ")[0])
+        twice = re.search(r"overwrite|twice", what, re.IGNORECASE)
+        hint = 'Write key = "text", one to a line, below a [heading].'
+        if twice:
+            hint = "Keep one; of what may stand several times, write [[two brackets]]."
+        code = "E11" if twice else "E10"
+        said, remedy = in_words(what, sheet.lines[line - 1])
+        message = said or f"The file cannot be read: {what}."
+        sheet.report(code, line, column, message, remedy or hint)
+        return {}
+    if deep:
+        message = "The keys, lists or tables of this file are nested too deeply."
+        sheet.report("E88", 1, 1, message, "Write plain values, or lists of them.")
+    return tables
+
+
+# A key of very many parts takes its length squared to read.
+_DOTTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){50}""")
+_DECLARED = re.compile(r"Cannot declare \('(.*)',\) twice")
+_MOST = 10**15
+_ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
+
+
+def entries(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
+    """Where the numbers and keys of a register stand: (name, line)."""
+    return tuple(
+        (match[1] or match[2], line)
+        for line, text in enumerate(sheet.lines, 1)
+        if (match := _ENTRY.match(text))
+    )
+
+
+def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], sheet: SourceFile) -> None:
+    for name in table:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            place = sheet.find(name, 1, len(sheet.lines))
+            sheet.report("E12", *place, f"“{name}” is not a key here.", hint)
+
+
+def _texts(table: Mapping[str, Any], key: str, sheet: SourceFile) -> tuple[str, ...]:
+    """The texts of a list; what is no text is reported and left out."""
+    found = table.get(key, [])
+    if not isinstance(found, list):
+        _refuse(key, "a list of texts in quotes", sheet)
+        return ()
+    words = [word for value in found if (word := _plain(value)) is not None]
+    if len(words) < len(found):
+        _refuse(key, "a list of texts in quotes", sheet)
+    return tuple(_few(words, key, sheet))
+
+
+def _text(table: Mapping[str, Any], key: str, sheet: SourceFile, otherwise: str = "") -> str:
+    """The text of a key; anything that is no text is reported."""
+    word = _plain(table.get(key, otherwise))
+    if word is None:
+        _refuse(key, "a text in quotes", sheet)
+        return otherwise
+    return word
+
+
+def _plain(value: Any) -> str | None:
+    """A text, or a short number or date as one; None for everything else."""
+    if isinstance(value, int | float) and not abs(value) < _MOST:
+        return None
+    return str(value) if isinstance(value, str | int | float | dt.date) else None
+
+
+def _rows(table: Mapping[str, Any], key: str, sheet: SourceFile) -> list[Any]:
+    """The tables of a list of tables."""
+    found = table.get(key, [])
+    rows = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
+    if not isinstance(found, list) or len(rows) < len(found):
+        _refuse(key, f"written as [[{key}]]", sheet)
+    return _few(rows, key, sheet)
+
+
+def _few(found: list[Any], key: str, sheet: SourceFile) -> list[Any]:
+    if len(found) > MOST_ENTRIES:
+        place = place_of(key, sheet)
+        message = f"“{key}” has {len(found):,} entries."
+        sheet.report("E88", *place, message, f"Write at most {MOST_ENTRIES:,}.")
+    return found[:MOST_ENTRIES]
+
+
+def _refuse(key: str, wanted: str, sheet: SourceFile) -> None:
+    place = place_of(key, sheet)
+    sheet.report("E13", *place, f"“{key}” has to be {wanted}.")
+
+
+def read_sources(sheet: SourceFile) -> tuple[CitedSource, ...]:
+    """The bibliography; an entry without a title is reported and left out."""
+    found = []
+    lines = dict(entries(sheet))
+    tables = read_toml(sheet)
+    for key in _few(list(tables), "sources", sheet):
+        table, place = tables[key], (lines.get(key, 1), 1)
+        if not isinstance(table, dict):
+            message = f"“{key}” stands outside of an entry."
+            hint = "Write it below the [key] of a source."
+            if isinstance(table, list):
+                message, hint = f"“{key}” has two brackets.", f"Write [{key}]."
+            at = sheet.find(key, 1, len(sheet.lines))
+            sheet.report("E10", *at, message, hint)
+            continue
+        if not SLUG.match(key):
+            hint = "Use lower-case letters, digits and hyphens."
+            sheet.report("E03", *place, f"“{key}” is not a key of a source.", hint)
+            continue
+        _refuse_unknown(table, _SOURCE_KEYS, sheet)
+        if not table.get("title"):
+            message = f"The source “{key}” has no title."
+            sheet.report("E10", *place, message, 'Write title = "…" below it.')
+            continue
+        found.append(_source(key, table, place, sheet))
+    return tuple(found)
+
+
+def _source(
+    key: str, table: Mapping[str, Any], place: tuple[int, int], sheet: SourceFile
+) -> CitedSource:
+    address, isbn = _text(table, "address", sheet), _text(table, "isbn", sheet)
+    if isbn and not is_isbn(isbn):
+        at = place_of("isbn", sheet, place[0])
+        message = f"“{isbn}” is not an ISBN: its check digit does not fit."
+        sheet.report("E13", *at, message, "Copy it from the book, 10 or 13 digits.")
+    if not address.startswith("https://") and (address or not isbn):
+        message = f"The source “{key}” has no https address."
+        hint = 'Write address = "https://…", or isbn = "978…" for a book.'
+        sheet.report("W17", *place, message, hint)
+    read = table.get("read")
+    at = place_of("read", sheet, place[0])
+    if isinstance(read, dt.date):
+        sheet.mention("day", str(read)[:10], *at)
+    elif read is not None:
+        message = f"“{read}” is not a date."
+        hint = "Write it without quotes: read = 2026-11-20."
+        sheet.report("E13", *at, message, hint)
+    return CitedSource(
+        key,
+        _text(table, "title", sheet, key),
+        _text(table, "publisher", sheet),
+        address if address.startswith(("https://", "http://")) else "",
+        read if isinstance(read, dt.date) else None,
+        _text(table, "year", sheet),
+        _text(table, "note", sheet),
+        sheet.path,
+        isbn,
+    )
+
+
+def read_syllabus(sheet: SourceFile) -> Syllabus:
+    """The exam, its domains and objectives, and the order of the topics."""
+    tables = read_toml(sheet)
+    _refuse_unknown(tables, _SYLLABUS_KEYS, sheet)
+    rows = _rows(tables, "domains", sheet)
+    full = _whole_weight(rows)
+    domains = tuple(_domain(r, full, sheet) for r in rows)
+    _refuse_twins(domains, sheet)
+    if not domains and not sheet.problems:
+        hint = "Name each domain of the exam below a line [[domains]]."
+        sheet.report("E10", 1, 1, "The syllabus has no domains.", hint)
+    if tables and not any("weight" in p.message for p in sheet.problems):
+        _add_up(domains, full, sheet)
+    _expect_title(tables, domains, sheet)
+    order = _texts(tables, "order", sheet)
+    for name in order:
+        sheet.mention("topic", name, *sheet.find(f'"{name}"', 1, len(sheet.lines)))
+    return Syllabus(
+        _text(tables, "exam", sheet),
+        _text(tables, "title", sheet),
+        domains,
+        order,
+        _texts(tables, "notes", sheet),
+        _text(tables, "license", sheet) if "license" in tables else "",
+        _switch(tables, "calculators", sheet),
+        _language(tables, sheet),
+    )
+
+
+def _expect_title(
+    tables: Mapping[str, Any], domains: tuple[Domain, ...], sheet: SourceFile
+) -> None:
+    if domains and not tables.get("title") and not tables.get("exam"):
+        hint = 'Write title = "…" and exam = "…" above the first domain.'
+        sheet.report("E10", 1, 1, "The course has no title.", hint)
+
+
+def _switch(table: Mapping[str, Any], key: str, sheet: SourceFile) -> bool:
+    """Whether something is offered: unless the key says no."""
+    found = table.get(key, True)
+    if not isinstance(found, bool):
+        _refuse(key, "true or false", sheet)
+        return True
+    return found
+
+
+def _language(table: Mapping[str, Any], sheet: SourceFile) -> str:
+    """The language of the course: English, unless the key names another."""
+    found = _text(table, "language", sheet, _ENGLISH)
+    tag = tag_of(found)
+    if not tag:
+        place = place_of("language", sheet)
+        message = f"“{found}” is not the tag of a language."
+        hint = "Write a tag of BCP 47, such as “de”, “pt-BR” or “zh-Hant”."
+        sheet.report("E13", *place, message, hint)
+    return tag or _ENGLISH
+
+
+def _whole_weight(rows: list[Any]) -> int:
+    """What all weights add up to: 100, or 1 where they are written as shares."""
+    weights = [r.get("weight") for r in rows]
+    return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
+
+
+def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
+    """E70: all weights together are the whole exam."""
+    total = sum(d.weight for d in domains)
+    if abs(total - 1) <= 0.005:
+        return
+    message = f"The weights of the domains add up to {total:.0%}, not to 100%."
+    parts = " + ".join(f"{full * d.weight:.3g}" for d in domains)
+    hint = f"They are {parts}. Correct one of them."
+    sheet.report("E70", *place_of("weight", sheet), message, hint)
+
+
+def _refuse_twins(domains: tuple[Domain, ...], sheet: SourceFile) -> None:
+    """E11: a number stands for one domain or one objective."""
+    numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
+    for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
+        lines = [line for name, line in entries(sheet) if name == number]
+        message = f"“{number}” is the number of two domains or objectives."
+        hint = "Give the second one a number of its own."
+        sheet.report("E11", lines[1] if lines[1:] else 1, 1, message, hint)
+
+
+def _domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Domain:
+    number = _text(table, "number", sheet)
+    _refuse_unknown(table, _DOMAIN_KEYS, sheet)
+    _expect("domain", table, sheet)
+    if number and "weight" not in table:
+        place = sheet.find(f'"{number}"', 1, len(sheet.lines))
+        message = f"The domain “{number}” has no weight."
+        sheet.report("E10", *place, message, "Write weight = 40 below it.")
+    for row in _rows(table, "objectives", sheet):
+        _refuse_unknown(row, _OBJECTIVE_KEYS, sheet)
+        _expect("objective", row, sheet)
+    objectives = tuple(
+        Objective(
+            _text(r, "number", sheet),
+            _text(r, "title", sheet),
+            number,
+            _short(r, sheet),
+        )
+        for r in _rows(table, "objectives", sheet)
+    )
+    if not objectives:
+        place = sheet.find(f'"{number}"', 1, len(sheet.lines))
+        hint = "Write its objectives below it, each after [[domains.objectives]]."
+        sheet.report("E10", *place, f"Domain {number} has no objectives.", hint)
+    weight = table.get("weight", 0)
+    if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also no “nan”
+        at = place_of("weight", sheet, dict(entries(sheet)).get(number, 1))
+        sheet.report("E13", *at, "“weight” has to be a number from 0 to 100.")
+        weight = 0
+    return Domain(number, _text(table, "title", sheet), weight / full, objectives)
+
+
+def _expect(what: str, table: Mapping[str, Any], sheet: SourceFile) -> None:
+    """E10: a domain or an objective has a number and a title."""
+    for key, other in (("number", "title"), ("title", "number")):
+        if not table.get(key):
+            known = str(table.get(other, ""))
+            place = sheet.find(f'"{known}"', 1, len(sheet.lines)) if known else (1, 1)
+            message = f"The {what} “{known[:60]}” has no {key}."
+            sheet.report("E10", *place, message, f'Write {key} = "…" below it.')
+
+
+def _short(table: Mapping[str, Any], sheet: SourceFile) -> str:
+    """The name of an objective; one that is as long as a sentence is reported."""
+    short = _text(table, "short", sheet)
+    if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:
+        wanted = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
+        _refuse("short", wanted, sheet)
+    return short
+
+
+def read_exam(sheet: SourceFile, slug: str) -> ExamBlueprint | None:
+    """A mock exam; None when it does not say how many questions it has."""
+    tables = read_toml(sheet)
+    _refuse_unknown(tables, _EXAM_KEYS, sheet)
+    counts = _counts(tables, sheet)
+    questions = _whole(tables, "questions", MOST_ENTRIES, sheet)
+    minutes = _whole(tables, "minutes", MOST_MINUTES, sheet)
+    if not questions or not minutes or not counts:
+        if tables:
+            hint = "Write questions = 50, minutes = 60 and [domains] with a count each."
+            sheet.report("E10", 1, 1, "The mock exam is incomplete.", hint)
+        return None
+    if sum(counts.values()) != questions and not sheet.problems:
+        place = place_of("questions", sheet)
+        total = sum(counts.values())
+        message = f"The domains hold {total} questions, the exam says {questions}."
+        sheet.report("E70", *place, message, "Make them equal.")
+    title = _text(tables, "title", sheet, slug)
+    notes = _texts(tables, "notes", sheet)
+    place_ = SourceLocation(sheet.path, 1)
+    return ExamBlueprint(slug, title, questions, minutes, counts, place_, notes)
+
+
+def _counts(tables: Mapping[str, Any], sheet: SourceFile) -> dict[str, int]:
+    """How many questions each domain gives; a domain that gives none is left out."""
+    domains = tables.get("domains")
+    if not isinstance(domains, dict):
+        return {}
+    names = [n for n in domains if domains[n] != 0]
+    counts = {n: _whole(domains, n, MOST_ENTRIES, sheet) for n in _few(names, "domains", sheet)}
+    return {name: count for name, count in counts.items() if count}
+
+
+def _whole(table: Mapping[str, Any], key: str, most: int, sheet: SourceFile) -> int:
+    """A whole number from 1 on; 0, and reported, where it is anything else."""
+    value = table.get(key, 0)
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most:
+        return value
+    if key in table:
+        _refuse(key, f"a whole number from 1 to {most:,}", sheet)
+    return 0
+
+
+HEAD = """\
+# Every id that was ever used. Written by `headroom check --fix`; commit it.
+# To retire an item that you deleted, write today's date in place of the second “-”.
+#
+# id type first-seen retired fingerprint options key@reviewed words file
+"""
+
+
+def read_lock(sheet: SourceFile) -> tuple[LockEntry, ...]:
+    """The entries of a lock file; a line that cannot be read is reported."""
+    found: dict[str, LockEntry] = {}
+    for number, line in enumerate(sheet.lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        try:
+            entry = _entry(line.split(), number)
+        except (ValueError, IndexError):
+            hint = "Restore the line, or delete it and run the check with --fix."
+            sheet.report("E10", number, 1, "This line cannot be read.", hint)
+            continue
+        first = found.setdefault(entry.id, entry)
+        if first is not entry:
+            message = f"“{entry.id}” stands in line {first.line} already."
+            hint = "Keep the newer line; or the one with two dates, if it is retired."
+            sheet.report("E11", number, 1, message, hint)
+    return tuple(found.values())
+
+
+def _entry(fields: list[str], line: int) -> LockEntry:
+    name, kind, seen, retired, sketch, options = fields[:6]
+    rest = [*fields[6:], "", "", ""]
+    key, _, read = rest[0].removeprefix("-").partition("@")
+    heading, _, body = rest[1].removeprefix("-").partition(".")
+    numbers = () if sketch == "-" else tuple(int(s, 36) for s in sketch.split("."))
+    pairs = () if options == "-" else tuple(o.split(":") for o in options.split(","))
+    if len(numbers) > MOST_SAMPLES or len(pairs) > MOST_OPTIONS:
+        raise ValueError("no item has so many words or options")
+    if any(not 0 <= number <= LARGEST_SAMPLE for number in numbers):
+        raise ValueError("no word has this number")
+    return LockEntry(
+        name,
+        kind,
+        seen,
+        "" if retired == "-" else retired,
+        numbers,
+        tuple((option, digest) for option, digest in pairs),
+        line,
+        key,
+        read,
+        heading,
+        body,
+        unquote(rest[2]),
+    )
+
+
+def write_lock(entries: Iterable[LockEntry]) -> str:
+    """The text of a lock file, sorted by id so that merges stay small."""
+    lines = [
+        " ".join(
+            (
+                e.id,
+                e.type,
+                e.first_seen,
+                e.retired or "-",
+                ".".join(map(_base36, e.sketch)) or "-",
+                ",".join(f"{k}:{d}" for k, d in e.options) or "-",
+                *_further(e),
+            )
+        )
+        for e in sorted(entries, key=lambda e: e.id)
+    ]
+    return HEAD + "\n".join(lines) + "\n"
+
+
+def _further(entry: LockEntry) -> list[str]:
+    """The columns that older lines lack, up to the last one that says something."""
+    columns = [
+        f"{entry.key}@{entry.read}" if entry.key else "-",
+        f"{entry.heading}.{entry.body}" if entry.heading or entry.body else "-",
+        quote(entry.path) or "-",
+    ]
+    while columns and columns[-1] == "-":
+        columns.pop()
+    return columns
+
+
+def _base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, rest = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[rest] + digits
+    return digits or "0"

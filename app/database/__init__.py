@@ -1,0 +1,1 @@
+"""Tables, engine, write queue, schema, backup."""

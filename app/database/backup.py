@@ -1,0 +1,599 @@
+"""Make, read and restore a backup; which copies to keep."""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import hashlib
+import os
+import re
+import shutil
+import sqlite3
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from app.database import dump_tools
+from app.database.engine import without_password
+from app.database.file_guards import (
+    PRIVATE_FOLDER,
+    make_private_folder,
+    name_aside,
+    open_private,
+    private_temp_folder,
+    sync,
+)
+from app.database.installation import Installation, InstallationError, read_secret_file
+from app.database.schema import (
+    RESTORING,
+    UnusableDatabaseError,
+    examine_file,
+    latest_revision,
+    schema_revision,
+    sqlite_file,
+)
+
+FORMAT = 1
+MANIFEST = "manifest.json"
+SECRET = "secret"  # noqa: S105 - the name of a file
+DATABASE = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
+"""The name of the database inside of a backup, by its kind."""
+Kind = Literal["sqlite", "postgresql"]
+KeySource = Literal["data folder", "HEADROOM_SECRET", "none"]
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+_Strict = ConfigDict(frozen=True, strict=True)
+
+
+class BackupMember(BaseModel):
+    """A file inside of a backup."""
+
+    model_config = _Strict
+    size: int = Field(ge=0)
+    sha256: Digest
+
+
+class BackupManifest(BaseModel):
+    """Everything that is told about a backup; `rows` counts by table.
+
+    `secret` says where the key came from. It is inside in either case: without it
+    every browser would have lost its learner.
+    """
+
+    model_config = _Strict
+    format: int
+    headroom: str
+    schema_revision: str
+    made_at: str
+    database: Kind
+    rows: dict[str, int]
+    secret: KeySource
+    files: dict[str, BackupMember]
+
+    def written(self) -> bytes:
+        """The manifest as it lies in the file."""
+        return self.model_dump_json(indent=1).encode() + b"\n"
+
+    @property
+    def day(self) -> str:
+        """When it was made, as a person reads it."""
+        return f"{self.made_at[:10]} {self.made_at[11:16]} UTC"
+
+
+class _ManifestFormat(BaseModel):
+    format: int
+
+
+def read_manifest(content: bytes) -> BackupManifest:
+    """A manifest as it was written; Unusable where this version cannot read it."""
+    try:
+        found = _ManifestFormat.model_validate_json(content).format
+        if found > FORMAT:
+            raise InstallationError(
+                f"it was written by a newer Headroom (format {found}; this version "
+                f"reads format {FORMAT}): install the newer version first"
+            )
+        manifest = BackupManifest.model_validate_json(content)
+    except ValidationError:
+        raise InstallationError("its manifest is damaged or of another program") from None
+    if DATABASE[manifest.database] not in manifest.files:
+        raise InstallationError("it holds no database")
+    if foreign := manifest.files.keys() - {*DATABASE.values(), SECRET}:
+        raise InstallationError(f"it holds “{min(foreign)}”, which no backup does")
+    return manifest
+
+
+def program() -> str:
+    """The version of this program."""
+    return version("headroom")
+
+
+def stamp(now: dt.datetime) -> str:
+    """A moment as it is written into a manifest."""
+    return now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+_PART = 1 << 20
+_LONGEST = 1 << 20  # bytes of a manifest
+# What the zip reader raises for bytes that are none or were changed.
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    KeyError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
+Breath = Callable[[], object]
+
+
+class BackupArchive:
+    """An open backup."""
+
+    def __init__(self, zipped: zipfile.ZipFile, path: Path) -> None:
+        self._zipped = zipped
+        self._path = path
+        self.manifest: BackupManifest = self._read_manifest()
+
+    def check(self) -> None:
+        """Compare every member with its checksum."""
+        for name in self.manifest.files:
+            self._copy(name, None)
+
+    def take_out(self, name: str, place: Path) -> None:
+        """Write a member to a new private file; Unusable where it is damaged."""
+        with os.fdopen(open_private(place), "wb") as stream:
+            self._copy(name, stream)
+        sync(place)
+
+    def _copy(self, name: str, target: IO[bytes] | None) -> None:
+        told = self.manifest.files[name]
+        digest, size = hashlib.sha256(), 0
+        with _readable(self._path), self._zipped.open(name) as source:
+            # One byte more than was told is enough to know that it is another file.
+            while size <= told.size and (part := source.read(_PART)):
+                size += len(part)
+                digest.update(part)
+                if target is not None:
+                    target.write(part)
+        if (size, digest.hexdigest()) != (told.size, told.sha256):
+            raise _damaged(self._path, f"{name} is not what the manifest says")
+
+    def _read_manifest(self) -> BackupManifest:
+        with _readable(self._path), self._zipped.open(MANIFEST) as source:
+            content = source.read(_LONGEST)
+        try:
+            return read_manifest(content)
+        except InstallationError as error:
+            raise InstallationError(f"{self._path} cannot be used: {error}.") from None
+
+
+@contextlib.contextmanager
+def open_backup(path: Path) -> Iterator[BackupArchive]:
+    """A backup to read; Unusable, in one sentence, where it is none."""
+    with contextlib.ExitStack() as stack:
+        with _readable(path):
+            zipped = stack.enter_context(zipfile.ZipFile(path))
+        yield BackupArchive(zipped, path)
+
+
+def write(target: Path, members: Mapping[str, Path], breath: Breath) -> None:
+    """Put files into an archive at `target`; `breath` is called again and again."""
+    with (
+        os.fdopen(open_private(target), "wb") as stream,
+        zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped,
+    ):
+        for name, path in members.items():
+            with (
+                path.open("rb") as source,
+                zipped.open(name, "w", force_zip64=True) as into,
+            ):
+                while part := source.read(_PART):
+                    into.write(part)
+                    breath()
+    sync(target)
+
+
+def member(path: Path, breath: Breath) -> BackupMember:
+    """What a manifest says about a file."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as source:
+        while part := source.read(_PART):
+            size += len(part)
+            digest.update(part)
+            breath()
+    return BackupMember(size=size, sha256=digest.hexdigest())
+
+
+@contextlib.contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        words = error.strerror or "it ends too early"
+        raise InstallationError(f"{path} cannot be read ({words}).") from None
+    except _BROKEN as error:
+        raise _damaged(path, str(error).rstrip(".") or "it ends too early") from None
+
+
+def _damaged(path: Path, words: str) -> InstallationError:
+    return InstallationError(
+        f"{path} is not a sound backup of Headroom ({words}); nothing was changed: "
+        "use another copy."
+    )
+
+
+_SPARE = 2  # a draft of the database and the packed file lie side by side
+
+
+def create_backup(
+    installation: Installation,
+    target: Path,
+    now: dt.datetime,
+    breath: Breath = lambda: None,
+) -> BackupManifest:
+    """Write a backup to `target`, which is replaced only when all of it is on disk.
+
+    Everything that was acknowledged before it began is inside. `breath` is called
+    again and again meanwhile; what it raises ends the backup without a trace.
+    """
+    with _backup_readable(installation, target) as engine:
+        revision = schema_revision(engine)
+        if not revision:
+            raise InstallationError(
+                "there is no database yet, so there is nothing to back up: start the "
+                "server first, or set HEADROOM_DATA to the folder that it uses."
+            )
+        return write_backup(installation, engine, revision, target, now, breath)
+
+
+def write_backup(
+    installation: Installation,
+    engine: Engine,
+    revision: str,
+    target: Path,
+    now: dt.datetime,
+    breath: Breath = lambda: None,
+) -> BackupManifest:
+    """`back_up` for a database that was looked at: its schema is `revision`."""
+    _expect_space(engine, target.parent)
+    with private_temp_folder(target) as folder:
+        rows = _copy_database(engine, folder, breath)
+        key = _copy_key(installation, folder / SECRET)
+        members = {path.name: path for path in sorted(folder.iterdir())}
+        manifest = BackupManifest(
+            format=FORMAT,
+            headroom=program(),
+            schema_revision=revision,
+            made_at=stamp(now),
+            database=kind_of(engine),
+            rows=rows,
+            secret=key,
+            files={n: member(p, breath) for n, p in members.items()},
+        )
+        _pack(manifest, members, target, breath)
+    return manifest
+
+
+def kind_of(engine: Engine) -> Kind:
+    """Which of the two databases an engine speaks to."""
+    return "sqlite" if engine.dialect.name == "sqlite" else "postgresql"
+
+
+@contextlib.contextmanager
+def _backup_readable(installation: Installation, target: Path) -> Iterator[Engine]:
+    engine = installation.engine()
+    try:
+        yield engine
+    except UnusableDatabaseError as error:
+        raise InstallationError(str(error)) from None
+    except DBAPIError as error:
+        said = without_password(error.orig, installation.database)
+        raise InstallationError(f"the database cannot be read ({said}).") from None
+    except (OSError, sqlite3.Error) as error:
+        said = getattr(error, "strerror", None) or str(error)
+        raise InstallationError(
+            f"the backup {target} cannot be written ({said}): choose a place with "
+            "enough space that can be written to."
+        ) from None
+    finally:
+        engine.dispose()
+
+
+def _expect_space(engine: Engine, folder: Path) -> None:
+    if kind_of(engine) != "sqlite":
+        return  # how much a dump takes is not known before
+    size = sum(path.stat().st_size for path in dump_tools.files_of(sqlite_file(engine)))
+    free = shutil.disk_usage(folder).free
+    if free < _SPARE * size:
+        raise InstallationError(
+            f"{folder} has {free // 1_000_000} MB free and a backup needs "
+            f"{_SPARE * size // 1_000_000} MB while it is made: make room, or choose "
+            "another place."
+        )
+
+
+def _copy_database(engine: Engine, folder: Path, breath: Breath) -> dict[str, int]:
+    place = folder / DATABASE[kind_of(engine)]
+    os.close(open_private(place))
+    if kind_of(engine) == "sqlite":
+        dump_tools.copy(sqlite_file(engine), place, breath)
+        return dump_tools.counts(place)
+    dump_tools.expect_programs()
+    with dump_tools.one_moment(engine) as (connection, moment):
+        dump_tools.dump(engine, place, moment, breath)
+        return dump_tools.count_server_rows(connection)
+
+
+def _copy_key(installation: Installation, place: Path) -> KeySource:
+    if not installation.secret and not installation.secret_file.exists():
+        return "none"
+    key = installation.secret or read_secret_file(installation.secret_file)
+    with os.fdopen(open_private(place), "w", encoding="utf-8") as stream:
+        stream.write(key)
+    return "HEADROOM_SECRET" if installation.secret else "data folder"
+
+
+def _pack(manifest: BackupManifest, members: dict[str, Path], target: Path, breath: Breath) -> None:
+    folder = next(iter(members.values())).parent
+    told = folder / MANIFEST
+    told.write_bytes(manifest.written())
+    whole = folder / "whole"
+    write(whole, {MANIFEST: told, **members}, breath)
+    whole.replace(target)
+    sync(target.parent)
+
+
+DAYS, WEEKS, MONTHS = 7, 4, 6
+_NAME = re.compile(r"headroom-(\d{4}-\d{2}-\d{2})(-before-\d{4}-to-\d{4})?\.zip")
+
+
+def dates_to_keep(dates: Iterable[dt.date]) -> set[dt.date]:
+    """The dates whose copies stay, of all that there are.
+
+    The newest seven; the last one of each of the newest four weeks (Monday to Sunday);
+    and the last one of each of the newest six months.
+    """
+    newest_first = sorted(set(dates), reverse=True)
+    return {
+        *newest_first[:DAYS],
+        *_last_of_each(newest_first, lambda day: day.isocalendar()[:2])[:WEEKS],
+        *_last_of_each(newest_first, lambda day: (day.year, day.month))[:MONTHS],
+    }
+
+
+def _last_of_each(
+    newest_first: list[dt.date], period: Callable[[dt.date], Hashable]
+) -> list[dt.date]:
+    last: dict[Hashable, dt.date] = {}
+    for day in newest_first:
+        last.setdefault(period(day), day)
+    return list(last.values())
+
+
+def name_of(day: dt.date) -> str:
+    """The name of a daily copy."""
+    return f"headroom-{day.isoformat()}.zip"
+
+
+def name_before(day: dt.date, old: str, new: str) -> str:
+    """The name of a copy made before the schema changes from `old` to `new`."""
+    return f"headroom-{day.isoformat()}-before-{old}-to-{new}.zip"
+
+
+def copies(folder: Path) -> dict[Path, dt.date]:
+    """The copies in a folder with their days, the newest last; nothing else in it."""
+    found = {}
+    for path in folder.glob("headroom-*.zip"):
+        if match := _NAME.fullmatch(path.name):
+            try:
+                found[path] = dt.date.fromisoformat(match[1])
+            except ValueError:  # a name such as headroom-2026-02-31.zip is not ours
+                continue
+    return dict(sorted(found.items(), key=lambda copy: (copy[1], copy[0].name)))
+
+
+def expired_backups(folder: Path) -> list[Path]:
+    """The copies in a folder that need not stay."""
+    found = copies(folder)
+    stay = dates_to_keep(found.values())
+    return [path for path, day in found.items() if day not in stay]
+
+
+_NAMED = {"sqlite": "a SQLite database", "postgresql": "a PostgreSQL database"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RestoreResult:
+    """What was put back, and where that lies which was there before."""
+
+    manifest: BackupManifest
+    kept: tuple[Path, ...]
+
+
+def restore(installation: Installation, source: Path, now: dt.datetime) -> RestoreResult:
+    """Check everything about a backup, then replace database and key by its own.
+
+    Raises Unusable, and changes nothing, where anything is wrong with the backup or
+    somebody uses the data folder.
+    """
+    engine = installation.engine()
+    try:
+        with open_backup(source) as opened:
+            _expect_readable(opened.manifest, engine, source)
+            opened.check()
+            make_private_folder(installation.data)
+            with installation.alone():
+                return _replace(installation, engine, opened, now)
+    except UnusableDatabaseError as error:
+        raise InstallationError(str(error)) from None
+    except (DBAPIError, sqlite3.Error) as error:
+        said = without_password(getattr(error, "orig", error), installation.database)
+        raise InstallationError(f"the database cannot be reached ({said}).") from None
+    except OSError as error:
+        raise InstallationError(
+            f"{error.filename or installation.data} cannot be written "
+            f"({error.strerror}): make room, or set HEADROOM_DATA to another folder."
+        ) from None
+    finally:
+        engine.dispose()
+
+
+def _expect_readable(manifest: BackupManifest, engine: Engine, source: Path) -> None:
+    if manifest.database != kind_of(engine):
+        raise InstallationError(
+            f"{source} holds {_NAMED[manifest.database]}, but this installation uses "
+            f"{_NAMED[kind_of(engine)]}: set HEADROOM_DATABASE_URL to one of the same "
+            "kind."
+        )
+    if manifest.schema_revision > latest_revision():
+        raise InstallationError(
+            f"{source} was written by a newer Headroom ({manifest.headroom}, schema "
+            f"{manifest.schema_revision}; this version knows up to {latest_revision()}): "
+            "install the newer version first."
+        )
+
+
+def _replace(
+    installation: Installation, engine: Engine, opened: BackupArchive, now: dt.datetime
+) -> RestoreResult:
+    manifest = opened.manifest
+    aside = _ReplacedFiles(name_aside(now))
+    to_file = manifest.database == "sqlite"
+    place = sqlite_file(engine) if to_file else installation.data / "restore"
+    # Each is written on the disk where it will lie, which may be two.
+    with (
+        private_temp_folder(place) as folder,
+        private_temp_folder(installation.secret_file) as beside,
+    ):
+        new = _BackupContents(
+            folder / DATABASE[manifest.database],
+            beside / SECRET if SECRET in manifest.files else None,
+        )
+        opened.take_out(new.database.name, new.database)
+        if new.key is not None:
+            opened.take_out(SECRET, new.key)
+            read_secret_file(new.key)
+        if to_file:
+            _expect_sound(new.database, manifest)
+            _replace_file(installation, place, new, aside)
+        else:
+            _replace_tables(installation, engine, new, (aside, now))
+    return RestoreResult(manifest, tuple(aside.kept))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _BackupContents:
+    """What was in the backup, checked, in a folder of its own."""
+
+    database: Path
+    key: Path | None
+
+
+class _ReplacedFiles:
+    """Where that goes which is replaced: a dated folder beside it."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._moved: list[tuple[Path, Path]] = []
+        self.kept: list[Path] = []
+
+    def place(self, path: Path) -> Path:
+        """Where a file is kept; its folder is made."""
+        folder = path.parent / self._name
+        folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
+        if folder not in self.kept:
+            self.kept.append(folder)
+        return folder / path.name
+
+    def put(self, path: Path) -> None:
+        """Move a file there, if it is there."""
+        if path.exists():
+            there = self.place(path)
+            path.rename(there)
+            self._moved.append((path, there))
+
+    def put_back(self) -> None:
+        """Move every file back to where it was."""
+        while self._moved:
+            path, there = self._moved.pop()
+            there.replace(path)
+        for folder in self.kept:
+            folder.rmdir()
+        self.kept.clear()
+
+
+def _expect_sound(database: Path, manifest: BackupManifest) -> None:
+    wrong = dump_tools.damage(database)
+    try:
+        if not wrong and examine_file(database) != manifest.schema_revision:
+            wrong = "its schema is not the one that its manifest names"
+        elif not wrong and dump_tools.counts(database) != manifest.rows:
+            wrong = "its rows are not those that its manifest counts"
+    except UnusableDatabaseError as error:
+        wrong = str(error).partition(": ")[0]
+    if wrong:
+        raise InstallationError(
+            f"the database inside of the backup is not sound ({wrong}); nothing was "
+            "changed: use another copy."
+        )
+
+
+def _replace_file(
+    installation: Installation, place: Path, new: _BackupContents, aside: _ReplacedFiles
+) -> None:
+    dump_tools.take_out_of_use(place)
+    # While a file of this name is there no server starts: whoever pulls the plug now
+    # finds neither a new, empty database nor one with the log of another.
+    ready = Path(f"{place}{RESTORING}")
+    new.database.replace(ready)
+    sync(place.parent)
+    try:
+        for path in dump_tools.files_of(place):
+            aside.put(path)
+        _replace_key(installation, new, aside)
+        ready.replace(place)
+    except OSError:
+        aside.put_back()
+        ready.unlink()
+        raise
+    sync(place.parent)
+
+
+def _replace_tables(
+    installation: Installation,
+    engine: Engine,
+    new: _BackupContents,
+    keeping: tuple[_ReplacedFiles, dt.datetime],
+) -> None:
+    dump_tools.expect_programs()
+    dump_tools.expect_dump(engine, new.database)
+    if others := dump_tools.others(engine):
+        raise InstallationError(
+            f"{others} other connection{'s use' if others > 1 else ' uses'} the "
+            "database: stop every server of this database first."
+        )
+    aside, now = keeping
+    revision = dump_tools.revision(engine)
+    if revision is not None:
+        kept = aside.place(installation.data / "database.zip")
+        write_backup(installation, engine, revision, kept, now)
+    engine.dispose()
+    dump_tools.replace(engine, new.database, new.database.parent)
+    _replace_key(installation, new, aside)
+
+
+def _replace_key(installation: Installation, new: _BackupContents, aside: _ReplacedFiles) -> None:
+    if new.key is None:
+        return
+    aside.put(installation.secret_file)
+    new.key.replace(installation.secret_file)
+    sync(installation.data)

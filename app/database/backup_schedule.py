@@ -1,0 +1,190 @@
+"""Daily and pre-migration backups."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import functools
+import logging
+import shutil
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from app.database import dump_tools
+from app.database.backup import Breath, create_backup, expired_backups, name_before, name_of
+from app.database.file_guards import PRIVATE_FOLDER, LockHeldError, file_lock
+from app.database.installation import Installation, InstallationError
+from app.database.schema import latest_revision
+from app.database.secure_delete import vacuum_daily
+
+_FIRST = 60.0  # seconds after the start, which has enough to do
+_EVERY = 600.0
+_PAUSE = 0.005  # between two steps, so that requests come first
+_LOCK = ".copying.lock"
+_log = logging.getLogger("headroom")
+Clock = Callable[[], dt.datetime]
+
+
+class _ServerStoppingError(Exception):
+    """The server stops; the copy is made at the next start."""
+
+
+@contextlib.asynccontextmanager
+async def daily_copies(
+    installation: Installation, clock: Clock, first: float = _FIRST
+) -> AsyncIterator[None]:
+    """Make a copy every day as long as the server runs.
+
+    Several processes may do this at once: one makes the copy, the others find it. The
+    data folder is held as in use meanwhile, so that nobody restores over it.
+    """
+    leaving, stop = asyncio.Event(), threading.Event()
+    with installation.in_use():
+        watch = asyncio.create_task(_watch(_DailyBackup(installation, clock, stop), leaving, first))
+        try:
+            yield
+        finally:
+            leaving.set()
+            stop.set()
+            await watch
+
+
+def copy_if_due(
+    installation: Installation,
+    now: dt.datetime,
+    breath: Breath = lambda: None,
+    before: Callable[[], object] = lambda: None,
+) -> Path | None:
+    """Make the copy of today, and remove those that need not stay.
+
+    `before` is called where a copy is made. None where there is one already, where
+    another process makes it, or where copies are switched off.
+    """
+    folder = installation.backups
+    if folder is None or (target := folder / name_of(_day(now))).exists():
+        return None
+    if not installation.data.is_dir():
+        raise InstallationError(f"the data folder {installation.data} is gone: put it back.")
+    _make_folder(folder)
+    try:
+        with file_lock(folder / _LOCK, wait=False):
+            _remove_drafts(folder)
+            if target.exists():
+                return None
+            before()
+            create_backup(installation, target, now, breath)
+            for path in expired_backups(folder):
+                path.unlink()
+    except LockHeldError:
+        return None
+    return target
+
+
+def copy_before_migration(installation: Installation, revision: str, now: dt.datetime) -> None:
+    """Copy a database of an older schema; where that cannot be, nothing is migrated."""
+    folder = installation.backups
+    if folder is None:
+        return
+    if _lacks_programs(installation):
+        _log.warning(
+            "No copy is made before the migration: %s was not found.", dump_tools.missing()
+        )
+        return
+    _make_folder(folder)
+    target = folder / name_before(_day(now), revision, latest_revision())
+    try:
+        with file_lock(folder / _LOCK):
+            create_backup(installation, target, now)
+    except InstallationError as error:
+        raise InstallationError(
+            f"the database is not migrated without a copy, and {error} (To migrate "
+            "without one, set HEADROOM_BACKUPS=off.)"
+        ) from None
+
+
+class _DailyBackup:
+    """Looks whether a copy is due; a failure is logged once and tried again."""
+
+    def __init__(self, installation: Installation, clock: Clock, stop: threading.Event) -> None:
+        self._installation = installation
+        self._clock = clock
+        self._stop = stop
+        self._said = ""
+        self._vacuumed: dt.date | None = None
+
+    def look(self) -> None:
+        try:
+            if _lacks_programs(self._installation):
+                dump_tools.expect_programs()
+            now = self._clock()
+            vacuum = functools.partial(self._vacuum, _day(now))
+            copy_if_due(self._installation, now, self._breathe, vacuum)
+        except _ServerStoppingError:
+            return
+        except (InstallationError, OSError) as error:
+            self._say(str(error))
+        except Exception:  # noqa: BLE001 - logged, and the next look tries again
+            _log.exception("The daily copy could not be made")
+        else:
+            self._said = ""
+
+    def _say(self, words: str) -> None:
+        if words != self._said:
+            _log.warning("The daily copy could not be made: %s", words)
+        self._said = words
+
+    def _vacuum(self, day: dt.date) -> None:
+        """Remove what erased learners left, once a day also where the copy fails."""
+        if self._vacuumed == day or not self._installation.database.startswith("sqlite"):
+            return
+        self._vacuumed = day
+        path = Path(self._installation.database.partition(":///")[2])
+        try:
+            vacuum_daily(path)
+        except sqlite3.Error as error:
+            _log.warning("What erased learners left is not removed today: %s.", error)
+
+    def _breathe(self) -> None:
+        if self._stop.wait(_PAUSE):
+            raise _ServerStoppingError
+
+
+async def _watch(copier: _DailyBackup, leaving: asyncio.Event, first: float) -> None:
+    pause = first
+    while not await _told(leaving, pause):
+        await asyncio.to_thread(copier.look)
+        pause = _EVERY
+
+
+async def _told(leaving: asyncio.Event, seconds: float) -> bool:
+    try:
+        await asyncio.wait_for(leaving.wait(), seconds)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _lacks_programs(installation: Installation) -> bool:
+    sqlite = installation.database.startswith("sqlite")
+    return not sqlite and installation.backups is not None and bool(dump_tools.missing())
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InstallationError(
+            f"the folder {folder} of the copies cannot be made ({error.strerror}): set "
+            "HEADROOM_BACKUPS to one that can."
+        ) from None
+
+
+def _remove_drafts(folder: Path) -> None:
+    """Remove what a process left that was killed while it made a copy."""
+    for draft in folder.glob(".headroom-*.zip.*"):
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _day(now: dt.datetime) -> dt.date:
+    return now.astimezone(dt.UTC).date()

@@ -1,0 +1,273 @@
+"""Copy SQLite, pg_dump."""
+
+import contextlib
+import os
+import shutil
+import sqlite3
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, text
+
+from app.database.engine import without_password
+from app.database.installation import InstallationError
+from app.database.schema import BESIDE, open_read_only
+
+_PAGES = 256  # one megabyte, so that nobody waits long for the disk
+_MOMENTS = {
+    "attempt": "at",
+    "learner": "created_at",
+    "note": "at",
+    "reading": "at",
+    "review": "at",
+}
+
+
+def copy(source: Path, target: Path, breath: Callable[[], object]) -> None:
+    """Copy everything that was committed when it began, page by page.
+
+    A read transaction holds one moment, so that writers neither wait nor make the
+    copy begin anew; `breath` is called between the steps.
+    """
+    with (
+        open_read_only(source) as original,
+        contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copied,
+    ):
+        copied.execute("PRAGMA synchronous=OFF")  # it is a draft until it is packed
+        original.execute("BEGIN")
+        original.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        original.backup(copied, pages=_PAGES, progress=lambda *_left: breath())
+        original.execute("COMMIT")
+        copied.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside
+
+
+def damage(path: Path) -> str:
+    """The first thing that SQLite finds wrong with a file, or nothing."""
+    try:
+        with open_read_only(path) as connection:
+            (words,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        words = str(error)
+    return "" if words == "ok" else " ".join(str(words).split())
+
+
+def orphans(path: Path) -> int:
+    """How many rows point to a row that is not there."""
+    with open_read_only(path) as connection:
+        return len(connection.execute("PRAGMA foreign_key_check").fetchall())
+
+
+def counts(path: Path) -> dict[str, int]:
+    """The rows of each table."""
+    with open_read_only(path) as connection:
+        return {t: _count(connection, t) for t in sorted(_tables(connection))}
+
+
+def newest_moment(path: Path) -> int | None:
+    """When anybody last did something, in milliseconds since 1970."""
+    with open_read_only(path) as connection:
+        found = [
+            connection.execute(f'SELECT max("{column}") FROM "{table}"').fetchone()[0]  # noqa: S608 - names of ours
+            for table, column in _MOMENTS.items()
+            if table in _tables(connection)
+        ]
+    return max((moment for moment in found if moment is not None), default=None)
+
+
+def take_out_of_use(path: Path) -> None:
+    """Put the log of a database into its file; Unusable while anybody has it open.
+
+    A database that is damaged or empty stays as it is: SQLite would throw the log
+    beside it away.
+    """
+    if not path.exists() or not path.stat().st_size or damage(path):
+        return
+    address = f"{path.absolute().as_uri()}?mode=rw"
+    with contextlib.closing(sqlite3.connect(address, uri=True, timeout=0)) as database:
+        try:
+            database.execute("PRAGMA journal_mode=DELETE")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+                raise InstallationError(
+                    f"another program has the database {path} open: stop it first."
+                ) from None
+            raise
+
+
+def files_of(path: Path) -> list[Path]:
+    """The files of a database that are there."""
+    names = (path, *(Path(f"{path}{end}") for end in BESIDE))
+    return [name for name in names if name.exists()]
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {name for (name,) in rows if not name.startswith("sqlite_")}
+
+
+def _count(connection: sqlite3.Connection, table: str) -> int:
+    quoted = table.replace('"', '""')
+    found = connection.execute(f'SELECT count(*) FROM "{quoted}"')  # noqa: S608 - quoted
+    return int(found.fetchone()[0])
+
+
+DUMP = "pg_dump"
+PROGRAMS = (DUMP, "pg_restore", "psql")
+_OPTIONS = ("--no-owner", "--no-privileges")
+_TABLES = text(
+    "SELECT table_name FROM information_schema.tables WHERE table_schema ="
+    " current_schema() AND table_type = 'BASE TABLE' ORDER BY table_name"
+)
+_OTHERS = text(
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND pid <> pg_backend_pid() AND backend_type = 'client backend'"
+)
+_SERVER_MOMENTS = (
+    ("attempt", "at"),
+    ("learner", "created_at"),
+    ("note", "at"),
+    ("reading", "at"),
+    ("review", "at"),
+)
+
+
+def missing() -> str:
+    """The first program that is not installed, or nothing."""
+    return next((name for name in PROGRAMS if shutil.which(name) is None), "")
+
+
+def expect_programs() -> None:
+    """Raise Unusable where PostgreSQL's programs are not installed."""
+    if name := missing():
+        raise InstallationError(
+            f"{name} was not found, and PostgreSQL is copied with it: install the "
+            "PostgreSQL client programs of your server's version (on Debian: apt "
+            "install postgresql-client)."
+        )
+
+
+@contextlib.contextmanager
+def one_moment(engine: Engine) -> Iterator[tuple[Connection, str]]:
+    """A connection that sees one moment, and the name by which others see it too."""
+    with engine.connect() as connection:
+        for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
+            connection.execute(text(f"SET LOCAL {limit} = 0"))
+        name = connection.execute(text("SELECT pg_export_snapshot()")).scalar_one()
+        yield connection, str(name)
+
+
+def dump(engine: Engine, target: Path, moment: str, breath: Callable[[], object]) -> None:
+    """Write the database, as it was at `moment`, in PostgreSQL's custom format."""
+    words = [DUMP, "--format=custom", *_OPTIONS, f"--snapshot={moment}"]
+    _run(engine, [*words, f"--file={target}"], breath)
+
+
+def expect_dump(engine: Engine, dumped: Path) -> None:
+    """Raise Unusable where PostgreSQL cannot read a dump."""
+    _run(engine, ["pg_restore", "--list", f"--file={os.devnull}", str(dumped)])
+
+
+def replace(engine: Engine, dumped: Path, folder: Path) -> None:
+    """Put a dump in the place of every table, in one transaction or not at all."""
+    with engine.connect() as connection:
+        quote = connection.dialect.identifier_preparer.quote_identifier
+        names = [quote(name) for name in tables(connection)]
+    drops = folder / "drop.sql"
+    drops.write_text("".join(f"DROP TABLE {name} CASCADE;\n" for name in names))
+    script = folder / "restore.sql"
+    _run(engine, ["pg_restore", *_OPTIONS, f"--file={script}", str(dumped)])
+    psql = ["psql", "--no-psqlrc", "--quiet", "--single-transaction"]
+    stop = ["--set=ON_ERROR_STOP=1", "--output", os.devnull]
+    _run(engine, [*psql, *stop, f"--file={drops}", f"--file={script}"])
+
+
+def tables(connection: Connection) -> list[str]:
+    """The tables of the database."""
+    return list(connection.execute(_TABLES).scalars())
+
+
+def count_server_rows(connection: Connection) -> dict[str, int]:
+    """The rows of each table."""
+    quote = connection.dialect.identifier_preparer.quote_identifier
+    return {
+        name: connection.execute(
+            text(f"SELECT count(*) FROM {quote(name)}")  # noqa: S608 - quoted
+        ).scalar_one()
+        for name in tables(connection)
+    }
+
+
+def others(engine: Engine) -> int:
+    """How many other connections the database has."""
+    with engine.connect() as connection:
+        return int(connection.execute(_OTHERS).scalar_one())
+
+
+def revision(engine: Engine) -> str | None:
+    """The schema of what is there; None for a database without tables.
+
+    Raises Unusable for the tables of another program, which are not ours to replace.
+    """
+    with engine.connect() as connection:
+        there = tables(connection)
+        if not there:
+            return None
+        if "alembic_version" not in there:
+            raise InstallationError(
+                f"the database holds tables of another program, such as “{there[0]}”: "
+                "set HEADROOM_DATABASE_URL to a database of Headroom's own."
+            )
+        found = connection.execute(text("SELECT version_num FROM alembic_version"))
+        return found.scalar() or ""
+
+
+def newest_server_moment(connection: Connection) -> int | None:
+    """When anybody last did something, in milliseconds since 1970."""
+    there = set(tables(connection))
+    found = [
+        connection.execute(text(f"SELECT max({column}) FROM {table}")).scalar()  # noqa: S608 - names of ours
+        for table, column in _SERVER_MOMENTS
+        if table in there
+    ]
+    return max((moment for moment in found if moment is not None), default=None)
+
+
+def _run(engine: Engine, words: list[str], breath: Callable[[], object] = lambda: None) -> None:
+    """Run one of PostgreSQL's programs; what it says is passed on where it fails."""
+    with subprocess.Popen(  # noqa: S603 - programs of PostgreSQL, arguments of ours
+        words,
+        env={**os.environ, **_environment(engine)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    ) as running:
+        try:
+            said = _wait(running, breath)
+        except BaseException:
+            running.kill()
+            raise
+    if running.returncode:
+        address = engine.url.render_as_string(hide_password=False)
+        last = without_password(said.strip().rpartition("\n")[2], address)
+        raise InstallationError(f"{words[0]} failed ({last or running.returncode}).")
+
+
+def _wait(running: "subprocess.Popen[bytes]", breath: Callable[[], object]) -> str:
+    while True:
+        breath()
+        try:
+            _nothing, said = running.communicate(timeout=0.2)
+        except subprocess.TimeoutExpired:
+            continue
+        return said.decode(errors="replace")
+
+
+def _environment(engine: Engine) -> Mapping[str, str]:
+    """How the programs find the database; a password on a command line is public."""
+    _nothing, given = engine.dialect.create_connect_args(engine.url)
+    names = {"dbname": "PGDATABASE", "application_name": "PGAPPNAME"}
+    return {
+        names.get(key, f"PG{key.upper().replace('_', '')}"): str(value)
+        for key, value in given.items()
+    }

@@ -1,0 +1,51 @@
+"""Errors of a database that are not faults of the program: busy, or out of room."""
+
+import errno
+import sqlite3
+
+from app.errors import AppError, BusyError, DiskFullError
+
+# 55P03 lock not available, 40001 serialization failure, 40P01 deadlock.
+_BUSY_STATES = {"55P03", "40001", "40P01"}
+_FULL_STATES = {"53100"}
+_BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+# The second: the small file beside a database, with the index of its log, cannot grow.
+_FULL_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
+_FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
+
+
+def find_refusal(error: BaseException) -> AppError | None:
+    """What people are told of an error or of what caused it; None for a fault."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if is_busy(cause):
+            return BusyError(
+                "The database is busy just now, so this could not be done.",
+                "Nothing that was confirmed before is lost. Try again in a minute.",
+            )
+        if is_full(cause):
+            return DiskFullError(
+                "The disk of this server is full, so this could not be saved.",
+                "Nothing that was confirmed before is lost. Tell whoever runs the "
+                "server, and try again when there is room.",
+            )
+        cause = cause.__cause__
+    return None
+
+
+def is_busy(error: BaseException) -> bool:
+    """Whether a driver says that somebody else keeps the database locked."""
+    state = getattr(error, "sqlstate", None)
+    return _code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether a driver or the system says that the disk is full."""
+    if isinstance(error, OSError):
+        return error.errno in _FULL_ERRNOS
+    return _code(error) in _FULL_CODES or getattr(error, "sqlstate", "") in _FULL_STATES
+
+
+def _code(error: BaseException) -> int:
+    """The code of an error of SQLite, with details above the lowest eight bits."""
+    return getattr(error, "sqlite_errorcode", 0)

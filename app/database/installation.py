@@ -1,0 +1,146 @@
+"""Data folder, secret key."""
+
+import contextlib
+import dataclasses
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.database.engine import make_engine, without_password
+from app.database.file_guards import (
+    LockHeldError,
+    file_lock,
+    make_private,
+    make_private_folder,
+    sync,
+)
+
+
+class InstallationError(Exception):
+    """It cannot be done; the sentence says why and what to do."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Installation:
+    """The places and addresses of one installation.
+
+    `secret` is the key given by the environment, if one is; `backups` is the folder of
+    the daily copies, None where there are none.
+    """
+
+    data: Path
+    database: str
+    secret: str
+    backups: Path | None
+
+    @property
+    def secret_file(self) -> Path:
+        """Where the key lies that was made for this installation."""
+        return self.data / "secret"
+
+    @property
+    def lock(self) -> Path:
+        """The file whose lock everybody shares who uses the data folder."""
+        return self.data / ".lock"
+
+    def engine(self) -> Engine:
+        """An engine for the database; Unusable where the address is none."""
+        try:
+            return make_engine(self.database)
+        except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
+            said = without_password(error, self.database)
+            raise InstallationError(
+                f"the database address cannot be used ({said}); for PostgreSQL write "
+                "postgresql+psycopg://user@host/name."
+            ) from None
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Use the data folder beside others; nobody can replace it meanwhile."""
+        with self._held(shared=True, otherwise="a restore is going on there"):
+            yield
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """Use the data folder alone, to replace what lies in it."""
+        with self._held(shared=False, otherwise="a server uses it"):
+            yield
+
+    @contextlib.contextmanager
+    def _held(self, *, shared: bool, otherwise: str) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(file_lock(self.lock, shared=shared, wait=False))
+            except LockHeldError:
+                raise InstallationError(
+                    f"the data folder {self.data} cannot be used now, for {otherwise}: "
+                    "stop it or wait for its end, then try again."
+                ) from None
+            yield
+
+
+LEAST = 32
+"""Characters of a key; fewer could be found by trying."""
+_MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' prints a good one"
+
+
+def load_secret_key(given: str, path: Path) -> str:
+    """The key in force: `given` by a setting, or the one in the file at `path`.
+
+    Raises Unusable for one that is too short; an empty one would sign for everybody.
+    """
+    if given:
+        if len(given.strip()) < LEAST:
+            raise InstallationError(
+                f"HEADROOM_SECRET has {len(given.strip())} characters and needs at "
+                f"least {LEAST}: set a longer one ({_MAKE_ONE}), or leave it out to "
+                "use the key in the data folder."
+            )
+        return given
+    if not path.exists():
+        make_private_folder(path.parent)
+        _make(path)
+    make_private(path)
+    return read_secret_file(path)
+
+
+def read_secret_file(path: Path) -> str:
+    """The key in a file; Unusable where it is none."""
+    if os.geteuid() == 0 and path.is_symlink():
+        # A backup holds the key and goes to the owner of the folder, who could so have
+        # root read any file for them.
+        raise InstallationError(f"the key {path} is a link, which root does not follow.")
+    try:
+        key = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        key = ""
+    except OSError as error:
+        raise InstallationError(
+            f"the key {path} cannot be read ({error.strerror}): let the user who runs "
+            "Headroom own the file."
+        ) from None
+    if len(key.strip()) < LEAST:
+        raise InstallationError(
+            f"the file {path} holds no usable key (at least {LEAST} characters are "
+            "needed): get it back with `headroom restore FILE`, or delete it for a new "
+            "key, with which every browser begins as a new learner."
+        )
+    return key
+
+
+def _make(path: Path) -> None:
+    # Several server processes may start at once: the first link wins and all read it.
+    handle, name = tempfile.mkstemp(prefix="secret.", dir=path.parent)
+    draft = Path(name)
+    with os.fdopen(handle, "w", encoding="ascii") as stream:
+        stream.write(secrets.token_urlsafe(48))
+    sync(draft)
+    with contextlib.suppress(FileExistsError):
+        path.hardlink_to(draft)
+    draft.unlink()
+    sync(path.parent)

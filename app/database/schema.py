@@ -1,0 +1,308 @@
+"""Schema revision, migrations.
+
+It is asked without loading the migrations, which takes a third of a second that a
+server that is started again need not wait for.
+"""
+
+import contextlib
+import re
+import sqlite3
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
+from sqlmodel import SQLModel
+
+from app.database.errors import is_full
+from app.database.file_guards import file_lock
+
+VERSIONS = Path(__file__).resolve().parents[2] / "migrations" / "versions"
+RESTORING = ".restoring"
+"""How the name of a file ends that is about to take the place of a database."""
+BESIDE = ("-wal", "-shm")
+"""How the names of the files end that SQLite keeps beside a database."""
+_RESTORE = "put a backup in its place with `headroom restore FILE`"
+_OURS = re.compile(r"\d{4}")
+_HEAD = b"SQLite format 3\0"
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class UnusableDatabaseError(Exception):
+    """The database must not be used; the sentence says why and what to do."""
+
+
+def latest_revision() -> str:
+    """The number of the last migration: files are named NNNN_what_it_does.py."""
+    return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
+
+
+def is_current(engine: Engine) -> bool:
+    """Whether the last migration has run; false where nothing can be told."""
+    try:
+        with engine.connect() as connection:
+            return _revision(connection) == latest_revision()
+    except DBAPIError:
+        return False
+
+
+def schema_revision(engine: Engine) -> str:
+    """The revision of the schema, empty for a database without tables or file.
+
+    Raises UnusableDatabase for whatever is not a database of this program or an older
+    version of it. A file is only read: not even its journal mode changes.
+    """
+    if engine.dialect.name == "sqlite":
+        return examine_file(sqlite_file(engine))
+    with engine.connect() as connection:
+        tables = {
+            name
+            for (name,) in connection.execute(
+                text(
+                    "SELECT table_name FROM information_schema.tables WHERE"
+                    " table_schema = current_schema() AND table_type = 'BASE TABLE'"
+                )
+            )
+        }
+        return _judge(tables, lambda: _revision(connection), "the database")
+
+
+def sqlite_file(engine: Engine) -> Path:
+    """The file of a SQLite database; one in memory is refused."""
+    name = engine.url.database or ""
+    if name in {"", ":memory:"} or name.startswith("file:"):
+        raise UnusableDatabaseError(
+            "HEADROOM_DATABASE_URL names a SQLite database without a plain file, so "
+            "nothing would be kept: write sqlite:////folder/headroom.db, or leave it "
+            "empty to use the data folder."
+        )
+    return Path(name)
+
+
+def examine_file(path: Path) -> str:
+    """`examine` for a SQLite file, or for one that is to become the database."""
+    if Path(f"{path}{RESTORING}").exists():
+        raise UnusableDatabaseError(
+            f"a restore of {path} was interrupted: run `headroom restore FILE` again."
+        )
+    if not path.exists():
+        _expect_no_log(path)
+        return ""
+    _expect_sqlite(path)
+    try:
+        with open_read_only(path) as connection:
+            return _examine_contents(path, connection)
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_NOTADB and not _begins_as_one(path):
+            raise UnusableDatabaseError(
+                f"{path} is not a SQLite database: {_RESTORE}, or set "
+                "HEADROOM_DATABASE_URL to another place."
+            ) from None
+        if code in _DAMAGED:
+            raise _damaged(path, str(error)) from None
+        if is_full(error):
+            raise UnusableDatabaseError(full_disk(path.parent)) from None
+        raise UnusableDatabaseError(
+            f"the database {path} cannot be opened ({error}): check who owns the file "
+            "and its folder, and that no other program has locked it."
+        ) from None
+
+
+def full_disk(folder: Path) -> str:
+    """What whoever starts the server is told of a full disk."""
+    return f"the disk of {folder} is full: free some space, then start again."
+
+
+@contextlib.contextmanager
+def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection to a SQLite file that can only read."""
+    address = f"{path.absolute().as_uri()}?mode=ro"
+    with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+        yield connection
+
+
+def _expect_no_log(path: Path) -> None:
+    log = Path(f"{path}-wal")
+    if log.exists() and log.stat().st_size:
+        raise UnusableDatabaseError(
+            f"{log.name} is there, but the database {path} it belongs to is gone: "
+            f"move the database back beside it, or {_RESTORE}."
+        )
+
+
+def _expect_sqlite(path: Path) -> None:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise UnusableDatabaseError(
+            f"{path} is not a file: set HEADROOM_DATABASE_URL to another place."
+        )
+    # Never opened as a file is: to close it would let go of every lock that this
+    # process has on it, and another one would take the log away from under a server.
+    if not path.stat().st_size:
+        raise UnusableDatabaseError(
+            f"the database {path} is empty (0 bytes), so its contents are lost: "
+            f"{_RESTORE}, or delete the file to begin with a new database."
+        )
+
+
+def _begins_as_one(path: Path) -> bool:
+    """Whether a file that SQLite refused begins as one of its own: it is damaged."""
+    with path.open("rb") as stream:
+        return stream.read(len(_HEAD)) == _HEAD
+
+
+def _examine_contents(path: Path, connection: sqlite3.Connection) -> str:
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    tables = {name for (name,) in rows if not name.startswith("sqlite_")}
+
+    def revision() -> str:
+        found = connection.execute("SELECT version_num FROM alembic_version")
+        return str((found.fetchone() or ("",))[0])
+
+    found = _judge(tables, revision, f"the database {path}")
+    (word,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if word != "ok":
+        raise _damaged(path, word)
+    return found
+
+
+def _damaged(path: Path, words: str) -> UnusableDatabaseError:
+    detail = " ".join(words.split()).rstrip(".")
+    return UnusableDatabaseError(f"the database {path} is damaged ({detail}): {_RESTORE}.")
+
+
+def _judge(tables: set[str], revision: Callable[[], str], subject: str) -> str:
+    if not tables:
+        return ""
+    found = revision() if "alembic_version" in tables else ""
+    missing = SQLModel.metadata.tables.keys() - tables
+    if found == latest_revision() and missing:
+        raise UnusableDatabaseError(
+            f"{subject} is damaged (it has no table {', '.join(sorted(missing))}): {_RESTORE}."
+        )
+    if found in _known() or (not found and tables == {"alembic_version"}):
+        return found
+    if _OURS.fullmatch(found) and found > latest_revision():
+        raise UnusableDatabaseError(
+            f"{subject} was written by a newer Headroom (its schema is {found}; this "
+            f"version knows up to {latest_revision()}): install the newer version again, or "
+            f"{_RESTORE} that this version wrote."
+        )
+    raise UnusableDatabaseError(
+        f"{subject} belongs to another program (it holds tables such as "
+        f"“{min(tables - {'alembic_version'}, default='alembic_version')}”): set "
+        "HEADROOM_DATABASE_URL to a database of Headroom's own."
+    )
+
+
+def _known() -> set[str]:
+    return {path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py")}
+
+
+def _revision(connection: Connection) -> str:
+    row = connection.execute(text("SELECT version_num FROM alembic_version"))
+    return row.scalar() or ""
+
+
+FOLDER = Path(__file__).resolve().parents[2] / "migrations"
+
+
+def upgrade(engine: Engine) -> None:
+    """Run every migration that this database has not seen."""
+    _run(engine, lambda config: command.upgrade(config, "head"))
+
+
+def downgrade(engine: Engine, revision: str = "base") -> None:
+    """Undo migrations down to `revision`; for tests and for a way back."""
+    _run(engine, lambda config: command.downgrade(config, revision))
+
+
+def _run(engine: Engine, action: Callable[[Config], object]) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(FOLDER))
+    with engine.connect() as connection:
+        _without_foreign_keys(connection, config, action)
+
+
+def _without_foreign_keys(
+    connection: Connection, config: Config, action: Callable[[Config], object]
+) -> None:
+    # Batch mode rebuilds SQLite tables; with foreign keys on, dropping the old copy
+    # would cascade into the rows that point at it.
+    sqlite = connection.dialect.name == "sqlite"
+    if sqlite:
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("PRAGMA foreign_keys=OFF")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    else:
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+    config.attributes["connection"] = connection
+    action(config)
+    connection.commit()
+    if sqlite:
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("PRAGMA foreign_keys=ON")
+
+
+_KEY = int.from_bytes(b"headroom", "big")
+_WITHOUT_LIMIT = (
+    "lock_timeout",
+    "statement_timeout",
+    "idle_in_transaction_session_timeout",
+)
+
+
+def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
+    """Migrate what has to be migrated, one process at a time; the others wait.
+
+    `before` is called with the revision of a database that will be migrated. Raises
+    UnusableDatabase, and changes nothing, where the database must not be used.
+    """
+    if engine.dialect.name != "sqlite" and schema_revision(engine) == latest_revision():
+        return
+    with migrating_alone(engine):
+        revision = schema_revision(engine)
+        if revision == latest_revision():
+            return
+
+        if revision:
+            before(revision)
+        upgrade(engine)
+
+
+def migrating_alone(engine: Engine) -> AbstractContextManager[None]:
+    """Nobody else migrates this database meanwhile, in any process."""
+    if engine.dialect.name != "sqlite":
+        return _server_lock(engine)
+    path = sqlite_file(engine)
+    if not path.parent.is_dir():
+        raise UnusableDatabaseError(
+            f"the folder {path.parent} of the database is missing: make it, or set "
+            "HEADROOM_DATABASE_URL to another place."
+        )
+    return file_lock(Path(f"{path}.lock"))
+
+
+def keep_private(engine: Engine) -> None:
+    """Let nobody but the owner read a SQLite database and what lies beside it."""
+    if engine.dialect.name != "sqlite":
+        return
+    path = sqlite_file(engine)
+    for name in (path, *(Path(f"{path}{end}") for end in BESIDE)):
+        # Whoever is not the owner may not change it; `headroom doctor` says so.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            name.chmod(0o600)
+
+
+@contextlib.contextmanager
+def _server_lock(engine: Engine) -> Iterator[None]:
+    with engine.begin() as connection:
+        for name in _WITHOUT_LIMIT:
+            connection.execute(text(f"SET LOCAL {name} = 0"))
+        # It ends with the transaction, so also when this process dies.
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _KEY})
+        yield

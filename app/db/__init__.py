@@ -1,1 +1,0 @@
-"""The database: every table, the engine, and one session per request."""

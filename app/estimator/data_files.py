@@ -1,0 +1,134 @@
+"""Load data/*.toml (each entry needs source and date), bibliography, error margins."""
+
+import dataclasses
+import datetime as dt
+import difflib
+import functools
+import pathlib
+import re
+import tomllib
+from typing import Any
+
+DATA = pathlib.Path(__file__).parent / "data"
+
+
+class IncompleteEntryError(ValueError):
+    """An entry of the catalog that lacks its source or the date it was read."""
+
+
+@functools.cache
+def load_toml(file: str) -> dict[str, Any]:
+    """All of data/`file`, whose head says what it follows."""
+    with (DATA / file).open("rb") as stream:
+        return tomllib.load(stream)
+
+
+@functools.cache
+def load_table(file: str, table: str) -> dict[str, dict[str, Any]]:
+    """All entries of `[[table]]` in data/`file`, by id.
+
+    Raises IncompleteEntry when one has no `source` or no `read_on`.
+    """
+    return {row["id"]: checked(row, file) for row in load_toml(file).get(table, [])}
+
+
+def checked(row: dict[str, Any], file: str) -> dict[str, Any]:
+    """Return `row` if it says where its values come from and when they were read."""
+    sources = row.get("source") or []
+    if not sources or not all(isinstance(s, str) and s for s in sources):
+        raise IncompleteEntryError(f"{file}: “{row.get('id')}” has no source")
+    if not isinstance(row.get("read_on"), dt.date):
+        raise IncompleteEntryError(f"{file}: “{row.get('id')}” has no read_on date")
+    if _READINGS & row.keys() and not (
+        row.get("memory_source") and isinstance(row.get("memory_read_on"), dt.date)
+    ):
+        raise IncompleteEntryError(f"{file}: “{row.get('id')}” has a reading of no source")
+    for cited in row.get("cited", ()):
+        if not (cited.get("source") and isinstance(cited.get("read_on"), dt.date)):
+            raise IncompleteEntryError(f"{file}: “{row.get('id')}” cites without a source")
+    return row
+
+
+# Readings of memory come from elsewhere than the data sheet of their entry.
+_READINGS = {"driver_memory_mib", "engine_memory_mib"}
+
+
+def normalize_name(name: str) -> str:
+    """Reduce a name to what people agree on: lower case, hyphens, no vendor.
+
+    >>> normalize_name("NVIDIA H100_SXM 80GB")
+    'h100-sxm-80gb'
+    """
+    text = re.sub(r"[\s_/()]+", "-", name.strip().lower()).strip("-")
+    return text.removeprefix("nvidia-").removeprefix("amd-")
+
+
+@functools.cache
+def aliases(file: str, table: str) -> dict[str, str]:
+    """Every name under which an entry may be asked for, to its id."""
+    names: dict[str, str] = {}
+    for key, row in load_table(file, table).items():
+        for name in (*row.get("aliases", ()), row.get("name", key), key):
+            names.setdefault(normalize_name(name), key)
+        names[normalize_name(key)] = key
+    return names
+
+
+def find_id(file: str, table: str, name: str, what: str) -> str:
+    """Find the id for `name`; LookupError naming the nearest one otherwise."""
+    names = aliases(file, table)
+    found = names.get(normalize_name(name))
+    if found is not None:
+        return found
+    near = difflib.get_close_matches(normalize_name(name), names, n=3, cutoff=0.5)
+    ids = tuple(dict.fromkeys(names[n] for n in near))
+    hint = f"nearest: {', '.join(ids)}" if ids else f"for example {next(iter(names))}"
+    raise LookupError(f"“{name}” is not {what} of the catalog; {hint}.")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Publication:
+    """A publication: title, who published it, year, https address."""
+
+    title: str
+    publisher: str
+    year: int
+    url: str
+
+
+SOURCES: dict[str, Publication] = {
+    key: Publication(**row) for key, row in load_toml("sources.toml").items()
+}
+
+# Factors around a modeled value within which nine of ten published measurements
+# lie that no constant was fitted on, and also those of any model, accelerator or
+# source that is left out (log-normal residuals, so factors; `make evidence`).
+# For tpot, ttft and saturated, constants are fitted again without it.
+_INTERVALS: dict[str, tuple[float, float]] = {
+    "collective": (0.82, 1.27),
+    "training": (0.84, 1.32),
+    "training-routed": (0.76, 1.32),
+    "run": (0.75, 1.46),  # a whole run whose layout is asked
+    "gpu-hours": (0.70, 1.80),  # one in a usual layout
+    "decode": (0.79, 1.18),
+    "prefill": (0.70, 1.45),
+    "tpot": (0.75, 1.48),
+    "ttft": (0.59, 2.61),
+    "saturated": (0.80, 1.39),
+}
+
+
+def error_range(kind: str, value: float) -> tuple[float, float]:
+    """The lower and the upper bound around a modeled value.
+
+    >>> error_range("training", 100.0)
+    (84.0, 132.0)
+    """
+    low, high = _INTERVALS[kind]
+    return value * low, value * high
+
+
+def around_rate(kind: str, value: float) -> tuple[float, float]:
+    """The bounds around a rate whose time has the interval of `kind`."""
+    low, high = _INTERVALS[kind]
+    return value / high, value / low

@@ -1,0 +1,694 @@
+"""`accelerator-choice`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from app.estimator.common_inputs import (
+    LOAD,
+    ask_cache,
+    ask_context,
+    ask_model,
+    ask_number_format,
+    ask_training_software,
+    ask_weights,
+    input_error,
+)
+from app.estimator.estimates.inference_memory import GpuMemoryUse, InferenceMemoryInputs, load_of
+from app.estimator.fits import within
+from app.estimator.hardware.catalog import (
+    Accelerator,
+    accelerator_id,
+    accelerators,
+    find_accelerator,
+    systems,
+)
+from app.estimator.hardware.collectives import fabric_of
+from app.estimator.inputs import InputGroup, InvalidInputsError, input_field
+from app.estimator.memory.parallel_layout import tensor_parallel_choices
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
+from app.estimator.models.number_formats import FORMATS, format_of
+from app.estimator.result import VerdictFlip
+from app.estimator.serving.engine import ServingSetup, unpacked
+from app.estimator.serving.step_time import decode_time, place_model
+from app.estimator.training.step_time import LOST, USUAL, hours_per_token
+from app.estimator.units import format_number, format_value, split_number
+
+_TRAINING = InputGroup("Training", "training-memory")
+_ACCELERATOR = InputGroup("Accelerator", "cluster-components")
+_MONEY = InputGroup("Money", "on-premises-and-cloud")
+
+RANKS = (
+    ("gpus", "Fewest GPUs"),
+    ("power", "Least power"),
+    ("speed", "Fastest"),
+    ("cost", "Cheapest"),
+)
+
+JOBS = (("serving", "Serving"), ("training", "Training"))
+
+VENDORS = (("any", "Any"), ("NVIDIA", "NVIDIA"), ("AMD", "AMD"))
+
+TOPIC = "cluster-components"
+
+FORMS = (("any", "Any"), ("card", "PCIe cards"), ("module", "SXM and OAM modules"))
+
+COOLING = (("any", "Any"), ("air", "Air only"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AcceleratorChoiceInputs:
+    """The job, what an accelerator must and must not be, and what counts most."""
+
+    job: str = input_field(
+        "serving",
+        "Job",
+        choices=JOBS,
+        help="Answering requests, or training all parameters.",
+        group="Job",
+        topic="training-versus-inference",
+    )
+    model: str = ask_model()
+    rank: str = input_field(
+        "gpus",
+        "Best is",
+        choices=RANKS,
+        help="What the ranking looks at first.",
+        group="Job",
+        topic=TOPIC,
+    )
+    weights: str = ask_weights()
+    cache: str = ask_cache()
+    context: int = ask_context()
+    concurrent: int = LOAD.ask(
+        16,
+        "Concurrent sequences",
+        unit="sequence",
+        minimum=1,
+        maximum=1_000_000,
+        help="Sequences that one copy of the model answers at the same time.",
+        term="batch-size",
+    )
+    slowest: float = LOAD.ask(
+        0.05,
+        "Slowest token",
+        unit="s",
+        typed_unit="ms",
+        minimum=1e-4,
+        maximum=100.0,
+        help="Time per output token that is still good enough.",
+        term="time-per-output-token-tpot",
+    )
+    tokens: float = _TRAINING.ask(
+        1e12,
+        "Tokens to train on",
+        unit="token",
+        minimum=1.0,
+        maximum=1e18,
+        help="For training.",
+        advanced=True,
+    )
+    days: float = _TRAINING.ask(
+        30 * 86400.0,
+        "Time for the training",
+        unit="s",
+        typed_unit="days",
+        minimum=3600.0,
+        maximum=1e9,
+        help="Within which the tokens have to be done.",
+        advanced=True,
+    )
+    number_format: str = ask_number_format(_TRAINING, advanced=True)
+    software: str = ask_training_software(_TRAINING, (USUAL, "Usual for the model"), default=USUAL)
+    lost: float = _TRAINING.ask(
+        LOST,
+        "Time lost",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=0.9,
+        help="Share of the booked time that is no progress: restarts, checkpoints, "
+        "evaluation, slower steps.",
+        topic="cluster-components",
+        advanced=True,
+    )
+    only: str | None = _ACCELERATOR.ask(
+        None,
+        "Only this one",
+        kind="gpu",
+        help="What one GPU would take, rare ones too; left empty: all are ranked.",
+        advanced=True,
+    )
+    vendor: str = _ACCELERATOR.ask(
+        "any",
+        "Vendor",
+        choices=VENDORS,
+        help="Whose GPUs are ranked.",
+    )
+    form: str = _ACCELERATOR.ask(
+        "any",
+        "Form",
+        choices=FORMS,
+        help="Cards fit into common servers; modules sit on boards of four or eight.",
+        term="sxm",
+    )
+    cooling: str = _ACCELERATOR.ask(
+        "any",
+        "Cooling",
+        choices=COOLING,
+        help="What the building can cool.",
+        term="air-cooling",
+        topic="power-and-cooling",
+    )
+    most_power: float | None = _ACCELERATOR.ask(
+        None,
+        "Power of one, at most",
+        unit="W",
+        minimum=10.0,
+        maximum=1e5,
+        help="Left empty: any.",
+        term="tdp",
+        topic="power-and-cooling",
+        advanced=True,
+    )
+    total_power: float | None = _ACCELERATOR.ask(
+        None,
+        "Power of all, at most",
+        unit="W",
+        typed_unit="kW",
+        minimum=10.0,
+        maximum=1e9,
+        help="Of the accelerators together, for example what a rack has left.",
+        topic="power-and-cooling",
+        advanced=True,
+    )
+    least_memory: float | None = _ACCELERATOR.ask(
+        None,
+        "Memory of one, at least",
+        unit="B",
+        typed_unit="GB",
+        minimum=1e6,
+        maximum=1e13,
+        help="Left empty: whatever the job needs.",
+        advanced=True,
+    )
+    rare: bool = _ACCELERATOR.ask(
+        False,
+        "Also rare, workstation and consumer cards",
+        help="Export versions, cards of one cloud, cards whose license keeps them out "
+        "of data centers.",
+        advanced=True,
+    )
+    prices: str = _MONEY.ask(
+        "",
+        "Prices of a GPU-hour",
+        kind="text",
+        maximum=600,
+        help="Your offers, for example: h100 4, h200 5.2, l40s 1.1; none is built in.",
+        advanced=True,
+    )
+    budget: float | None = _MONEY.ask(
+        None,
+        "Budget",
+        unit="USD/h",
+        minimum=0.001,
+        maximum=1e9,
+        help="For all GPUs together; needs prices.",
+        advanced=True,
+    )
+
+
+# What is planned by other rules than GPUs, and so shown beside the ranking.
+_OTHER_KINDS = frozenset({"TPU", "TSP / LPU", "LPU", "wafer-scale", "Gaudi", "Trainium"})
+
+
+_RARE = {
+    "a10g": "Sold only inside the instances of one cloud.",
+    "h800-sxm-80": "An export version.",
+    "h100-sxm-96-hbm2e": "A power-capped version that is hardly sold.",
+    "b100-sxm": "Announced, but hardly seen.",
+    "rtx-4090": "A consumer card; its license keeps it out of data centers.",
+    "rtx-6000-ada": "A workstation card.",
+    "rtx-pro-6000-bw-ws": "A workstation card.",
+}
+
+
+@functools.cache
+def gpus() -> tuple[Accelerator, ...]:
+    """The GPUs of the catalog, which are ranked."""
+    return tuple(a for a in accelerators() if a.architecture not in _OTHER_KINDS)
+
+
+@functools.cache
+def others() -> tuple[Accelerator, ...]:
+    """Accelerators that are not GPUs, which are shown as context."""
+    return tuple(a for a in accelerators() if a.architecture in _OTHER_KINDS)
+
+
+@functools.cache
+def cooling_of(name: str) -> str:
+    """`air`, `liquid`, or nothing where the catalog does not know.
+
+    Cards are cooled by air; a module is as the systems that have it.
+
+    >>> cooling_of("h100-sxm5-80"), cooling_of("gb200-gpu"), cooling_of("mi300x")
+    ('air', 'liquid', '')
+    """
+    if is_card(find_accelerator(name)):
+        return "air"
+    ways = {s.cooling.split()[0] for s in systems() if s.accelerator == name and s.cooling}
+    return "air" if "air" in ways else "liquid" if ways else ""
+
+
+def is_card(gpu: Accelerator) -> bool:
+    """Whether it plugs into the PCIe slot of a common server."""
+    return gpu.form_factor.startswith("PCIe")
+
+
+# Modules of which NVIDIA also makes boards of four.
+_BOARDS_OF_FOUR = {
+    "v100-sxm2-32",
+    "a100-sxm4-40",
+    "a100-sxm4-80",
+    "h100-sxm5-80",
+    "h200-sxm5-141",
+}
+
+
+def sold_by(gpu: Accelerator) -> tuple[tuple[int, str], ...]:
+    """The units that can be bought, small ones first: cards, boards or racks.
+
+    >>> sold_by(find_accelerator("H200"))
+    ((4, 'board'), (8, 'board'))
+    >>> [sold_by(find_accelerator(n))[0] for n in ("b300-sxm", "gb200-gpu", "l40s")]
+    [(8, 'board'), (72, 'rack'), (1, 'card')]
+    """
+    if "72-GPU" in gpu.interconnect:
+        return ((72, "rack"),)
+    if is_card(gpu):
+        return ((1, "card"),)
+    if gpu.form_factor.startswith("Superchip"):
+        return ((1, "module"),)
+    four = ((4, "board"),) if gpu.id in _BOARDS_OF_FOUR else ()
+    return (*four, (8, "board"))
+
+
+def bought(gpu: Accelerator, count: int) -> tuple[int, str]:
+    """How many come along when so many are needed, and as what.
+
+    >>> bought(find_accelerator("b300-sxm"), 4)
+    (8, 'board')
+    >>> bought(find_accelerator("gb200-gpu"), 73)
+    (144, 'rack')
+    """
+    units = sold_by(gpu)
+    size, word = next((u for u in units if u[0] >= count), units[-1])
+    return -(-count // size) * size, word
+
+
+def named(gpu: Accelerator, count: int) -> str:
+    """A number of GPUs as words, with the unit of which they are a part.
+
+    >>> named(find_accelerator("b300-sxm"), 4)
+    '4x B300 SXM (Blackwell Ultra), of a board of 8'
+    """
+    words = f"{format_number(count)}x {gpu.name}"
+    whole, unit = bought(gpu, count)
+    return words if whole == count else f"{words}, of a {unit} of {whole}"
+
+
+def objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+    """Why a GPU is left out before it is tried; empty if it is not."""
+    if asked.only not in {None, gpu.id}:
+        return "Another one was asked for."
+    checks = (_kind_objection, _limit_objection, _format_objection)
+    return next((why for check in checks if (why := check(asked, gpu))), "")
+
+
+def _kind_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+    if asked.vendor not in {"any", gpu.vendor}:
+        return f"Made by {gpu.vendor}."
+    rare = "Announced, not sold yet." if gpu.announced else _RARE.get(gpu.id, "")
+    if rare and not (asked.rare or asked.only):
+        return rare
+    if asked.form != "any" and (asked.form == "card") != is_card(gpu):
+        return "A module." if asked.form == "card" else "A card."
+    if asked.cooling == "air":
+        way = cooling_of(gpu.id)
+        if way != "air":
+            return "Cooled by liquid." if way else "Its cooling is not known here."
+    return ""
+
+
+def _limit_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+    if asked.most_power is not None:
+        if gpu.tdp is None:
+            return "Its power is not known."
+        if gpu.tdp > asked.most_power:
+            return f"Draws {format_value(gpu.tdp, 'W')}."
+    if not gpu.capacity:
+        return "Its memory is not known."
+    if asked.least_memory is not None and gpu.capacity < asked.least_memory:
+        return f"Has {format_value(gpu.capacity, 'B')}."
+    return ""
+
+
+def _format_objection(asked: AcceleratorChoiceInputs, gpu: Accelerator) -> str:
+    form = FORMATS["bf16"]
+    if asked.job != "training":
+        form = format_of(find_model(asked.model), asked.weights)
+    needed = "fp8" if form.math == "fp8" else form.id
+    return f"Cannot compute in {form.label}." if gpu.lacks(needed) else ""
+
+
+def read_prices(asked: AcceleratorChoiceInputs) -> Mapping[str, float]:
+    """The prices that were typed [USD/h] by id; BadInputs names what cannot be read.
+
+    Ranking by cost and a budget need at least one.
+    """
+    prices: dict[str, float] = {}
+    for part in filter(None, (p.strip() for p in _parts(asked.prices))):
+        name, _, price = part.rpartition(" ") if " " in part else part.rpartition("=")
+        try:
+            key = accelerator_id(name.strip(" =:"))
+            prices[key] = split_number(price.strip(" =:$"))[0]
+        except (LookupError, ValueError) as error:
+            message = f"“{part}” is not an accelerator and its price: {error.args[0]}"
+            raise input_error("prices", part, f"{message.rstrip('.')}.") from None
+        if not 0 < prices[key] < 1e6:
+            raise input_error("prices", part, f"The price in “{part}” must lie above 0.")
+    if not prices and (asked.budget is not None or asked.rank == "cost"):
+        what = "Ranking by cost" if asked.rank == "cost" else "A budget"
+        raise input_error("prices", asked.prices, f"{what} needs prices, such as h100 4.")
+    return prices
+
+
+def _parts(text: str) -> list[str]:
+    return text.replace(";", ",").replace("\n", ",").split(",")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GpuCandidate:
+    """An accelerator that does the job.
+
+    `need` is memory on each [B]; `seconds` the time per output token in serving
+    [s] and `hours` all GPU-hours in training [h]; `power` all of them [W].
+    """
+
+    gpu: Accelerator
+    count: int
+    need: float
+    seconds: float | None
+    hours: float | None
+    power: float | None
+    price: float | None
+
+    @property
+    def cost(self) -> float | None:
+        """Price of an hour of all of them [USD/h]."""
+        return None if self.price is None else self.price * self.count
+
+    @property
+    def bill(self) -> float | None:
+        """What is compared by cost: the training [USD], or an hour of serving [USD/h].
+
+        An hour of few slow GPUs is cheap, but the training takes more of them.
+        """
+        if self.price is None or self.hours is None:
+            return self.cost
+        return self.price * self.hours
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GpuRanking:
+    """Candidates, best first, and all others with the reason against them."""
+
+    model: Architecture
+    found: tuple[GpuCandidate, ...]
+    against: tuple[tuple[Accelerator, str], ...]
+    loads: Mapping[int, GpuMemoryUse]
+
+
+USABLE = 0.9  # of the memory may an engine take
+
+
+# Training states of mixed-precision AdamW [B per parameter], and the share of the
+# memory for them; the rest holds activations.
+STATES = 16.0
+
+
+FOR_STATES = 0.6
+
+
+_SERVER = 8
+
+
+def search(asked: AcceleratorChoiceInputs) -> GpuRanking:
+    """Try every GPU; BadInputs for prices that cannot be read or are missing."""
+    model = find_model(asked.model)
+    prices = read_prices(asked)
+    loads = _loads_by_repacking(asked, model) if asked.job == "serving" else {}
+    form = format_of(model, asked.weights)
+    found: list[GpuCandidate] = []
+    against: list[tuple[Accelerator, str]] = []
+    for gpu in gpus():
+        why = objection(asked, gpu)
+        load = loads.get(unpacked(gpu, form), {})
+        tried = why or _tried(asked, model, gpu, load, prices.get(gpu.id))
+        if isinstance(tried, str):
+            against.append((gpu, tried))
+        else:
+            found.append(tried)
+    found.sort(key=lambda c: _order(asked.rank, c))
+    best = loads.get(unpacked(found[0].gpu, form), {}) if found else {}
+    return GpuRanking(model, tuple(found), tuple(against), best)
+
+
+def _loads_by_repacking(
+    asked: AcceleratorChoiceInputs, model: Architecture
+) -> dict[bool, dict[int, GpuMemoryUse]]:
+    """Loads of cards that unpack the weights to 16 bit, and of those that do not."""
+    form = format_of(model, asked.weights)
+    examples = {unpacked(gpu, form): gpu for gpu in gpus()}
+    return {wide: _loads(asked, model, gpu) for wide, gpu in examples.items()}
+
+
+def _loads(
+    asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator
+) -> dict[int, GpuMemoryUse]:
+    """What each GPU has to hold, by the number that share the model."""
+    memory = InferenceMemoryInputs(
+        model=asked.model,
+        gpu=gpu.id,
+        weights=asked.weights,
+        cache=asked.cache,
+        context=asked.context,
+        concurrent=asked.concurrent,
+    )
+    return {n: load_of(model, memory, n) for n in tensor_parallel_choices(model, 72)}
+
+
+def _order(rank: str, one: GpuCandidate) -> tuple[float, ...]:
+    """What the ranking compares, unknown values last."""
+    power = math.inf if one.power is None else one.power
+    work = one.seconds if one.hours is None else one.hours
+    time = math.inf if work is None else work
+    cost = math.inf if one.bill is None else one.bill
+    first = {"gpus": one.count, "power": power, "speed": time, "cost": cost}[rank]
+    return (first, one.count, power, time, -(one.gpu.launch_year or 0))
+
+
+def _tried(
+    asked: AcceleratorChoiceInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    loads: Mapping[int, GpuMemoryUse],
+    price: float | None,
+) -> GpuCandidate | str:
+    """The smallest number of GPUs that does the job, or why none does."""
+    if asked.budget is not None and price is None:
+        return "No price was given for it."
+    if asked.job == "training":
+        tried = _trained(asked, model, gpu, price)
+    else:
+        tried = _served(asked, model, gpu, loads, price)
+    if isinstance(tried, str):
+        return tried
+    return _over(asked, tried) or tried
+
+
+def _over(asked: AcceleratorChoiceInputs, one: GpuCandidate) -> str:
+    """Whether all GPUs together are over the power or the budget."""
+    count = format_value(one.count, "GPU")
+    if asked.total_power is not None:
+        if one.power is None:
+            return "Its power is not known."
+        if one.power > asked.total_power:
+            return f"{count} draw {format_value(one.power, 'W')}."
+    cost = one.cost
+    if asked.budget is not None and cost is not None and cost > asked.budget:
+        return f"{count} cost {format_value(cost, 'USD/h')}."
+    return ""
+
+
+def domain_of(gpu: Accelerator) -> int:
+    """GPUs that share fast links: 72 in a rack-wide domain, otherwise a server."""
+    return 72 if "72" in gpu.interconnect else _SERVER
+
+
+def board_of(gpu: Accelerator) -> int:
+    """How many are bought at once for a large job: a card, a board or a rack."""
+    return sold_by(gpu)[-1][0]
+
+
+def _served(
+    asked: AcceleratorChoiceInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    loads: Mapping[int, GpuMemoryUse],
+    price: float | None,
+) -> GpuCandidate | str:
+    limit, most = gpu.capacity * USABLE, domain_of(gpu)
+    why = ""
+    for count, load in loads.items():
+        if count > most:
+            break
+        if load.total > limit:
+            continue
+        seconds = token_time(asked, model, gpu, count)
+        if seconds is None:
+            return "Its 16-bit rate is not published, so its speed is not known."
+        if seconds > asked.slowest:
+            why = f"{format_value(seconds, 's')} for a token on {count}."
+            continue
+        power = None if gpu.tdp is None else gpu.tdp * count
+        return GpuCandidate(gpu, count, load.total, seconds, None, power, price)
+    if why:
+        return why
+    return f"Does not fit on {most} in one domain."
+
+
+def token_time(
+    asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, count: int
+) -> float | None:
+    """Time for one token of every sequence [s]; None where rates are unknown."""
+    serving = ServingSetup(
+        weights=asked.weights, cache=asked.cache, tensor=count, expert_tensor=count
+    )
+    try:
+        placed = place_model(model, gpu, fabric_of(_joined(gpu.id, count)), serving)
+    except ValueError:
+        return None
+    return decode_time(placed, asked.concurrent, asked.context).total
+
+
+@functools.lru_cache(maxsize=512)
+def _joined(name: str, count: int) -> Accelerator:
+    """A GPU with the link that really joins so many: bridges join only pairs."""
+    gpu = find_accelerator(name)
+    if count > 2 and "bridge" in gpu.interconnect:
+        return dataclasses.replace(gpu, nvlink=None)
+    return gpu
+
+
+@functools.lru_cache(maxsize=2048)
+def _hours_per_token(model: str, gpu: str, number_format: str, software: str) -> float | None:
+    """GPU-hours for one token of a run that loses nothing [h]; None if unknown."""
+    try:
+        on = _joined(gpu, _SERVER)
+        return hours_per_token(find_model(model), on, number_format, software)
+    except (ValueError, TypeError):
+        return None
+
+
+def _trained(
+    asked: AcceleratorChoiceInputs, model: Architecture, gpu: Accelerator, price: float | None
+) -> GpuCandidate | str:
+    if gpu.peak(asked.number_format) is None and asked.number_format != "bf16":
+        return f"It does not compute in {asked.number_format.upper()}."
+    each = _hours_per_token(asked.model, gpu.id, asked.number_format, asked.software)
+    if each is None or not math.isfinite(each):
+        return "Its 16-bit rate is not published, so its speed is not known."
+    hours = each * asked.tokens / (1 - asked.lost)
+    room = gpu.capacity * FOR_STATES
+    states = model.parameters * STATES
+    count = max(1, math.ceil(states / room), math.ceil(hours * 3600 / asked.days))
+    board = board_of(gpu)
+    count = -(-count // board) * board
+    power = None if gpu.tdp is None else gpu.tdp * count
+    return GpuCandidate(gpu, count, states / count, None, hours, power, price)
+
+
+def changes_of(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[VerdictFlip, ...]:
+    """Values of inputs near those asked for with which another GPU is the best."""
+    changes = []
+    for field, label, value, now, flips in _tries(asked, found):
+        changed: dict[str, Any] = {field: value}
+        try:
+            other = search(dataclasses.replace(asked, **changed))
+        except InvalidInputsError:
+            continue
+        if _first(other) != _first(found):
+            changes.append(VerdictFlip(field, label, now, flips, _becomes(other)))
+    return tuple(changes)
+
+
+def _first(found: GpuRanking) -> tuple[str, int]:
+    best = found.found[0] if found.found else None
+    return (best.gpu.id, best.count) if best else ("", 0)
+
+
+def _becomes(found: GpuRanking) -> str:
+    if not found.found:
+        return "No GPU of the catalog does it."
+    best = found.found[0]
+    return f"{named(best.gpu, best.count)}."
+
+
+_Try = tuple[str, str, Any, str, str]
+
+
+def _tries(asked: AcceleratorChoiceInputs, found: GpuRanking) -> tuple[_Try, ...]:
+    best = found.found[0] if found.found else None
+    if asked.job == "training":
+        return _training_tries(asked)
+    tries: list[_Try] = []
+    if best is not None:
+        tries += _fuller(asked, found, best)
+    form = format_of(found.model, asked.weights)
+    lighter = {"bf16": "fp8", "fp16": "fp8", "fp8": "int4"}.get(form.id)
+    if best is None:
+        now, value = f"{format_number(asked.slowest * 1e3)} ms", asked.slowest * 4
+        flips = f"{format_number(value * 1e3)} ms"
+        tries.append(("slowest", "Slowest token", min(value, 100.0), now, flips))
+    if lighter:
+        now, flips = form.label, FORMATS[lighter].label
+        tries.append(("weights", "Weights", lighter, now, flips))
+    return tuple(tries)
+
+
+def _training_tries(asked: AcceleratorChoiceInputs) -> tuple[_Try, ...]:
+    now = format_value(asked.days, "s").replace("\u00a0", " ")
+    half = asked.days / 2
+    if not within(type(asked), "days", half):
+        return ()
+    days = f"{format_number(half / 86400)} days"
+    return (("days", "Time for the training", half, now, days),)
+
+
+def _fuller(
+    asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate
+) -> tuple[_Try, ...]:
+    """One sequence more than fits on the best."""
+    load = found.loads[best.count]
+    room = best.gpu.capacity * USABLE - load.fixed
+    each = load.cache / asked.concurrent
+    if each <= 0 or room <= 0:
+        return ()
+    more = max(int(room // each), asked.concurrent) + 1
+    if more > 1_000_000:
+        return ()
+    now, flips = format_number(asked.concurrent), format_number(more)
+    return (("concurrent", "Concurrent sequences", more, now, flips),)

@@ -1,1 +1,0 @@
-"""The estimate `accelerator-choice`: which accelerators do a job, best first."""

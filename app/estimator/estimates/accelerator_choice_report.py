@@ -1,0 +1,511 @@
+"""`accelerator-choice`: verdict, figures, charts and formula steps of a result."""
+
+import math
+
+from app.estimator.data_files import error_range
+from app.estimator.estimates.accelerator_choice import (
+    FOR_STATES,
+    STATES,
+    TOPIC,
+    USABLE,
+    AcceleratorChoiceInputs,
+    GpuCandidate,
+    GpuRanking,
+    board_of,
+    bought,
+    changes_of,
+    named,
+    others,
+    search,
+)
+from app.estimator.estimates.inference_memory import GpuMemoryUse
+from app.estimator.fits import capacity_note
+from app.estimator.formula_steps import StepBuilder, format_sum, format_term
+from app.estimator.hardware.catalog import Accelerator, field_of
+from app.estimator.hardware.part_values import FIELDS, RATES
+from app.estimator.models.number_formats import weight_table
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    BarSegment,
+    Estimate,
+    Figure,
+    FormulaStep,
+    Output,
+    ResultTable,
+    StackedBar,
+    Verdict,
+    by_name,
+)
+from app.estimator.units import format_number, format_value
+
+_ROWS = 12
+
+
+_Cell = str | tuple[float, str]
+
+
+def ranking(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
+    """The best candidates, each with what sets it off from the first."""
+    best = found.found[0]
+    training = asked.job == "training"
+    work = "GPU-hours" if training else "Time per token"
+    money = "USD" if training else "USD/h"
+    priced = any(one.price for one in found.found)
+    rows = tuple(
+        (
+            format_number(place),
+            one.gpu.name,
+            (float(one.count), ""),
+            (float(bought(one.gpu, one.count)[0]), ""),
+            (one.need, "B"),
+            _work(one),
+            _known(one.power, "W"),
+            *((_known(one.bill, money),) if priced else ()),
+            _against_best(asked, best, one),
+        )
+        for place, one in enumerate(found.found[:_ROWS], 1)
+    )
+    cost = (("Training" if training else "Hour"),) if priced else ()
+    first = ("Place", "GPU", "Number", "Bought")
+    columns = (*first, "Each holds", work, "Power", *cost, "Why")
+    return ResultTable("Ranking", columns, rows)
+
+
+def _work(one: GpuCandidate) -> _Cell:
+    if one.hours is not None:
+        return (one.hours, "GPU-h")
+    return _known(one.seconds, "s")
+
+
+def _known(value: float | None, unit: str) -> _Cell:
+    return "unknown" if value is None else (value, unit)
+
+
+def _against_best(asked: AcceleratorChoiceInputs, best: GpuCandidate, one: GpuCandidate) -> str:
+    """Why a candidate stands where it stands."""
+    if one is best:
+        if asked.job == "training":
+            return {**_FIRST, **_FIRST_TRAINING}[asked.rank]
+        return _FIRST[asked.rank]
+    if asked.rank == "cost" and one.cost is None:
+        return "No price given."
+    reasons = []
+    if one.count != best.count:
+        more = one.count > best.count
+        number = format_number(abs(one.count - best.count))
+        reasons.append(f"{number} {'more' if more else 'fewer'}")
+    if one.power is not None and best.power is not None and one.power != best.power:
+        gap = format_value(abs(one.power - best.power), "W")
+        reasons.append(f"{gap} {'more' if one.power > best.power else 'less'}")
+    ratio = _slower(best, one)
+    if ratio and abs(ratio - 1) > 0.02:
+        share = format_value(abs(ratio - 1), "%")
+        reasons.append(f"{share} {'more' if ratio > 1 else 'less'} time")
+    return f"{', '.join(reasons) or 'as good'}."
+
+
+_FIRST = {
+    "gpus": "The fewest that do it.",
+    "power": "The least power.",
+    "speed": "The fastest.",
+    "cost": "The cheapest hour.",
+}
+_FIRST_TRAINING = {"speed": "The fewest GPU-hours.", "cost": "The cheapest training."}
+
+
+def _slower(best: GpuCandidate, one: GpuCandidate) -> float | None:
+    mine = one.seconds if one.hours is None else one.hours
+    first = best.seconds if best.hours is None else best.hours
+    return mine / first if mine and first else None
+
+
+def against_table(found: GpuRanking) -> ResultTable:
+    """Every GPU that is left out, and why."""
+    rows = tuple((gpu.name, why) for gpu, why in found.against)
+    return ResultTable("Left out", ("GPU", "Why not"), rows or (("None", ""),))
+
+
+def context_table(asked: AcceleratorChoiceInputs, found: GpuRanking) -> ResultTable:
+    """Accelerators that are no GPUs: chips for the memory alone, and what is known."""
+    if asked.job == "training":
+        need = found.model.parameters * STATES
+    else:
+        need = weight_table(found.model, asked.weights).total
+    rows = tuple(_beside(chip, need) for chip in others())
+    columns = ("Not a GPU", "For the memory alone", "Memory", "Bandwidth", "Power")
+    return ResultTable("Beside the ranking", (*columns, "Not known"), rows)
+
+
+def _beside(chip: Accelerator, need: float) -> tuple[_Cell, ...]:
+    chips: _Cell = "unknown"
+    if chip.capacity:
+        chips = (float(math.ceil(need / chip.capacity)), "")
+    maker = "" if chip.vendor.split()[0] in chip.name else f" ({chip.vendor})"
+    return (
+        f"{chip.name}{maker}",
+        chips,
+        _known(chip.capacity or None, "B"),
+        _known(chip.memory_bandwidth, "B/s"),
+        _known(chip.tdp, "W"),
+        _missing(chip),
+    )
+
+
+def _missing(chip: Accelerator) -> str:
+    known = {
+        "16-bit rate": chip.peak("bf16"),
+        "8-bit rate": chip.peak("fp8") or chip.peak("int8"),
+        "power": chip.tdp,
+    }
+    return ", ".join(name for name, value in known.items() if value is None) or "–"
+
+
+OUTPUTS = (
+    Output("choice", "Best"),
+    Output("gpus", "GPUs", "GPU", better="less"),
+    Output("bought", "GPUs bought", "GPU", better="less"),
+    Output("memory", "Memory of all", "B"),
+    Output("need", "Needed on each", "B", better="less"),
+    Output("power", "Power of all", "W", better="less"),
+    Output("token_time", "Time per token", "s", better="less", modeled=True),
+    Output("rate", "Tokens per second", "token/s", better="more", modeled=True),
+    Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
+    Output("duration", "Duration", "s", better="less", modeled=True),
+    Output("cost", "Cost of an hour", "USD/h", better="less"),
+    Output("run_cost", "Cost of the training", "USD", better="less", modeled=True),
+    Output("candidates", "That do it"),
+    Output("excluded", "That do not"),
+)
+_OUT = by_name(OUTPUTS)
+_WORKING = StepBuilder(_OUT, "parallelism")
+
+
+def answer(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Estimate:
+    """Put the ranking into words, figures, tables and the working of the best."""
+    best = found.found[0] if found.found else None
+    tables = (ranking(asked, found),) if best else ()
+    return Estimate(
+        name="accelerator-choice",
+        verdict=_verdict(asked, found),
+        figures=_figures(asked, found, best),
+        steps=_steps(asked, found, best) if best else _no_steps(found),
+        pictures=(_bar(asked, found, best),) if best else (),
+        tables=(*tables, against_table(found), context_table(asked, found)),
+        notes=_notes(asked, best),
+        changes=changes_of(asked, found),
+    )
+
+
+def _verdict(asked: AcceleratorChoiceInputs, found: GpuRanking) -> Verdict:
+    tried = len(found.found) + len(found.against)
+    if not found.found:
+        return Verdict(
+            "no",
+            "No GPU of the catalog does it.",
+            f"All {tried} are left out; the table says why each.",
+        )
+    best, *rest = found.found
+    job = "train" if asked.job == "training" else "serve"
+    text = f"It can {job} {found.model.name}"
+    if rest:
+        text = (
+            f"Of the {len(found.found)} GPUs of the catalog that can {job} "
+            f"{found.model.name}, it comes first by {_criterion(asked)}; next comes "
+            f"{named(rest[0].gpu, rest[0].count)}"
+        )
+    return Verdict("fits", f"{named(best.gpu, best.count)}.", f"{text}.")
+
+
+def _criterion(asked: AcceleratorChoiceInputs) -> str:
+    """What the first of the ranking is best by."""
+    training = asked.job == "training"
+    return {
+        "gpus": "fewest GPUs, then least power",
+        "power": "least power",
+        "speed": "fewest GPU-hours" if training else "shortest time per token",
+        "cost": "lowest cost of the training" if training else "lowest cost of an hour",
+    }[asked.rank]
+
+
+_NONE = "No GPU of the catalog does it."
+
+
+def _figures(
+    asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate | None
+) -> tuple[Figure, ...]:
+    counts = (
+        Figure(_OUT["candidates"], len(found.found)),
+        Figure(_OUT["excluded"], len(found.against)),
+    )
+    if best is None:
+        return (
+            *(
+                Figure(o, None, note=_NONE, primary=o is OUTPUTS[0], applies=False)
+                for o in OUTPUTS[:-2]
+            ),
+            *counts,
+        )
+    whole, unit = bought(best.gpu, best.count)
+    return (
+        Figure(_OUT["choice"], best.gpu.name, primary=True),
+        Figure(_OUT["gpus"], best.count),
+        Figure(_OUT["bought"], whole, note=f"Sold by the {unit}; clouds rent fewer."),
+        Figure(_OUT["memory"], best.count * best.gpu.capacity),
+        Figure(_OUT["need"], best.need),
+        Figure(
+            _OUT["power"],
+            best.power,
+            note="At most, without their servers." if best.power else "Not known.",
+        ),
+        *(_served(asked, best) if best.hours is None else _trained(best)),
+        *_costs(asked, best),
+        *counts,
+    )
+
+
+def _served(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
+    seconds = best.seconds or 0.0
+    low, high = error_range("decode" if _is_measured(best) else "tpot", seconds)
+    rate = asked.concurrent / seconds
+    pair = asked.concurrent / high, asked.concurrent / low
+    note = "For training."
+    return (
+        Figure(_OUT["token_time"], seconds, low, high),
+        Figure(_OUT["rate"], rate, *pair),
+        Figure(_OUT["gpu_hours"], None, note=note, applies=False),
+        Figure(_OUT["duration"], None, note=note, applies=False),
+    )
+
+
+def _costs(asked: AcceleratorChoiceInputs, best: GpuCandidate) -> tuple[Figure, ...]:
+    hour, run = _OUT["cost"], _OUT["run_cost"]
+    if not asked.prices:
+        note = "Write prices of a GPU-hour to see it."
+        none = (Figure(o, None, note=note, applies=False) for o in (hour, run))
+        return tuple(none)
+    note = "" if best.price else "No price was given for it."
+    hourly = Figure(hour, best.cost, note=note)
+    if best.hours is None:
+        return hourly, Figure(run, None, note="For training.", applies=False)
+    if best.price is None:
+        return hourly, Figure(run, None, note=note)
+    low, high = error_range("gpu-hours", best.hours * best.price)
+    return hourly, Figure(run, best.hours * best.price, low, high)
+
+
+def _is_measured(best: GpuCandidate) -> bool:
+    """Whether kernels of this kind of GPU were measured for the model of speed."""
+    return best.gpu.vendor == "NVIDIA"
+
+
+def _trained(best: GpuCandidate) -> tuple[Figure, ...]:
+    hours = best.hours or 0.0
+    low, high = error_range("gpu-hours", hours)
+    each = 3600 / best.count
+    note = "For serving."
+    return (
+        Figure(_OUT["token_time"], None, note=note, applies=False),
+        Figure(_OUT["rate"], None, note=note, applies=False),
+        Figure(_OUT["gpu_hours"], hours, low, high),
+        Figure(_OUT["duration"], hours * each, low * each, high * each),
+    )
+
+
+def _steps(
+    asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate
+) -> tuple[FormulaStep, ...]:
+    if best.hours is None:
+        return _serving_steps(asked, best, found.loads[best.count])
+    parameters = format_term(found.model.parameters)
+    memory = format_term(best.gpu.capacity, "B")
+    board = board_of(best.gpu)
+    useful = 1 - asked.lost
+    return (
+        FormulaStep(
+            "GPUs for the states",
+            "parameters × 16 B ÷ (memory × share for states)",
+            f"{parameters} × {format_term(STATES)} B ÷ ({memory} × {format_term(FOR_STATES, '%')})",
+            found.model.parameters * STATES / (best.gpu.capacity * FOR_STATES),
+            "GPU",
+            "zero",
+            "training-memory",
+            "need",
+        ),
+        _WORKING.line(
+            "gpu_hours",
+            "tokens ÷ (tokens per second of a GPU × (1 − time lost)) ÷ 3,600",
+            f"{format_term(asked.tokens)} ÷ ("
+            f"{format_term(asked.tokens / (best.hours * 3600 * useful))} × "
+            f"(1 − {format_term(asked.lost, '%')})) ÷ 3,600",
+            best.hours,
+            "megatron-2021",
+        ),
+        _WORKING.line(
+            "gpus",
+            "the more of both, in whole boards",
+            f"⌈max({parameters} × {format_term(STATES)} B ÷ ({memory} × "
+            f"{format_term(FOR_STATES, '%')}), {format_term(best.hours)} ÷ "
+            f"{format_term(asked.days / 3600)}, 1) ÷ {board}⌉ × {board}",
+            best.count,
+            "megatron-2021",
+        ),
+        *_power_steps(best),
+    )
+
+
+def _parts_of(load: GpuMemoryUse) -> tuple[float, ...]:
+    parts = (load.weights, load.cache, load.activations, load.overhead)
+    return (*parts, load.padding) if load.padding else parts
+
+
+def _serving_steps(
+    asked: AcceleratorChoiceInputs, best: GpuCandidate, load: GpuMemoryUse
+) -> tuple[FormulaStep, ...]:
+    return (
+        _WORKING.line(
+            "need",
+            "weights + KV cache + activations + overhead"
+            + (" + padding of repacked experts" if load.padding else ""),
+            format_sum(_parts_of(load), "B"),
+            best.need,
+            "vllm-memory",
+            topic="inference-memory",
+        ),
+        _WORKING.line(
+            "need",
+            "memory × usable share",
+            f"{format_term(best.gpu.capacity, 'B')} × {format_term(USABLE, '%')}",
+            best.gpu.capacity * USABLE,
+            "catalogue",
+            label="Usable on each",
+            topic="cluster-components",
+        ),
+        _WORKING.line(
+            "token_time",
+            "sequences at once ÷ tokens per second of all",
+            f"{format_term(asked.concurrent)} ÷ {format_term(asked.concurrent / (best.seconds or 1.0))}",
+            best.seconds or 0.0,
+            "pope-2022",
+            topic="batching-and-latency",
+        ),
+        *_power_steps(best),
+    )
+
+
+def _power_steps(best: GpuCandidate) -> tuple[FormulaStep, ...]:
+    if best.power is None:
+        return ()
+    return (
+        _WORKING.line(
+            "power",
+            "GPUs × TDP",
+            f"{format_term(best.count)} × {format_term(best.gpu.tdp or 0.0, 'W')}",
+            best.power,
+            "catalogue",
+            topic="power-and-cooling",
+        ),
+    )
+
+
+def _no_steps(found: GpuRanking) -> tuple[FormulaStep, ...]:
+    return (
+        _WORKING.line(
+            "excluded",
+            "GPUs of the catalog left out",
+            format_term(len(found.against)),
+            len(found.against),
+            "catalogue",
+            topic="cluster-components",
+        ),
+    )
+
+
+def _bar(asked: AcceleratorChoiceInputs, found: GpuRanking, best: GpuCandidate) -> StackedBar:
+    memory = best.gpu.capacity
+    if asked.job == "training":
+        limit, words = memory * FOR_STATES, "for states"
+        parts: tuple[BarSegment, ...] = (
+            BarSegment("optimizer", "Weights, gradients, optimizer", best.need),
+        )
+    else:
+        load = found.loads[best.count]
+        limit, words = memory * USABLE, "usable"
+        parts = (
+            BarSegment("weights", "Weights", load.weights),
+            BarSegment("kv", "KV cache", load.cache),
+            BarSegment("activations", "Activations", load.activations),
+            BarSegment("overhead", "Overhead", load.overhead + load.padding),
+        )
+    label = f"Memory of each {best.gpu.name}"
+    return StackedBar(label, parts, limit, f"{format_value(limit, 'B')} {words}")
+
+
+_RANKED = {
+    "gpus": "Fewest GPUs come first, then least power, then speed.",
+    "power": "Least power of the accelerators comes first, then fewest of them.",
+    "speed": "The fastest comes first, each with the fewest GPUs that do the job.",
+    "cost": "The cheapest comes first; those without a price come last.",
+}
+
+
+def _notes(asked: AcceleratorChoiceInputs, best: GpuCandidate | None) -> tuple[str, ...]:
+    notes = [_RANKED[asked.rank], _OTHERS]
+    if asked.job == "training" and asked.rank == "speed":
+        notes[0] = "Fewest GPU-hours come first, whatever the number of GPUs."
+    if asked.job == "training":
+        notes.append(
+            "Training is mixed-precision AdamW with states sharded over all GPUs, at "
+            "the speed of the best usual layout."
+        )
+    else:
+        notes.append(
+            "One copy of the model on one server, or on one rack-wide domain; the "
+            "speed is that of a good engine with this many sequences."
+        )
+    if best is not None and not _is_measured(best):
+        notes.append(
+            f"No measured engine on the {best.gpu.name} went into the model of speed: "
+            "it rests on the shares that other GPUs reach."
+        )
+    if best is not None:
+        notes.append(capacity_note(best.gpu))
+    if best is not None and (doubtful := _doubtful(best.gpu)):
+        notes.append(
+            f"The catalog has no primary source for these values of the "
+            f"{best.gpu.name}: {doubtful}."
+        )
+    return tuple(notes)
+
+
+def _doubtful(gpu: Accelerator) -> str:
+    """The values without a primary source that the ranking rests on, by their names."""
+    found = {field_of(key) for key in gpu.unverified} & _USED
+    return ", ".join(f.label for f in FIELDS["accelerator"] if f.name in found)
+
+
+_USED = {"memory", "memory_bandwidth", "nvlink", "tdp", *RATES} - {"fp32", "tf32"}
+
+
+_OTHERS = (
+    "TPUs, LPUs, wafers and others are shown beside the ranking: their speed follows "
+    "other rules than those fitted on GPUs."
+)
+
+
+def estimate(asked: AcceleratorChoiceInputs) -> Estimate:
+    """Rank the GPUs of the catalog for a job, with reasons for and against."""
+    return answer(asked, search(asked))
+
+
+ENTRY = EstimateSpec(
+    name="accelerator-choice",
+    title="Accelerator choice",
+    summary="Which accelerators do a job, best first, and why the others do not.",
+    group="Hardware",
+    inputs=AcceleratorChoiceInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("gpus", "need", "token_time", "gpu_hours"),
+    topic=TOPIC,
+    is_search=True,
+)

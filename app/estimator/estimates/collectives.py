@@ -1,0 +1,170 @@
+"""`collectives`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+
+from app.estimator.common_inputs import (
+    MODEL,
+    NETWORK,
+    ask_domain,
+    ask_gpu,
+    ask_gpus,
+    ask_model,
+    ask_network,
+    ask_network_rate,
+    input_error,
+)
+from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.collectives import Collective, Interconnect, collective_time, fabric_of
+from app.estimator.inputs import InputGroup
+from app.estimator.result import VerdictFlip
+from app.estimator.units import format_number, format_value
+
+_MESSAGE = InputGroup("Message", "interconnects")
+
+OPERATIONS: tuple[tuple[Collective, str], ...] = (
+    ("all_reduce", "All-reduce"),
+    ("all_gather", "All-gather"),
+    ("reduce_scatter", "Reduce-scatter"),
+    ("alltoall", "All-to-all"),
+    ("broadcast", "Broadcast"),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CollectivesInputs:
+    """A collective and the links it runs over."""
+
+    operation: str = _MESSAGE.ask(
+        "all_reduce",
+        "Operation",
+        choices=OPERATIONS,
+        help="What all GPUs do together.",
+    )
+    message: float = _MESSAGE.ask(
+        1e9,
+        "Message",
+        unit="B",
+        typed_unit="MB",
+        minimum=1,
+        maximum=1e15,
+        help="The whole buffer of one GPU: what is reduced, or gathered in the end.",
+    )
+    gpu: str = ask_gpu(count_field="gpus")
+    gpus: int = ask_gpus(8, "interconnects")
+    network_rate: float = ask_network_rate()
+    network: str = ask_network()
+    domain: int | None = ask_domain()
+    in_network: bool = NETWORK.ask(
+        default=False,
+        label="Reduction in the network",
+        kind="flag",
+        help="Switches between nodes add up an all-reduce (SHARP), which halves "
+        "what each adapter sends.",
+        advanced=True,
+    )
+    model: str = ask_model("llama-3.1-8b")
+    tokens: int = MODEL.ask(
+        8192,
+        "Tokens per micro-batch",
+        unit="token",
+        minimum=1,
+        maximum=100_000_000,
+        help="For the table of what each parallelism sends.",
+        topic="parallelism",
+        advanced=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CollectiveTimes:
+    """Times of one message [s]: whole, of an empty one, inside the domain alone."""
+
+    seconds: float
+    floor: float
+    inner: float
+    crosses: bool
+
+    @property
+    def limit(self) -> str:
+        """What decides the time: latency, links of the domain, or the network."""
+        if self.seconds < 3 * self.floor:
+            return "latency"
+        if self.crosses and self.inner < 0.7 * self.seconds:
+            return "network"
+        return "links"
+
+
+def operation_of(asked: CollectivesInputs) -> Collective:
+    """The operation as the formulas name it; the form offers no other."""
+    return next(name for name, _ in OPERATIONS if name == asked.operation)
+
+
+def links_of(asked: CollectivesInputs, gpu: Accelerator) -> Interconnect:
+    """The links around a card; refused where the catalog knows none."""
+    if not gpu.nvlink and not gpu.pcie:
+        message = f"The links of the {gpu.name} are not known."
+        raise input_error("gpu", asked.gpu, message)
+    return fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
+
+
+def measure(asked: CollectivesInputs, fabric: Interconnect, message: float) -> CollectiveTimes:
+    """The time of a message, whole and by part."""
+    operation, ranks = operation_of(asked), asked.gpus
+    seconds = timed(asked, fabric, message)
+    inside = min(ranks, fabric.domain)
+    inner = collective_time(operation, inside, message, fabric)
+    return CollectiveTimes(
+        seconds=seconds,
+        floor=timed(asked, fabric, 1.0),
+        inner=inner if ranks > fabric.domain else seconds,
+        crosses=ranks > fabric.domain,
+    )
+
+
+def timed(asked: CollectivesInputs, fabric: Interconnect, message: float) -> float:
+    """Time of the collective, with the reduction of the network if it is asked for."""
+    operation, ranks = operation_of(asked), asked.gpus
+    return collective_time(operation, ranks, message, reducing(asked, fabric))
+
+
+def reducing(asked: CollectivesInputs, fabric: Interconnect) -> Interconnect:
+    """The fabric with what its network reduces on the way, if that is asked for."""
+    reduces = asked.in_network and operation_of(asked) == "all_reduce"
+    if not reduces or asked.gpus <= fabric.domain:
+        return fabric
+    # The switch returns the sum: each adapter sends the message once, not twice.
+    return dataclasses.replace(fabric, nic_rate=2 * fabric.nic_rate)
+
+
+def changes(
+    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+) -> tuple[VerdictFlip, ...]:
+    """The size and the number of GPUs from which something else decides."""
+    changes = []
+    if measured.limit == "latency":
+        size = asked.message
+        while size < 1e15:
+            size *= 2
+            time = collective_time(operation_of(asked), max(2, asked.gpus), size, fabric)
+            if time >= 3 * measured.floor:
+                break
+        changes.append(
+            VerdictFlip(
+                "message",
+                "Message",
+                format_value(asked.message, "B"),
+                format_value(size, "B"),
+                "Bound by bandwidth.",
+            )
+        )
+    if not measured.crosses and asked.gpus > 1:
+        changes.append(
+            VerdictFlip(
+                "gpus",
+                "GPUs",
+                format_number(asked.gpus),
+                format_number(fabric.domain + 1),
+                "Leaves the link domain for the network.",
+            )
+        )
+    return tuple(changes)

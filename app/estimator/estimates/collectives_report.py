@@ -1,0 +1,359 @@
+"""`collectives`: verdict, figures, charts and formula steps of a result."""
+
+import math
+
+from app.estimator.data_files import around_rate, error_range
+from app.estimator.estimates.collectives import (
+    CollectivesInputs,
+    CollectiveTimes,
+    changes,
+    links_of,
+    measure,
+    operation_of,
+    reducing,
+)
+from app.estimator.formula_steps import StepBuilder, format_term
+from app.estimator.hardware import collectives
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.hardware.collectives import (
+    OVERLAP,
+    TIERS,
+    Interconnect,
+    bus_bandwidth,
+    bytes_sent,
+    collective_time,
+    parts_inside,
+    time_between,
+)
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    Chart,
+    ChartLine,
+    Estimate,
+    Figure,
+    FormulaStep,
+    Output,
+    ResultTable,
+    Verdict,
+    by_name,
+)
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("time", "Time", "s", better="less", modeled=True),
+    Output("bytes_sent", "Bytes sent per GPU", "B", better="less"),
+    Output("bytes_across", "Bytes between nodes per GPU", "B", better="less"),
+    Output("bus_bandwidth", "Bus bandwidth", "B/s", better="more", modeled=True),
+    Output("algorithm_bandwidth", "Message over time", "B/s", better="more", modeled=True),
+    Output("latency", "Latency floor", "s", better="less", modeled=True),
+    Output("link_share", "Share of the link", "%", modeled=True),
+    Output("limit", "Limited by"),
+)
+_OUT = by_name(OUTPUTS)
+_WORKING = StepBuilder(_OUT, "interconnects")
+
+
+_FACTORS: dict[collectives.Collective, str] = {
+    "all_reduce": "2 × (GPUs − 1) ÷ GPUs × message",
+    "all_gather": "(GPUs − 1) ÷ GPUs × message",
+    "reduce_scatter": "(GPUs − 1) ÷ GPUs × message",
+    "alltoall": "(GPUs − 1) ÷ GPUs × message",
+    "broadcast": "message",
+}
+
+
+_NAMES = {
+    "all_reduce": "all-reduce",
+    "all_gather": "all-gather",
+    "reduce_scatter": "reduce-scatter",
+    "alltoall": "all-to-all",
+    "broadcast": "broadcast",
+}
+
+
+def answer(
+    asked: CollectivesInputs,
+    gpu: Accelerator,
+    fabric: Interconnect,
+    measured: CollectiveTimes,
+    model: Architecture,
+) -> Estimate:
+    """Put a collective into words, figures, its curve and its working."""
+    return Estimate(
+        name="collectives",
+        verdict=_verdict(asked, gpu, measured),
+        figures=_figures(asked, fabric, measured),
+        steps=_steps(asked, fabric, measured),
+        pictures=(_curve(asked, fabric),),
+        tables=(_traffic(asked, fabric, model),),
+        notes=_notes(asked, fabric),
+        changes=changes(asked, fabric, measured),
+    )
+
+
+def _verdict(asked: CollectivesInputs, gpu: Accelerator, measured: CollectiveTimes) -> Verdict:
+    leads = {
+        "latency": "Bound by latency.",
+        "network": "Bound by the network.",
+        "links": "Bound by the links inside the node.",
+    }
+    text = (
+        f"An {_NAMES[asked.operation]} of {format_value(asked.message, 'B')} over "
+        f"{format_number(asked.gpus)} {gpu.name} takes "
+        f"{format_value(measured.seconds, 's')}."
+    )
+    if asked.operation in ("reduce_scatter", "broadcast"):
+        text = "A" + text[2:]
+    if asked.gpus == 1:
+        return Verdict("info", "Nothing to send.", "One GPU exchanges with nobody.")
+    return Verdict("info", leads[measured.limit], text)
+
+
+def _figures(
+    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+) -> tuple[Figure, ...]:
+    seconds = measured.seconds
+    sent = bytes_sent(operation_of(asked), asked.gpus, asked.message)
+    bus = sent / seconds if seconds else 0.0
+    plain = asked.message / seconds if seconds else 0.0
+    across = _across(asked, fabric)
+    moved, rate = sent, fabric.rate
+    if measured.limit == "network":
+        moved, rate = across, fabric.nic_rate
+    share = moved / seconds / rate if seconds else 0.0
+    low, high = error_range("collective", seconds)
+    return (
+        Figure(_OUT["time"], seconds, low, high, primary=True),
+        Figure(_OUT["bytes_sent"], sent),
+        Figure(_OUT["bytes_across"], across),
+        Figure(_OUT["bus_bandwidth"], bus, *_rates(bus)),
+        Figure(_OUT["algorithm_bandwidth"], plain, *_rates(plain)),
+        Figure(_OUT["latency"], measured.floor, *error_range("collective", measured.floor)),
+        Figure(
+            _OUT["link_share"],
+            share,
+            *_rates(share),
+            note=_link_of(asked, fabric, measured, share),
+        ),
+        Figure(_OUT["limit"], measured.limit if asked.gpus > 1 else "nothing"),
+    )
+
+
+def _link_of(
+    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes, share: float
+) -> str:
+    """Which link a share is of."""
+    if asked.gpus == 1:
+        return ""
+    if measured.limit == "network":
+        used = format_value(share * fabric.nic_rate, "B/s")
+        rate = format_value(fabric.nic_rate, "B/s")
+        return f"{used} between nodes, of the network adapter's {rate}."
+    text = f"Of the {format_value(fabric.rate, 'B/s')} of {fabric.link.name}."
+    summed = asked.operation == "all_reduce" and fabric.link.switch_gain > 1
+    if share > 1 and summed:
+        text += " The switch adds up, so a GPU sends less than is counted."
+    return text
+
+
+def _rates(value: float) -> tuple[float, float]:
+    return around_rate("collective", value)
+
+
+def _across(asked: CollectivesInputs, fabric: Interconnect) -> float:
+    """Bytes that one GPU's adapter sends [B]."""
+    groups = math.ceil(asked.gpus / fabric.domain)
+    if groups == 1:
+        return 0.0
+    if asked.operation == "alltoall":
+        return asked.message * (groups - 1) / groups
+    part = asked.message / fabric.domain
+    sent = bytes_sent(operation_of(asked), groups, part)
+    halved = asked.in_network and asked.operation == "all_reduce"
+    return sent / 2 if halved else sent
+
+
+def _share(operation: collectives.Collective, ranks: int, size: str) -> str:
+    """What each of `ranks` sends of a message, with numbers."""
+    if operation == "broadcast" and ranks > 1:
+        return size
+    passes = "2 × " if operation == "all_reduce" else ""
+    return f"{passes}({ranks:,} − 1) ÷ {ranks:,} × {size}"
+
+
+def _within(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
+    """The time of a message within one domain, with numbers."""
+    inside = min(asked.gpus, fabric.domain)
+    parts = parts_inside(operation_of(asked), inside, message, fabric)
+    if not any(parts):
+        return "0 s"
+    latency, transfer = (format_term(part, "s") for part in parts)
+    return f"({latency}^{OVERLAP} + {transfer}^{OVERLAP})^(1 ÷ {OVERLAP})"
+
+
+def _whole(asked: CollectivesInputs, fabric: Interconnect, message: float) -> str:
+    """The time within domains and between them, with numbers."""
+    operation = operation_of(asked)
+    inside = min(asked.gpus, fabric.domain)
+    groups = math.ceil(asked.gpus / inside)
+    inner = collective_time(operation, inside, message, fabric)
+    way = reducing(asked, fabric)
+    outer = time_between(operation, inside, groups, message, way)
+    parts = (f"{format_term(part, 's')}^{TIERS:g}" for part in (inner, outer))
+    return f"({' + '.join(parts)})^(1 ÷ {TIERS:g})"
+
+
+_INSIDE = "(latency^1.5 + transfer^1.5)^⅔"
+_BOTH = "(within domains² + between them²)^½"
+
+
+def _steps(
+    asked: CollectivesInputs, fabric: Interconnect, measured: CollectiveTimes
+) -> tuple[FormulaStep, ...]:
+    operation, ranks = operation_of(asked), asked.gpus
+    size, crosses = format_term(asked.message, "B"), measured.crosses
+    empty = _whole(asked, fabric, 1.0) if crosses else _within(asked, fabric, 1.0)
+    whole = format_term(measured.seconds, "s")
+    if crosses:
+        whole = _whole(asked, fabric, asked.message)
+    sent = bytes_sent(operation, ranks, asked.message)
+    inside = _within(asked, fabric, asked.message)
+    rule = _BOTH if crosses else _INSIDE
+    floor = f"of one byte: {rule}"
+    share = _share(operation, ranks, size)
+    fitted = "aiconfigurator"
+    within = ("Inside the link domain", _INSIDE, inside, measured.inner, "s")
+    spent = rule if crosses else "within the domain"
+    return (
+        _WORKING.line("bytes_sent", _FACTORS[operation], share, sent, "nccl-tests"),
+        _WORKING.line("latency", floor, empty, measured.floor, fitted),
+        FormulaStep(*within, fitted, "interconnects"),
+        *((_across_step(asked, fabric),) if crosses else ()),
+        _WORKING.line("time", spent, whole, measured.seconds, "ml-engineering"),
+    )
+
+
+def _across_step(asked: CollectivesInputs, fabric: Interconnect) -> FormulaStep:
+    groups = math.ceil(asked.gpus / fabric.domain)
+    operation, size = operation_of(asked), format_term(asked.message, "B")
+    formula = "what each of the domains sends of message ÷ GPUs of a domain"
+    if operation == "alltoall":
+        formula = "(domains − 1) ÷ domains × message"
+    else:
+        size += f" ÷ {fabric.domain}"
+    numbers = _share(operation, groups, size)
+    if asked.in_network and operation == "all_reduce":
+        formula, numbers = f"{formula}, once", f"{numbers} ÷ 2"
+    return _WORKING.line("bytes_across", formula, numbers, _across(asked, fabric), "ml-engineering")
+
+
+def _curve(asked: CollectivesInputs, fabric: Interconnect) -> Chart:
+    """Bus bandwidth over message size, with the message of this question."""
+    operation, ranks = operation_of(asked), max(2, asked.gpus)
+    points = []
+    for power in range(12, 37, 2):
+        size = 2.0**power
+        seconds = collective_time(operation, ranks, size, fabric)
+        points.append((size, bus_bandwidth(operation, ranks, size, seconds)))
+    here = collective_time(operation, ranks, asked.message, fabric)
+    mark = (asked.message, bus_bandwidth(operation, ranks, asked.message, here))
+    limit = tuple((size, fabric.rate) for size, _ in (points[0], points[-1]))
+    return Chart(
+        "Bandwidth by message size",
+        "Message",
+        "Bus bandwidth",
+        "B",
+        "B/s",
+        (
+            ChartLine("Bus bandwidth", tuple(points)),
+            ChartLine("Link, one way", limit, "dash"),
+            ChartLine("This message", (mark,), "mark"),
+        ),
+        x_log=True,
+    )
+
+
+def _traffic(asked: CollectivesInputs, fabric: Interconnect, model: Architecture) -> ResultTable:
+    """What each parallelism sends for a model, and how long that takes."""
+    tokens, ranks = asked.tokens, max(2, asked.gpus)
+    message = 2.0 * tokens * model.hidden
+    inside = min(ranks, fabric.domain, 8)
+    sets: tuple[tuple[str, collectives.Collective, int, float], ...] = (
+        ("Data: gradients, once a step", "all_reduce", ranks, 2.0 * model.parameters),
+        (
+            "ZeRO-3: weights, each micro-batch",
+            "all_gather",
+            ranks,
+            2.0 * model.parameters,
+        ),
+        ("Tensor: activations, each layer", "all_reduce", inside, message),
+        (
+            "Context: keys and values, each layer",
+            "all_gather",
+            inside,
+            _keys(model, tokens),
+        ),
+        ("Expert: tokens, each layer", "alltoall", inside, _routed(model, message)),
+        ("Pipeline: activations, each boundary", "broadcast", 2, message),
+    )
+    rows: list[tuple[str | tuple[float, str], ...]] = []
+    for label, operation, among, size in sets:
+        if not size:
+            continue
+        seconds = collective_time(operation, among, size, fabric)
+        sent = bytes_sent(operation, among, size)
+        rows.append((label, format_number(among), (sent, "B"), (seconds, "s")))
+    columns = ("Traffic", "GPUs", "Sent per GPU", "Time")
+    return ResultTable(f"What {model.name} sends", columns, tuple(rows))
+
+
+def _keys(model: Architecture, tokens: int) -> float:
+    return 2.0 * tokens * model.cache_elements / max(1, model.layers)
+
+
+def _routed(model: Architecture, message: float) -> float:
+    return message * model.experts_per_token if model.is_routed else 0.0
+
+
+def _notes(asked: CollectivesInputs, fabric: Interconnect) -> tuple[str, ...]:
+    notes = [
+        f"{fabric.link.name}: {format_value(fabric.rate, 'B/s')} in one direction.",
+        "The interval holds nine of ten measurements that were not fitted.",
+    ]
+    bus = "Bus bandwidth, as NCCL's tests print it: bytes sent per GPU over the time."
+    across = _across(asked, fabric)
+    if across:
+        bus += (
+            f" Only {format_value(across, 'B')} of them cross the network, so it can "
+            "exceed the rate of an adapter."
+        )
+    notes.append(bus)
+    if fabric.link.crowding:
+        notes.append("Cards without NVLink share the host's lanes and slow each other.")
+    if asked.in_network and asked.gpus <= fabric.domain:
+        notes.append("Within one link domain the network reduces nothing.")
+    return tuple(notes)
+
+
+def estimate(asked: CollectivesInputs) -> Estimate:
+    """Time the collective, and say which links decide."""
+    gpu = find_accelerator(asked.gpu)
+    fabric = links_of(asked, gpu)
+    measured = measure(asked, fabric, asked.message)
+    model = find_model(asked.model)
+    return answer(asked, gpu, fabric, measured, model)
+
+
+ENTRY = EstimateSpec(
+    name="collectives",
+    title="Collectives",
+    summary="How long GPUs take to exchange data, and which links decide it.",
+    group="Network",
+    inputs=CollectivesInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("time", "bus_bandwidth", "link_share"),
+    topic="interconnects",
+)

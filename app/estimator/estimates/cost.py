@@ -1,0 +1,396 @@
+"""`cost`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+
+from app.estimator.common_inputs import ask_gpus, ask_pue, input_error
+from app.estimator.fits import round_past_limit, within
+from app.estimator.hardware.prices import example
+from app.estimator.inputs import InputGroup, input_field
+from app.estimator.result import VerdictFlip
+from app.estimator.training.run_costs import (
+    HOURS_PER_YEAR,
+    annuity,
+    average_power,
+    break_even,
+    capital_per_year,
+    electricity_per_year,
+    usd_per_million_tokens,
+)
+from app.estimator.units import format_number, format_value
+
+TOPIC = "on-premises-and-cloud"
+
+_USE = InputGroup("Use", TOPIC)
+_RENTING = InputGroup("Renting", TOPIC)
+_OWNING = InputGroup("Owning", TOPIC)
+
+_LISTED = example()
+
+COMMITMENTS = (("used", "Used hours"), ("all", "All hours, reserved"))
+
+_YEAR = 365.25 * 86400
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CostInputs:
+    """What is needed, what renting asks for it, and what owning takes."""
+
+    gpus: int = ask_gpus(64, TOPIC)
+    utilisation: float = _USE.ask(
+        0.6,
+        "Utilization",
+        typed_unit="%",
+        minimum=0.001,
+        maximum=1.0,
+        help="Share of all hours of the year in which the GPUs work.",
+    )
+    rent: float = _RENTING.ask(
+        _LISTED.usd_per_hour,
+        "Rent of a GPU-hour",
+        unit="USD/h",
+        minimum=0.001,
+        maximum=10_000.0,
+        help=f"Write your offer; {_LISTED.usd_per_hour:g} is {_LISTED.words} for an "
+        "H100. DeepSeek reckoned with 2 for an H800 in December 2024.",
+    )
+    commitment: str = _RENTING.ask(
+        "used",
+        "Rent is paid for",
+        choices=COMMITMENTS,
+        help="Used hours on demand, or all hours of a reservation.",
+    )
+    price: float = _OWNING.ask(
+        30_000.0,
+        "Price of a GPU in its server",
+        unit="USD",
+        minimum=1.0,
+        maximum=1e7,
+        help="A server's price over its GPUs. An example of 2024, no offer: write yours.",
+    )
+    life: float = _OWNING.ask(
+        4 * _YEAR,
+        "Life",
+        unit="s",
+        typed_unit="years",
+        minimum=0.25 * _YEAR,
+        maximum=30 * _YEAR,
+        help="Years until the machines are sold.",
+    )
+    electricity: float = _OWNING.ask(
+        0.10,
+        "Electricity",
+        unit="USD/kWh",
+        minimum=0.0,
+        maximum=10.0,
+        help="An example of 2024, about what industry paid in the United States; write yours.",
+        topic="power-and-cooling",
+    )
+    staff: float = _OWNING.ask(
+        250_000.0,
+        "Staff",
+        unit="USD/year",
+        minimum=0.0,
+        maximum=1e10,
+        help="People who run the machines, beyond those that renting needs. An "
+        "example; write yours.",
+    )
+    discount: float = _RENTING.ask(
+        0.0,
+        "Discount",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=0.95,
+        help="Off the rent, for example for a reservation.",
+        advanced=True,
+    )
+    egress: float = _RENTING.ask(
+        10e12,
+        "Data moved out each month",
+        unit="B",
+        typed_unit="TB",
+        minimum=0.0,
+        maximum=1e18,
+        help="Out of the cloud; moving in is usually free.",
+        advanced=True,
+    )
+    egress_price: float = _RENTING.ask(
+        0.08,
+        "Price of data moved out",
+        unit="USD/GB",
+        minimum=0.0,
+        maximum=10.0,
+        help="An example of 2024; write yours.",
+        advanced=True,
+    )
+    infrastructure: float = _OWNING.ask(
+        0.25,
+        "Network, storage and racks",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=5.0,
+        help="Bought beside the servers, over their price.",
+        topic="cluster-components",
+        advanced=True,
+    )
+    interest: float = _OWNING.ask(
+        0.08,
+        "Interest",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=1.0,
+        help="A year, on the money that is tied up. An example; write yours.",
+        advanced=True,
+    )
+    resale: float = _OWNING.ask(
+        0.1,
+        "Resale",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=1.0,
+        help="What the servers bring at the end, over their price.",
+        advanced=True,
+    )
+    upkeep: float = _OWNING.ask(
+        0.05,
+        "Support and repair",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=1.0,
+        help="A year, over the price of all that was bought.",
+        advanced=True,
+    )
+    power: float = _OWNING.ask(
+        1275.0,
+        "Power of a GPU in its server",
+        unit="W",
+        minimum=1.0,
+        maximum=1e5,
+        help="A server's highest power over its GPUs: 10.2 kW over 8 for a DGX H100.",
+        term="tdp",
+        topic="power-and-cooling",
+        advanced=True,
+    )
+    idle: float = _OWNING.ask(
+        0.35,
+        "Idle power",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=1.0,
+        help="Of a server without work, over its highest power.",
+        topic="power-and-cooling",
+        advanced=True,
+    )
+    pue: float = ask_pue(_OWNING, topic="power-and-cooling")
+    place: float = _OWNING.ask(
+        150.0,
+        "Place",
+        unit="USD/kW/month",
+        minimum=0.0,
+        maximum=10_000.0,
+        help="Rent of a hall or the cost of one's own, by power of the machines, "
+        "without electricity. An example of 2024; write yours.",
+        advanced=True,
+    )
+    availability: float = _OWNING.ask(
+        0.95,
+        "Availability",
+        typed_unit="%",
+        minimum=0.01,
+        maximum=1.0,
+        help="Share of all hours in which owned machines can work at all.",
+        advanced=True,
+    )
+    run: float = input_field(
+        100_000.0,
+        "Hours of a training run",
+        unit="GPU-h",
+        minimum=0.001,
+        maximum=1e12,
+        help="GPUs times hours, for the cost of one run.",
+        group="Work",
+        topic="training-memory",
+        advanced=True,
+    )
+    token_rate: float = input_field(
+        400.0,
+        "Tokens per second of a GPU",
+        unit="token/s",
+        minimum=0.001,
+        maximum=1e7,
+        help="Output tokens of a GPU at work, for the cost of a million of them.",
+        group="Work",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+    priced_in: int = _USE.ask(
+        2024,
+        "Year of the prices",
+        minimum=2000,
+        maximum=2100,
+        help="Stands beside the result, so that everybody knows how old it is.",
+        advanced=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OwnershipCost:
+    """What owning costs a year by what it goes to [USD/year]."""
+
+    capital: float
+    upkeep: float
+    electricity: float
+    place: float
+    staff: float
+
+    @property
+    def total(self) -> float:
+        """Their sum."""
+        return self.capital + self.upkeep + self.electricity + self.place + self.staff
+
+    @property
+    def running(self) -> float:
+        """What is paid year by year beside the purchase."""
+        return self.total - self.capital
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CostResult:
+    """Both ways. Money a year [USD/year], hours [GPU-h], utilizations [1]."""
+
+    years: float
+    purchase: float
+    owned: OwnershipCost
+    rented: float
+    egress: float
+    hours: float
+    ends: tuple[float, float]
+    rent_ends: tuple[float, float]
+    meets: float | None
+
+    @property
+    def owned_hour(self) -> float:
+        """Cost of a used hour of an owned GPU [USD/h]."""
+        return self.owned.total / self.hours
+
+    @property
+    def rented_hour(self) -> float:
+        """Cost of a used hour of a rented GPU, with data moved out [USD/h]."""
+        return self.rented / self.hours
+
+    def hour_at(self, share: float, hours: float) -> tuple[float, float]:
+        """Used GPU-hour, owned and rented, at a utilization [USD/h].
+
+        `hours` are all hours of the GPUs in a year; both ways grow in a straight line
+        from no use to full use.
+        """
+        used = hours * share
+        owned, rented = (idle + (full - idle) * share for idle, full in (self.ends, self.rent_ends))
+        return owned / used, rented / used
+
+
+def find(asked: CostInputs) -> CostResult:
+    """Reckon both ways; BadInputs where GPUs would work more than they are up."""
+    if asked.utilisation > asked.availability:
+        message = (
+            f"GPUs that are up {format_value(asked.availability, '%')} of the time "
+            f"cannot work {format_value(asked.utilisation, '%')} of it."
+        )
+        raise input_error("utilisation", asked.utilisation, message)
+    ends = owned_at(asked, 0.0).total, owned_at(asked, 1.0).total
+    rent_ends = rented_at(asked, 0.0), rented_at(asked, 1.0)
+    return CostResult(
+        years=asked.life / _YEAR,
+        purchase=purchase(asked),
+        owned=owned_at(asked, asked.utilisation),
+        rented=rented_at(asked, asked.utilisation),
+        egress=_egress(asked),
+        hours=asked.gpus * HOURS_PER_YEAR * asked.utilisation,
+        ends=ends,
+        rent_ends=rent_ends,
+        meets=_meets(ends, rent_ends),
+    )
+
+
+def purchase(asked: CostInputs) -> float:
+    """What is paid at the start [USD]."""
+    return asked.gpus * asked.price * (1 + asked.infrastructure)
+
+
+def owned_at(asked: CostInputs, utilization: float) -> OwnershipCost:
+    """A year of owning at a utilization."""
+    bought = purchase(asked)
+    sold = asked.gpus * asked.price * asked.resale
+    watts = asked.gpus * asked.power
+    drawn = average_power(watts, asked.idle, utilization)
+    return OwnershipCost(
+        capital=capital_per_year(bought, sold, asked.interest, asked.life / _YEAR),
+        upkeep=bought * asked.upkeep,
+        electricity=electricity_per_year(drawn, asked.pue, asked.electricity),
+        place=watts / 1000 * asked.place * 12,
+        staff=asked.staff,
+    )
+
+
+def rented_at(asked: CostInputs, utilization: float) -> float:
+    """A year of renting at a utilization [USD/year]."""
+    share = 1.0 if asked.commitment == "all" else utilization
+    hours = asked.gpus * HOURS_PER_YEAR * share
+    return hours * asked.rent * (1 - asked.discount) + _egress(asked)
+
+
+def _egress(asked: CostInputs) -> float:
+    """A year of moving data out [USD/year]."""
+    return asked.egress / 1e9 * asked.egress_price * 12
+
+
+def _meets(owned: tuple[float, float], rented: tuple[float, float]) -> float | None:
+    """The utilization at which both cost the same; None where there is none."""
+    slopes = owned[1] - owned[0], rented[1] - rented[0]
+    found = break_even(owned[0] - rented[0], *slopes)
+    return found if found is not None and 0 < found <= 1 else None
+
+
+def tokens_cost(asked: CostInputs, hour: float) -> float:
+    """Cost of a million tokens at the price of a used GPU-hour [USD/Mtoken]."""
+    return usd_per_million_tokens(asked.token_rate, 1, hour)
+
+
+def changes_of(asked: CostInputs, found: CostResult) -> tuple[VerdictFlip, ...]:
+    """The nearest utilization, rent and price at which the cheaper way changes."""
+    buys = found.owned_hour < found.rented_hour
+    # Near the crossing the verdict still says that both cost about the same.
+    becomes = f"{'Renting' if buys else 'Buying'} begins to be cheaper."
+    changes = []
+    meets = found.meets or 0.0
+    if meets <= asked.availability and within(type(asked), "utilisation", meets):
+        now = f"{format_number(100 * asked.utilisation)}%"
+        flips = f"{round_past_limit(100 * meets, up=not buys)}%"
+        changes.append(VerdictFlip("utilisation", "Utilization", now, flips, becomes))
+    rent = _rent(asked, found)
+    if within(type(asked), "rent", rent):
+        now = f"{format_number(asked.rent)} USD/h"
+        flips = f"{round_past_limit(rent, up=not buys)} USD/h"
+        changes.append(VerdictFlip("rent", "Rent of a GPU-hour", now, flips, becomes))
+    price = _price(asked, found)
+    if within(type(asked), "price", price):
+        now = f"{format_number(asked.price)} USD"
+        flips = f"{round_past_limit(price, up=buys)} USD"
+        changes.append(VerdictFlip("price", "Price of a GPU in its server", now, flips, becomes))
+    return tuple(changes)
+
+
+def _rent(asked: CostInputs, found: CostResult) -> float:
+    """The rent at which both ways cost the same [USD/h]; negative if there is none."""
+    share = 1.0 if asked.commitment == "all" else asked.utilisation
+    hours = asked.gpus * HOURS_PER_YEAR * share
+    return (found.owned.total - found.egress) / hours / (1 - asked.discount)
+
+
+def _price(asked: CostInputs, found: CostResult) -> float:
+    """The price at which both ways cost the same [USD]; negative if there is none."""
+    bought = purchase(asked) / asked.price
+    sold = asked.gpus * asked.resale / (1 + asked.interest) ** found.years
+    yearly = annuity(asked.interest, found.years)
+    each = (bought - sold) * yearly + bought * asked.upkeep
+    rest = found.owned.total - each * asked.price
+    return (found.rented - rest) / each if each > 0 else -1.0

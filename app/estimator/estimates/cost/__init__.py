@@ -1,1 +1,0 @@
-"""The estimate `cost`: renting accelerators against owning them."""

@@ -1,0 +1,528 @@
+"""`fabric`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+
+from app.estimator.common_inputs import input_error
+from app.estimator.hardware.catalog import (
+    NetworkPart,
+    ReferenceDesign,
+    System,
+    design_of,
+    find_network,
+    find_system,
+)
+from app.estimator.hardware.fat_tree import (
+    FatTree,
+    fat_tree,
+    most_leaves,
+    one_switch,
+    rail_leaves,
+    rail_units,
+    split_ports,
+)
+from app.estimator.inputs import InputGroup
+from app.estimator.result import Chart, ChartLine, VerdictFlip
+from app.estimator.units import format_number
+
+_CLUSTER = InputGroup("Cluster", "cluster-components")
+_COMPUTE_NETWORK = InputGroup("Compute network", "interconnects")
+_OTHER_NETWORKS = InputGroup("Other networks", "interconnects")
+
+LAYOUTS = (("rail", "Rail-optimized"), ("tree", "Fat tree, nodes by leaf"))
+
+TIERS = (("auto", "Automatic"), ("2", "Leaf and spine"), ("3", "Leaf, spine and core"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FabricInputs:
+    """The cluster, and how its networks are to be built."""
+
+    system: str = _CLUSTER.ask(
+        "dgx-h100",
+        "System",
+        kind="system",
+        help="What the cluster is made of; it brings adapters and their rate.",
+    )
+    nodes: int = _CLUSTER.ask(
+        127,
+        "Systems",
+        unit="node",
+        minimum=1,
+        maximum=100_000,
+        help="Servers, or racks where a rack is the system.",
+    )
+    switch: str | None = _COMPUTE_NETWORK.ask(
+        None,
+        "Switch",
+        kind="network",
+        help="The switch of the compute network, the same in every tier; left empty: "
+        "the InfiniBand switch with ports as fast as the adapters.",
+    )
+    layout: str = _COMPUTE_NETWORK.ask(
+        "rail",
+        "Layout",
+        choices=LAYOUTS,
+        help="Rail-optimized: adapter 1 of every node on one leaf, adapter 2 on the next.",
+        term="rail-optimised",
+    )
+    oversubscription: float = _COMPUTE_NETWORK.ask(
+        1.0,
+        "Oversubscription",
+        minimum=1.0,
+        maximum=16.0,
+        help="Ports toward nodes over ports toward spines: 1 is non-blocking.",
+        term="oversubscription",
+    )
+    tiers: str = _COMPUTE_NETWORK.ask(
+        "auto",
+        "Tiers",
+        choices=TIERS,
+        help="Leaf and spine, or leaf, spine and core; automatic takes the fewest.",
+        advanced=True,
+    )
+    managers: int = _COMPUTE_NETWORK.ask(
+        4,
+        "Links of fabric managers",
+        minimum=0,
+        maximum=64,
+        help="Ports that the fabric manager takes; published designs give it four, in "
+        "place of a node.",
+        advanced=True,
+    )
+    planes: int = _COMPUTE_NETWORK.ask(
+        1,
+        "Planes",
+        minimum=1,
+        maximum=8,
+        help="Separate fabrics over which each adapter splits its rate.",
+        advanced=True,
+    )
+    adapters: int | None = _CLUSTER.ask(
+        None,
+        "Adapters per system",
+        kind="count",
+        minimum=1,
+        maximum=144,
+        help="Adapters of the compute network; left empty: those of the system.",
+        advanced=True,
+    )
+    rate: float | None = _CLUSTER.ask(
+        None,
+        "Rate of an adapter",
+        unit="B/s",
+        typed_unit="Gbit/s",
+        minimum=1e8,
+        maximum=1e12,
+        help="In one direction; left empty: that of the system.",
+        topic="interconnects",
+        advanced=True,
+    )
+    storage_links: int = _OTHER_NETWORKS.ask(
+        2,
+        "Storage links per node",
+        minimum=0,
+        maximum=64,
+        help="Ports that each server or compute tray has on the storage network.",
+        term="storage-network",
+        advanced=True,
+    )
+    storage_ports: int | None = _OTHER_NETWORKS.ask(
+        None,
+        "Ports of the storage",
+        kind="count",
+        minimum=0,
+        maximum=100_000,
+        help="Ports of the storage servers; left empty: one for every four of the nodes.",
+        advanced=True,
+    )
+    servers: int = _OTHER_NETWORKS.ask(
+        5,
+        "Management servers",
+        minimum=0,
+        maximum=10_000,
+        help="Servers that provision, schedule and monitor.",
+        term="in-band-management",
+        advanced=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FabricHosts:
+    """What is joined: servers or compute trays with one adapter on each rail."""
+
+    system: System
+    systems: int
+    count: int
+    rails: int
+    per_system: int
+    rate: float
+
+    @property
+    def ports(self) -> int:
+        """Adapters of all hosts."""
+        return self.count * self.rails
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SideNetwork:
+    """One of the smaller networks: its switch, what is on it, and its tree."""
+
+    name: str
+    switch: NetworkPart
+    endpoints: int
+    tree: FatTree
+
+    @property
+    def cables(self) -> int:
+        """Links of endpoints and between switches."""
+        return self.endpoints + self.tree.leaf_spine + self.tree.spine_core
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlaneWiring:
+    """How one plane is wired: ports of the switch, ratio, layout, tiers, managers."""
+
+    ports: int
+    ratio: float
+    layout: str
+    tiers: int
+    managers: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FabricResult:
+    """All networks of a cluster. `link` is the rate of one link [B/s, one way]."""
+
+    hosts: FabricHosts
+    switch: NetworkPart
+    way: PlaneWiring
+    tree: FatTree
+    planes: int
+    split: int
+    link: float
+    sides: tuple[SideNetwork, ...]
+
+    @property
+    def managers(self) -> int:
+        """Links of fabric managers on each plane."""
+        return self.way.managers
+
+    @property
+    def per_group(self) -> int:
+        """Hosts of a full group: as many as a leaf has ports to nodes."""
+        if self.tree.tiers == 1:
+            return max(1, self.tree.ports // self.hosts.rails)
+        return self.tree.down
+
+    @property
+    def groups(self) -> int:
+        """Groups of one leaf for each rail that hosts and managers fill or begin."""
+        if self.tree.tiers == 1:
+            return 1
+        hosts = self.hosts
+        return rail_units(hosts.count, hosts.rails, self.tree.down, self.managers)
+
+    @property
+    def design(self) -> ReferenceDesign | None:
+        """The published design of these systems; None where there is none."""
+        return design_of(self.hosts.system.id, self.switch.id)
+
+    @property
+    def per_unit(self) -> int:
+        """Systems of a scalable unit: as published, or those of a group."""
+        published = self.design.nodes_per_unit if self.design else None
+        return published or max(1, self.per_group // self.hosts.per_system)
+
+    @property
+    def units(self) -> int:
+        """Scalable units that the systems fill or begin."""
+        if self.design:
+            return -(-self.hosts.systems // self.per_unit)
+        return self.groups
+
+    @property
+    def share(self) -> float:
+        """What the links carry of what the adapters can send."""
+        return min(1.0, self.link * self.planes / self.hosts.rate)
+
+    @property
+    def switches(self) -> int:
+        """Switches of the compute network."""
+        return self.tree.switches * self.planes
+
+    @property
+    def node_links(self) -> int:
+        """Links from nodes and fabric managers to leaves."""
+        return (self.hosts.ports + self.managers) * self.planes
+
+    @property
+    def cables(self) -> int:
+        """Links of the compute network."""
+        between = self.tree.leaf_spine + self.tree.spine_core
+        return self.node_links + between * self.planes
+
+    @property
+    def transceivers(self) -> int:
+        """Modules at both ends of all links of the compute network."""
+        between = self.tree.leaf_spine + self.tree.spine_core
+        used = self.node_links + 2 * between * self.planes
+        each = self.hosts.system.nic_cages or self.hosts.rails * self.hosts.per_system
+        at_nodes = self.hosts.systems * each + self.managers * self.planes
+        return at_nodes + -(-used // (self.switch.ports_per_cage * self.split))
+
+    @property
+    def bisection(self) -> float:
+        """What one half of the nodes can send to the other [B/s, one way]."""
+        whole = self.hosts.ports * self.planes * self.link / 2
+        return whole / max(1.0, self.tree.oversubscription)
+
+
+# From slow to fast.
+_INFINIBAND = ("qm8700", "qm9700", "q3400-ra")
+
+
+_IN_BAND = "sn4600c"
+
+
+_OUT_OF_BAND = "sn2201"
+
+
+# Management traffic is light: three ports down for one up.
+_IN_BAND_RATIO = 3.0
+
+
+# More adapters than a server has make the system a rack of trays of four.
+_SERVER = 16
+
+
+_TRAY = 4
+
+
+def find(asked: FabricInputs) -> FabricResult:
+    """Lay out all networks; BadInputs where no tree of switches can hold them."""
+    hosts = hosts_of(asked)
+    switch = switch_of(asked, hosts.rate / asked.planes)
+    rate = switch.port_rate or 0.0
+    link = min(hosts.rate / asked.planes, rate)
+    split = 4 if rate >= 4 * link else 2 if rate >= 2 * link else 1
+    way = wiring_of(asked, (switch.ports or 0) * split)
+    tree = tree_of(way, hosts.count, hosts.rails)
+    if tree is None:
+        raise _too_many(way, hosts)
+    switches = tree.switches * asked.planes
+    sides = _sides(asked, hosts, switch, switches)
+    return FabricResult(hosts, switch, way, tree, asked.planes, split, link, sides)
+
+
+def hosts_of(asked: FabricInputs) -> FabricHosts:
+    """The hosts of the systems asked for; BadInputs names what is not known."""
+    system = find_system(asked.system)
+    adapters = asked.adapters or system.nics
+    rate = asked.rate or system.nic
+    if adapters is None:
+        raise input_error("adapters", "", _unknown("the number of adapters", system))
+    if rate is None:
+        raise input_error("rate", "", _unknown("the rate of the adapters", system))
+    trays = adapters // _TRAY if adapters > _SERVER else 1
+    if adapters > _SERVER and adapters % _TRAY:
+        message = f"A rack with {adapters} adapters cannot be parted into trays of four"
+        raise input_error("adapters", adapters, f"{message}.")
+    rails = adapters // trays
+    return FabricHosts(system, asked.nodes, asked.nodes * trays, rails, trays, rate)
+
+
+def _unknown(what: str, system: System) -> str:
+    return f"{what.capitalize()} of the {system.name} is not known: write it."
+
+
+def switch_of(asked: FabricInputs, rate: float) -> NetworkPart:
+    """The switch asked for, or one with ports of a rate; BadInputs if it is none."""
+    if asked.switch is None:
+        parts = [find_network(name) for name in _INFINIBAND]
+        fast = [p for p in parts if (p.port_rate or 0.0) >= rate]
+        return fast[0] if fast else parts[-1]
+    part = find_network(asked.switch)
+    if part.kind != "switch" or not part.ports or not part.port_rate:
+        message = f"The {part.name} is not a switch; take for example the QM9700."
+        raise input_error("switch", asked.switch, message)
+    return part
+
+
+def wiring_of(asked: FabricInputs, ports: int) -> PlaneWiring:
+    """The wiring asked for, on switches with so many ports."""
+    tiers = 0 if asked.tiers == "auto" else int(asked.tiers)
+    ratio = asked.oversubscription
+    return PlaneWiring(ports, ratio, asked.layout, tiers, asked.managers)
+
+
+def tree_of(way: PlaneWiring, hosts: int, rails: int) -> FatTree | None:
+    """The tree of one plane; None when the hosts are more than its tiers join."""
+    endpoints = hosts * rails + way.managers
+    single = None if way.tiers else one_switch(endpoints, way.ports)
+    if single is not None:
+        return single
+    down, _ = split_ports(way.ports, way.ratio)
+    if way.layout == "rail":
+        leaves = rail_leaves(hosts, rails, down, way.managers)
+    else:
+        leaves = -(-endpoints // down)
+    return fat_tree(leaves, way.ports, way.ratio, way.tiers)
+
+
+def most_systems(way: PlaneWiring, hosts: FabricHosts, tiers: int) -> int:
+    """The most systems that a tree of so many tiers can join [1]."""
+    down, _ = split_ports(way.ports, way.ratio)
+    leaves = most_leaves(way.ports, way.ratio, tiers)
+    if way.layout == "rail":
+        leaves -= leaves % hosts.rails
+    room = (leaves * down - way.managers) // hosts.rails
+    return max(0, room // hosts.per_system)
+
+
+def _too_many(way: PlaneWiring, hosts: FabricHosts) -> Exception:
+    tiers = way.tiers or 3
+    most = format_number(most_systems(way, hosts, tiers))
+    return input_error(
+        "nodes",
+        hosts.systems,
+        f"{format_number(hosts.systems)} systems are too many for {tiers} tiers of "
+        f"switches with {way.ports} ports: they join at most {most}.",
+    )
+
+
+def _sides(
+    asked: FabricInputs, hosts: FabricHosts, switch: NetworkPart, switches: int
+) -> tuple[SideNetwork, ...]:
+    """Storage, in-band and out-of-band network."""
+    of_nodes = hosts.count * asked.storage_links
+    extra = asked.storage_ports
+    stored = of_nodes + (-(-of_nodes // 4) if extra is None else extra)
+    in_band = 2 * (hosts.count + asked.servers)
+    sides = [
+        _side("Storage", switch, stored, 1.0),
+        _side("In-band", find_network(_IN_BAND), in_band, _IN_BAND_RATIO),
+    ]
+    switches += sum(s.tree.switches for s in sides)
+    boards = hosts.count + asked.servers + switches
+    part = find_network(_OUT_OF_BAND)
+    sides.append(SideNetwork("Out-of-band", part, boards, _flat(boards, part.ports or 48)))
+    return tuple(sides)
+
+
+def _side(name: str, switch: NetworkPart, endpoints: int, ratio: float) -> SideNetwork:
+    """A network with two leaves at least, so that one may fail."""
+    ports = switch.ports or 64
+    if endpoints == 0:
+        return SideNetwork(name, switch, 0, _flat(0, ports))
+    if endpoints <= ports:
+        return SideNetwork(name, switch, endpoints, FatTree(1, ports, 2, 0, 0, ports, 0))
+    down, _ = split_ports(ports, ratio)
+    leaves = -(-endpoints // down)
+    tree = fat_tree(leaves, ports, ratio)
+    if tree is None:
+        message = f"{format_number(endpoints)} ports are too many for three tiers"
+        raise input_error("nodes", endpoints, f"{message} of {switch.name}: {name.lower()}.")
+    return SideNetwork(name, switch, endpoints, tree)
+
+
+def _flat(endpoints: int, ports: int) -> FatTree:
+    return FatTree(1, ports, -(-endpoints // ports), 0, 0, ports, 0)
+
+
+_POINTS = 10
+
+
+def named(tree: FatTree, planes: int = 1) -> str:
+    """The switches of a tree as words.
+
+    >>> named(FatTree(2, 64, 32, 16, 0, 32, 32))
+    '32 leaf and 16 spine switches'
+    """
+    counts = (
+        (tree.leaves * planes, "leaf"),
+        (tree.spines * planes, "spine"),
+        (tree.cores * planes, "core"),
+    )
+    words = [f"{format_number(n)} {what}" for n, what in counts if n]
+    if not tree.spines:
+        return "one switch" if planes * tree.leaves == 1 else f"{words[0]} switches"
+    return f"{', '.join(words[:-1])} and {words[-1]} switches"
+
+
+def steps_chart(found: FabricResult) -> Chart:
+    """Switches of the compute network by number of systems, in steps."""
+    hosts, planes = found.hosts, found.planes
+    unit = max(1, found.per_group // hosts.per_system)
+    reach = max(2 * hosts.systems, 2 * unit)
+    stride = max(unit, -(-reach // (_POINTS * unit)) * unit)
+    # Full units have no port left for a fabric manager, as in the published tables.
+    way = dataclasses.replace(found.way, managers=0)
+    points: list[tuple[float, float]] = []
+    for nodes in range(stride, reach + stride, stride):
+        tree = tree_of(way, nodes * hosts.per_system, hosts.rails)
+        if tree is None:
+            break
+        height = float(tree.switches * planes)
+        points += [(float(nodes - stride), height), (float(nodes), height)]
+    here = (float(hosts.systems), float(found.switches))
+    return Chart(
+        "Switches by number of systems",
+        "Systems",
+        "Compute switches",
+        "node",
+        "",
+        (ChartLine("Full leaves", tuple(points)), ChartLine("Asked for", (here,), "mark")),
+    )
+
+
+def changes_of(asked: FabricInputs, found: FabricResult) -> tuple[VerdictFlip, ...]:
+    """The nearest values of inputs that need other switches."""
+    hosts, way, tree = found.hosts, found.way, found.tree
+    room = (tree.leaves * tree.down - way.managers) // hosts.rails // hosts.per_system
+    more = max(room, hosts.systems) + 1
+    ratio = 1.0 if way.ratio > 1 else 2.0
+    layout = "tree" if way.layout == "rail" else "rail"
+    other = dataclasses.replace
+    tried = (
+        ("nodes", "Systems", hosts.systems, more, way),
+        (
+            "oversubscription",
+            "Oversubscription",
+            way.ratio,
+            ratio,
+            other(way, ratio=ratio),
+        ),
+        ("layout", "Layout", asked.layout, layout, other(way, layout=layout)),
+        (
+            "managers",
+            "Links of fabric managers",
+            way.managers,
+            0,
+            other(way, managers=0),
+        ),
+    )
+    return tuple(
+        VerdictFlip(field, label, _worded(now), _worded(value), becomes)
+        for field, label, now, value, new in tried
+        if (becomes := _becomes(found, new, more if field == "nodes" else 0))
+    )
+
+
+def _becomes(found: FabricResult, way: PlaneWiring, systems: int) -> str:
+    """The switches of another wiring or number of systems; empty if the same."""
+    hosts = found.hosts
+    count = (systems or hosts.systems) * hosts.per_system
+    tree = tree_of(way, count, hosts.rails)
+    if tree is None:
+        most = format_number(most_systems(way, hosts, way.tiers or 3))
+        return f"Too many: {most} systems at most."
+    words = named(tree, found.planes)
+    if words == named(found.tree, found.planes):
+        return ""
+    return f"{words[:1].upper()}{words[1:]}."
+
+
+def _worded(value: float | str) -> str:
+    if isinstance(value, str):
+        return dict(LAYOUTS)[value]
+    return format_number(float(value))

@@ -1,1 +1,0 @@
-"""The estimate `fabric`: switches and cables of the networks of a cluster."""

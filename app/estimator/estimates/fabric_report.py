@@ -1,0 +1,370 @@
+"""`fabric`: verdict, figures, charts and formula steps of a result."""
+
+from app.estimator.estimates.fabric import (
+    FabricInputs,
+    FabricResult,
+    changes_of,
+    find,
+    most_systems,
+    named,
+    steps_chart,
+)
+from app.estimator.formula_steps import StepBuilder, format_product, format_term
+from app.estimator.hardware.fat_tree import FatTree
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    Estimate,
+    Figure,
+    FormulaStep,
+    Output,
+    ResultTable,
+    Verdict,
+    by_name,
+)
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("switches", "Switches", better="less"),
+    Output("leaves", "Leaf switches"),
+    Output("spines", "Spine switches"),
+    Output("cores", "Core switches"),
+    Output("tiers", "Tiers"),
+    Output("cables", "Cables", better="less"),
+    Output("node_links", "Cables to nodes"),
+    Output("leaf_spine_links", "Cables from leaf to spine"),
+    Output("spine_core_links", "Cables from spine to core"),
+    Output("transceivers", "Transceivers"),
+    Output("oversubscription", "Oversubscription", better="less"),
+    Output("bisection", "Bisection bandwidth", "B/s", better="more"),
+    Output("scalable_units", "Scalable units"),
+    Output("nodes_per_unit", "Nodes of a full unit", "node"),
+    Output("most_systems", "Most systems in these tiers", "node", better="more"),
+    Output("storage_switches", "Storage switches"),
+    Output("in_band_switches", "In-band switches"),
+    Output("out_of_band_switches", "Out-of-band switches"),
+    Output("power", "Power of the compute switches", "W", better="less"),
+)
+_OUT = by_name(OUTPUTS)
+_WORKING = StepBuilder(_OUT, "interconnects")
+
+
+def answer(asked: FabricInputs, found: FabricResult) -> Estimate:
+    """Put the networks into words, figures, a picture and their working."""
+    return Estimate(
+        name="fabric",
+        verdict=_verdict(found),
+        figures=_figures(found),
+        steps=_steps(asked, found),
+        pictures=(steps_chart(found),),
+        tables=(_table(found),),
+        notes=_notes(asked, found),
+        changes=changes_of(asked, found),
+    )
+
+
+def _verdict(found: FabricResult) -> Verdict:
+    hosts = found.hosts
+    words = named(found.tree, found.planes)
+    gpus = format_value(hosts.systems * hosts.system.gpus, "GPU")
+    size = f"{format_number(hosts.systems)} {hosts.system.name} with {gpus}"
+    units = ""
+    if found.units > 1:
+        units = f" in {format_number(found.units)} scalable units"
+    slow = found.share < 1
+    join = "It joins" if words == "one switch" else "They join"
+    lead = f"{words[:1].upper()}{words[1:]}"
+    return Verdict(
+        "tight" if slow else "info",
+        f"{lead}, slower than the adapters." if slow else f"{lead}.",
+        f"{join} {size}{units}, {_blocking(found)}, over {format_number(found.cables)} cables.",
+    )
+
+
+def _blocking(found: FabricResult) -> str:
+    """What part of what the adapters send gets through."""
+    if found.share < 1:
+        return f"at {format_value(found.share, '%')} of the rate of the adapters"
+    ratio = found.tree.oversubscription
+    return "non-blocking" if ratio <= 1 else f"{format_number(ratio)}:1 oversubscribed"
+
+
+def _figures(found: FabricResult) -> tuple[Figure, ...]:
+    tree, planes = found.tree, found.planes
+    sides = {s.name: s for s in found.sides}
+    counts = (
+        ("leaves", tree.leaves * planes),
+        ("spines", tree.spines * planes),
+        ("cores", tree.cores * planes),
+        ("tiers", tree.tiers),
+        ("cables", found.cables),
+        ("node_links", found.node_links),
+        ("leaf_spine_links", tree.leaf_spine * planes),
+        ("spine_core_links", tree.spine_core * planes),
+        ("transceivers", found.transceivers),
+        ("oversubscription", tree.oversubscription),
+    )
+    each = found.switch.power
+    most = most_systems(found.way, found.hosts, max(2, tree.tiers))
+    return (
+        Figure(_OUT["switches"], found.switches, primary=True),
+        *(Figure(_OUT[name], value) for name, value in counts),
+        Figure(_OUT["bisection"], found.bisection),
+        Figure(_OUT["scalable_units"], found.units),
+        Figure(_OUT["nodes_per_unit"], found.per_unit),
+        Figure(_OUT["most_systems"], most),
+        *(
+            Figure(_OUT[f"{key}_switches"], sides[name].tree.switches)
+            for key, name in (
+                ("storage", "Storage"),
+                ("in_band", "In-band"),
+                ("out_of_band", "Out-of-band"),
+            )
+        ),
+        Figure(
+            _OUT["power"],
+            None if each is None else each * found.switches,
+            note="At most, without cooling."
+            if each
+            else f"The power of the {found.switch.name} is not known.",
+        ),
+    )
+
+
+def _steps(asked: FabricInputs, found: FabricResult) -> tuple[FormulaStep, ...]:
+    hosts, tree = found.hosts, found.tree
+    nodes = "hosts × adapters + links of the fabric manager"
+    steps = [
+        _WORKING.line(
+            "node_links",
+            f"({nodes}) × planes" if found.planes > 1 else nodes,
+            _planes(
+                f"{format_term(hosts.count)} × {hosts.rails} + {found.managers}",
+                found.planes,
+            ),
+            found.node_links,
+            "superpod-h100",
+        )
+    ]
+    if tree.spines:
+        steps += _tree_steps(asked, found)
+    steps.append(
+        _WORKING.line(
+            "bisection",
+            "adapters × rate ÷ 2 ÷ oversubscription",
+            f"{format_term(hosts.ports)} × "
+            f"{format_term(found.link * found.planes, 'B/s')} ÷ 2 ÷ "
+            f"{format_term(tree.oversubscription)}",
+            found.bisection,
+            "leiserson-1985",
+        )
+    )
+    return (*steps, *_side_steps(found))
+
+
+def _tree_steps(asked: FabricInputs, found: FabricResult) -> list[FormulaStep]:
+    tree, planes = found.tree, found.planes
+    free = tree.ports - tree.down - tree.up
+    steps = [
+        _WORKING.line(
+            "leaves",
+            "ports − ports to spines" + " − ports left free" * bool(free),
+            f"{tree.ports} − {tree.up}" + f" − {free}" * bool(free),
+            tree.down,
+            "leiserson-1985",
+            label="Ports of a leaf to nodes",
+        ),
+        _leaf_step(asked, found),
+        _WORKING.line(
+            "spines",
+            "links up of a leaf ÷ links of it to each spine, × pods",
+            _spine_numbers(tree, planes),
+            tree.spines * planes,
+            "superpod-h100",
+        ),
+    ]
+    if tree.cores:
+        steps.append(
+            _WORKING.line(
+                "cores",
+                "spines of a pod × cores that each of them joins",
+                _planes(
+                    f"{tree.spines // tree.pods} × {tree.cores * tree.pods // tree.spines}",
+                    planes,
+                ),
+                tree.cores * planes,
+                "superpod-b200",
+            )
+        )
+    steps.append(
+        _WORKING.line(
+            "leaf_spine_links",
+            "leaves × links up" + (" + spines × half of the ports" * bool(tree.cores)),
+            _planes(
+                f"{tree.leaves} × {tree.up}"
+                + (f" + {tree.spines} × {tree.ports // 2}" if tree.cores else ""),
+                planes,
+            ),
+            (tree.leaf_spine + tree.spine_core) * planes,
+            "superpod-b200",
+            label="Cables between switches",
+        )
+    )
+    return steps
+
+
+def _leaf_step(asked: FabricInputs, found: FabricResult) -> FormulaStep:
+    tree, rails, planes = found.tree, found.hosts.rails, found.planes
+    shared = asked.layout == "rail" and tree.leaves == found.groups * rails
+    if shared:
+        formula = "groups of a leaf for each adapter × adapters"
+        line = f"{found.groups} × {rails}"
+    else:
+        formula = "⌈cables to nodes ÷ ports⌉"
+        line = f"⌈{format_term(found.node_links // planes)} ÷ {tree.down}⌉"
+        together = max(1, tree.down // found.hosts.count)
+        if asked.layout == "rail" and tree.leaves == -(-rails // together) > 1:
+            formula = f"max(⌈adapters ÷ rails of a leaf⌉, {formula})"
+            line = f"max(⌈{rails} ÷ {together}⌉, {line})"
+    return _WORKING.line(
+        "leaves", formula, _planes(line, planes), tree.leaves * planes, "superpod-h100"
+    )
+
+
+def _planes(line: str, planes: int) -> str:
+    return format_product(line, planes) if planes > 1 else line
+
+
+def _spine_numbers(tree: FatTree, planes: int) -> str:
+    each = tree.spines // tree.pods
+    line = f"{tree.up} ÷ {tree.up // each}"
+    return _planes(f"{line} × {tree.pods}" if tree.pods > 1 else line, planes)
+
+
+def _side_steps(found: FabricResult) -> list[FormulaStep]:
+    keys = {"Storage": "storage", "In-band": "in_band", "Out-of-band": "out_of_band"}
+    return [
+        _WORKING.line(
+            f"{keys[side.name]}_switches",
+            f"leaf + spine + core switches: {format_term(side.endpoints)} ports on {side.switch.name}",
+            " + ".join(
+                str(count)
+                for count in (side.tree.leaves, side.tree.spines, side.tree.cores)
+                if count
+            )
+            or "0",
+            side.tree.switches,
+            "basepod",
+        )
+        for side in found.sides
+    ]
+
+
+def _table(found: FabricResult) -> ResultTable:
+    tree, planes = found.tree, found.planes
+    compute = (
+        "Compute",
+        found.switch.name,
+        _count(found.node_links),
+        _count(tree.leaves * planes),
+        _count(tree.spines * planes),
+        _count(tree.cores * planes),
+        _count(found.cables),
+    )
+    others = tuple(
+        (
+            side.name,
+            side.switch.name,
+            _count(side.endpoints),
+            _count(side.tree.leaves),
+            _count(side.tree.spines),
+            _count(side.tree.cores),
+            _count(side.cables),
+        )
+        for side in found.sides
+    )
+    columns = ("Network", "Switch", "Ports", "Leaf", "Spine", "Core", "Cables")
+    return ResultTable("The four networks", columns, (compute, *others))
+
+
+def _count(value: int) -> tuple[float, str]:
+    return (float(value), "")
+
+
+def _notes(asked: FabricInputs, found: FabricResult) -> tuple[str, ...]:
+    hosts, tree = found.hosts, found.tree
+    notes = [_CABLES, _FULL]
+    if found.design:
+        notes.append(
+            "A scalable unit is the group of systems by which a cluster grows: "
+            f"{format_number(found.per_unit)} in {found.design.name}."
+        )
+    if asked.managers > 0 and (tree.leaves * tree.down) % hosts.rails == 0:
+        notes.append(_MANAGERS)
+    if hosts.per_system > 1:
+        notes.append(
+            f"The {hosts.system.name} counts as {hosts.per_system} compute trays with "
+            f"{hosts.rails} adapters each, as a leaf counts ports."
+        )
+    if asked.layout == "rail" and 0 < tree.leaves < hosts.rails and tree.spines:
+        notes.append(
+            f"Few nodes: {hosts.rails} rails share {tree.leaves} leaves, and growing "
+            "means new cables."
+        )
+    return (*notes, *_rate_notes(found), _MANAGEMENT)
+
+
+def _rate_notes(found: FabricResult) -> tuple[str, ...]:
+    """Ports that are split, and adapters that are slowed."""
+    notes = []
+    if found.split > 1:
+        notes.append(
+            f"Each port of {format_value((found.switch.port_rate or 0) * 8e-9)} Gbit/s "
+            f"is split into {found.split}."
+        )
+    if found.share < 1:
+        notes.append(
+            "The switch is slower than the adapters, which run at its rate: "
+            f"{format_value(found.link, 'B/s')} in one direction."
+        )
+    return tuple(notes)
+
+
+_CABLES = (
+    "A cable is one link; transceivers stand at both ends, two links to a module where "
+    "cages take two. Copper cables within a rack need none."
+)
+
+
+_FULL = "Counted are full leaves: a cluster that grows to its scalable units needs no new switch."
+
+
+_MANAGERS = (
+    "The links of the fabric manager take ports of a node: published designs leave one "
+    "place of the last unit free for it."
+)
+
+
+_MANAGEMENT = (
+    "Ports of the storage network: the links of the nodes and, unless written, a "
+    "quarter more for the storage itself. In-band management: two for each node and "
+    "server, oversubscribed 3:1. Out-of-band: one for each node, server and switch; "
+    "power strips and storage controllers come on top."
+)
+
+
+def estimate(asked: FabricInputs) -> Estimate:
+    """Count switches, cables and transceivers of the four networks."""
+    return answer(asked, find(asked))
+
+
+ENTRY = EstimateSpec(
+    name="fabric",
+    title="Network fabric",
+    summary="Switches, cables and transceivers that join a number of systems.",
+    group="Cluster",
+    inputs=FabricInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("switches", "cables", "power"),
+    topic="interconnects",
+)

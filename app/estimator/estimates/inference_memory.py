@@ -1,0 +1,535 @@
+"""`inference-memory`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable
+
+from app.estimator import common_inputs
+from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.memory.inference_runtime import (
+    ENGINES,
+    WORKSPACE,
+    loading_bytes,
+    peak_bytes,
+    prompt_bytes,
+    usable_bytes,
+)
+from app.estimator.memory.kv_cache import (
+    elements_per_sequence,
+    elements_per_token,
+    longest_context,
+    recurrent_bytes,
+    whole_blocks,
+)
+from app.estimator.memory.parallel_layout import tensor_parallel_choices, tensor_parallel_problem
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
+from app.estimator.models.number_formats import (
+    CACHE_BITS,
+    FORMATS,
+    format_of,
+    gpu_weights,
+    padding_bytes,
+    published_hint,
+    weight_table,
+)
+from app.estimator.result import VerdictFlip
+from app.estimator.serving.engine import unpacked
+from app.estimator.units import format_number, format_value
+
+GENERAL, TRANSFORMERS = "general", "transformers"
+DIVIDED, DATA_PARALLEL = "divided", "data-parallel"
+_ATTENTION = (
+    (DIVIDED, "Divided over the GPUs"),
+    (DATA_PARALLEL, "Data parallel"),
+)
+_ENGINES = (
+    (GENERAL, "Any: the general formula"),
+    (TRANSFORMERS, "Transformers, generate"),
+    *((engine.id, engine.label) for engine in ENGINES.values()),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InferenceMemoryInputs:
+    """What is to be served, and on what."""
+
+    model: str = common_inputs.ask_model()
+    weights: str = common_inputs.ask_weights()
+    cache: str = common_inputs.ask_cache()
+    context: int = common_inputs.ask_context()
+    concurrent: int = LOAD.ask(
+        16,
+        "Concurrent sequences",
+        unit="sequence",
+        minimum=1,
+        maximum=1_000_000,
+        help="Sequences that are answered at the same time.",
+        term="batch-size",
+    )
+    gpu: str = common_inputs.ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = common_inputs.ask_tensor_parallel(4, "GPUs that share the model")
+    attention: str = HARDWARE.ask(
+        DIVIDED,
+        "Attention",
+        choices=_ATTENTION,
+        help="Data parallel: each GPU holds all of attention and caches its own "
+        "sequences; experts stay divided. A latent cache cannot be divided.",
+        advanced=True,
+    )
+    memory_utilization: float = common_inputs.ask_usable_share()
+    engine: str = ENGINE.ask(
+        GENERAL,
+        "Engine",
+        choices=_ENGINES,
+        help="Whose measured overheads are taken; plain generation in Transformers "
+        "deals whole layers to the GPUs.",
+        topic="inference-memory",
+        advanced=True,
+    )
+    prompt: int | None = LOAD.ask(
+        None,
+        "Prompt",
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=100_000_000,
+        help="Tokens of the context that are read at once, in Transformers; left "
+        "empty: all of them.",
+        topic="inference-memory",
+        advanced=True,
+    )
+    shown_memory: float | None = HARDWARE.ask(
+        None,
+        "Memory as the driver shows it",
+        unit="B",
+        typed_unit="GB",
+        minimum=1e6,
+        maximum=1e13,
+        help="Of one GPU, for example 79.22 GiB; left empty: that of the data sheet, "
+        "or what drivers show of it where an engine is chosen.",
+        topic="inference-memory",
+        advanced=True,
+    )
+    cache_memory: float | None = ENGINE.ask(
+        None,
+        "Memory for the cache",
+        unit="B",
+        typed_unit="GB",
+        minimum=1e6,
+        maximum=1e13,
+        help="On each GPU, as a start-up log says it; left empty: what is left over.",
+        topic="inference-memory",
+        advanced=True,
+    )
+    step_tokens: int | None = ENGINE.ask(
+        None,
+        "Tokens per engine step",
+        kind="count",
+        unit="token",
+        minimum=1,
+        maximum=10_000_000,
+        help="The most tokens that the engine computes at once; left empty: the "
+        "engine's own number, 8,192 where none is chosen.",
+        advanced=True,
+    )
+    overhead: float | None = ENGINE.ask(
+        None,
+        "Overhead per GPU",
+        unit="B",
+        typed_unit="GB",
+        minimum=0.0,
+        maximum=1e12,
+        help="CUDA context, libraries and buffers; left empty: 1 GB, 2 GB from two GPUs on.",
+        topic="inference-memory",
+        advanced=True,
+    )
+    block: int = ENGINE.ask(
+        16,
+        "Cache block",
+        unit="token",
+        minimum=1,
+        maximum=4096,
+        help="Tokens of one block of the paged cache.",
+        topic="inference-memory",
+        advanced=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GpuMemoryUse:
+    """Bytes on one GPU.
+
+    `padding` is what repacking adds to the weights. Where no engine is chosen,
+    `started` is what a real one keeps at its start beside weights and cache.
+    """
+
+    weights: float
+    cache: float
+    activations: float
+    overhead: float
+    padding: float = 0.0
+    started: float = 0.0
+
+    @property
+    def fixed(self) -> float:
+        """All but the cache."""
+        return self.weights + self.padding + self.activations + self.overhead
+
+    @property
+    def total(self) -> float:
+        """Their sum."""
+        return self.fixed + self.cache
+
+
+Size = tuple[int, GpuMemoryUse, float]
+"""A number of GPUs, what each of them holds, and what it may hold [B]."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InferenceLimits:
+    """How far each input can go before the GPU is full; None where it never is.
+
+    `usable` bytes may be filled; `room` are there for the cache, which holds
+    `tokens`. `sizes` are the numbers of GPUs that were tried. `attention`: what does
+    not fit would, if each GPU cached its own sequences.
+    """
+
+    context: int | None
+    concurrent: int | None
+    gpus: int | None
+    weights: str | None
+    attention: bool = False
+    usable: float = 0.0
+    room: float = 0.0
+    tokens: int | None = None
+    sizes: tuple[Size, ...] = ()
+
+
+# Memory outside of weights, cache and activations: the CUDA context and libraries;
+# with several GPUs the buffers of the communication library as well. Start-up logs
+# of vLLM show 0.25 to 1.8 GiB on one GPU and up to 3.6 GiB on two.
+CONTEXT = 1e9
+
+
+COMMUNICATION = 1e9
+
+
+# Tokens of a step where neither they nor an engine is given.
+STEP_TOKENS = 8192
+_NEWEST = ENGINES["vllm-0.9"]
+
+
+def activation_bytes(model: Architecture, tokens: int, sequences: int, gpus: int) -> float:
+    """Peak of temporary tensors in one engine step on one GPU.
+
+    T · 2 B · (3f/t + 4h) while a layer runs, or the logits of the sampled tokens in
+    16 and 32 bit, n · V · 6 B / t, whichever is larger.
+    """
+    running = tokens * 2 * (3 * widest(model) / gpus + 4 * model.hidden)
+    return max(running, sequences * model.vocabulary * 6 / gpus)
+
+
+@functools.lru_cache(maxsize=2048)
+def widest(model: Architecture) -> float:
+    """The widest MLP that a token runs through."""
+    layer = next((a for a, _ in model.runs if a.mlp.is_routed), None)
+    width = float(model.mlp_width)
+    if layer is None:
+        return width
+    return max(
+        width if model.dense_layers else 0.0,
+        layer.mlp.experts_per_token * layer.mlp.width + layer.mlp.shared_width,
+    )
+
+
+def load_of(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
+    """What one of `gpus` GPUs has to hold."""
+    if asked.engine == TRANSFORMERS:
+        return _generating(model, asked, gpus)
+    width, sharing = CACHE_BITS[asked.cache] / 8, sharing_gpus(asked, gpus)
+    own = own_sequences(asked, gpus)
+    tokens = whole_blocks(asked.context, asked.block)
+    sequence = elements_per_sequence(model, tokens, sharing, width) * width
+    sequence += recurrent_bytes(model) / sharing
+    active, default = _beside(model, asked, gpus, own)
+    return GpuMemoryUse(
+        weights=gpu_weights(model, asked.weights, sharing, gpus),
+        cache=sequence * own,
+        activations=active,
+        overhead=default if asked.overhead is None else asked.overhead,
+        padding=_padding(model, asked, gpus),
+        started=_started(model, asked, gpus),
+    )
+
+
+def _started(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
+    """What the newest measured engine keeps, if the general formula is asked [B].
+
+    It samples for as many sequences at its start as it may ever answer at once.
+    """
+    if asked.engine != GENERAL or asked.overhead is not None:
+        return 0.0
+    peak = peak_bytes(model, _NEWEST, sharing_gpus(asked, gpus), asked.step_tokens)
+    return peak + _NEWEST.outside_of(gpus)
+
+
+def _padding(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> float:
+    """What repacking adds to the experts on one GPU, without 4-bit math [B]."""
+    form = format_of(model, asked.weights)
+    if not unpacked(find_accelerator(asked.gpu), form):
+        return 0.0
+    return padding_bytes(model, form, gpus) / gpus
+
+
+def sharing_gpus(asked: InferenceMemoryInputs, gpus: int) -> int:
+    """GPUs that share attention and the cache of one sequence."""
+    return 1 if asked.attention == DATA_PARALLEL else gpus
+
+
+def own_sequences(asked: InferenceMemoryInputs, gpus: int) -> int:
+    """Sequences whose cache lies on one GPU, or is shared by it."""
+    return math.ceil(asked.concurrent * sharing_gpus(asked, gpus) / gpus)
+
+
+def _beside(
+    model: Architecture, asked: InferenceMemoryInputs, gpus: int, sequences: int
+) -> tuple[float, float]:
+    """Temporary tensors, and what lies outside of the framework unless given."""
+    sharing = sharing_gpus(asked, gpus)
+    if asked.engine == GENERAL:
+        tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * sequences)
+        active = activation_bytes(model, tokens, sequences, sharing)
+        return active, CONTEXT + (COMMUNICATION if gpus > 1 else 0.0)
+    engine = ENGINES[asked.engine]
+    active = peak_bytes(model, engine, sharing, asked.step_tokens)
+    return active, engine.outside_of(gpus)
+
+
+def _generating(model: Architecture, asked: InferenceMemoryInputs, gpus: int) -> GpuMemoryUse:
+    """The same in Transformers: layers are dealt to the GPUs in turn.
+
+    Each GPU holds its own temporary tensors; the peak may be while loading.
+    """
+    stored = weight_table(model, asked.weights).total / gpus
+    width = CACHE_BITS[asked.cache] / 8
+    sequence = elements_per_sequence(model, asked.context, 1, width) * width
+    sequence += recurrent_bytes(model)
+    cache = asked.concurrent * sequence / gpus
+    prompt = min(asked.prompt or asked.context, asked.context)
+    overhead = WORKSPACE if asked.overhead is None else asked.overhead
+    running = prompt_bytes(model, asked.concurrent * prompt)
+    loading = loading_bytes(model, asked.weights) / gpus
+    return GpuMemoryUse(
+        weights=stored,
+        cache=cache,
+        activations=max(running, loading - stored - cache - overhead),
+        overhead=overhead,
+    )
+
+
+def memory_of(asked: InferenceMemoryInputs, gpu: Accelerator) -> float:
+    """Memory of one GPU as the driver shows it to the engine [B]."""
+    if asked.shown_memory is not None:
+        return asked.shown_memory
+    return gpu.shown if asked.engine in ENGINES else gpu.capacity
+
+
+def limit_of(
+    asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, gpus: int
+) -> float:
+    """What the engine may fill of one of `gpus` GPUs [B]."""
+    memory, share = memory_of(asked, gpu), asked.memory_utilization
+    limit = memory * share
+    if asked.engine in ENGINES:
+        limit = usable_bytes(ENGINES[asked.engine], memory, share, gpus)
+    if asked.cache_memory is None:
+        return limit
+    return min(limit, load.total - load.cache + asked.cache_memory)
+
+
+def check(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator) -> None:
+    """Refuse what cannot be: a format the card lacks, heads that do not divide."""
+    form = format_of(model, asked.weights)
+    needed = "fp8" if form.math == "fp8" else form.id
+    if gpu.lacks(needed):
+        raise input_error(
+            "weights",
+            asked.weights,
+            f"The {gpu.name} cannot compute in {form.label}"
+            f"{published_hint(model, asked.weights)}; it has {rates(gpu)}.",
+        )
+    problem = tensor_parallel_problem(model, asked.tensor_parallel)
+    whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
+    if problem and not whole:
+        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
+    if asked.prompt is not None and asked.prompt > asked.context:
+        message = f"The context has {asked.context} tokens, its prompt among them."
+        raise input_error("prompt", asked.prompt, message)
+    if not gpu.capacity:
+        raise input_error("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
+
+
+def rates(gpu: Accelerator) -> str:
+    """The formats that a card has dense rates for, as words."""
+    names = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+    known = [n.upper() for n in names if getattr(gpu, n)]
+    return ", ".join(known) if known else "no published rates"
+
+
+def limits_of(
+    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse
+) -> InferenceLimits:
+    """The furthest context, sequences, GPUs and format."""
+    gpus = asked.tensor_parallel
+    limit = limit_of(asked, gpu, load, gpus)
+    sizes = _sizes(model, asked, gpu, load)
+    room = limit - load.fixed
+    if asked.engine == TRANSFORMERS:
+        longest, most = _searched(model, asked, gpu)
+    else:
+        longest, most = _solved(model, asked, load, room)
+    given = max(room, 0.0) if asked.cache_memory is None else asked.cache_memory
+    width = CACHE_BITS[asked.cache] / 8
+    each = elements_per_token(model, sharing_gpus(asked, gpus), width) * width
+    held = int(given // (each * asked.block)) if each else None
+    return InferenceLimits(
+        usable=limit,
+        room=given,
+        tokens=None if held is None else held * asked.block,
+        context=longest,
+        concurrent=most if most is None else max(0, most),
+        gpus=fewest_gpus(sizes, lambda load: load.total),
+        sizes=sizes,
+        weights=_lighter(model, asked, load, limit),
+        attention=_apart(model, asked, gpu, load.total <= limit),
+    )
+
+
+def _solved(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, room: float
+) -> tuple[int | None, int | None]:
+    """Context and sequences where nothing but the cache grows with them."""
+    width = CACHE_BITS[asked.cache] / 8
+    gpus = asked.tensor_parallel
+    sharing, own = sharing_gpus(asked, gpus), own_sequences(asked, gpus)
+    state = recurrent_bytes(model) / sharing
+    per_sequence = load.cache / own
+    elements = (room / own - state) / width
+    longest = longest_context(model, elements, sharing, asked.block, width)
+    most = int(room // per_sequence) * (gpus // sharing) if per_sequence else None
+    return longest, most
+
+
+def _searched(
+    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator
+) -> tuple[int | None, int | None]:
+    """Context and sequences where temporary tensors grow with them as well."""
+
+    def fits(context: int, concurrent: int) -> bool:
+        changed = dataclasses.replace(asked, context=context, concurrent=concurrent)
+        load = load_of(model, changed, asked.tensor_parallel)
+        return load.total <= limit_of(changed, gpu, load, asked.tensor_parallel)
+
+    longest = _furthest(lambda n: fits(n, asked.concurrent))
+    return longest, _furthest(lambda n: fits(asked.context, n))
+
+
+def _furthest(fits: Callable[[int], bool]) -> int | None:
+    """The largest number that fits; None where every number does."""
+    low, high = 0, 1
+    while fits(high):
+        low, high = high, 2 * high
+        if high > _MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+_MOST = 2**40
+
+
+def _sizes(
+    model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, known: GpuMemoryUse
+) -> tuple[Size, ...]:
+    """Every number of GPUs up to 64, what each of them holds and may hold.
+
+    `known` is the load of the number asked for.
+    """
+    whole = asked.engine == TRANSFORMERS or asked.attention == DATA_PARALLEL
+    counts = range(1, 65) if whole else tensor_parallel_choices(model)
+    loads = ((n, known if n == asked.tensor_parallel else load_of(model, asked, n)) for n in counts)
+    return tuple((n, load, limit_of(asked, gpu, load, n)) for n, load in loads)
+
+
+def fewest_gpus(sizes: tuple[Size, ...], weigh: Callable[[GpuMemoryUse], float]) -> int | None:
+    """The fewest GPUs over which a load of some weight fits."""
+    return next((n for n, load, limit in sizes if weigh(load) <= limit), None)
+
+
+def _apart(model: Architecture, asked: InferenceMemoryInputs, gpu: Accelerator, fits: bool) -> bool:
+    """Whether a load that is too large fits with data-parallel attention.
+
+    A latent cache has no heads to divide: every GPU that shares attention keeps all
+    of it. Source: DeepSeek-V3 (2024), section 3.4.2.
+    """
+    gpus, apart = asked.tensor_parallel, asked.attention == DATA_PARALLEL
+    if fits or apart or gpus == 1 or asked.engine == TRANSFORMERS:
+        return False
+    changed = dataclasses.replace(asked, attention=DATA_PARALLEL)
+    load = load_of(model, changed, gpus)
+    return load.total <= limit_of(changed, gpu, load, gpus)
+
+
+_LIGHTER = ("fp8", "int8", "int4")
+
+
+def _lighter(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse, limit: float
+) -> str | None:
+    """The widest common format with which a load that is too large fits."""
+    if load.total <= limit or load.cache + load.overhead > limit:
+        return None  # it fits as it is, or would not without any weights
+    gpu = find_accelerator(asked.gpu)
+    for name in _LIGHTER:
+        if gpu.lacks(name):
+            continue
+        changed = dataclasses.replace(asked, weights=name)
+        lighter = load_of(model, changed, asked.tensor_parallel)
+        fits = lighter.total <= limit_of(changed, gpu, lighter, asked.tensor_parallel)
+        if fits and lighter.weights < load.weights:
+            return name
+    return None
+
+
+def changes(
+    asked: InferenceMemoryInputs, limits: InferenceLimits, fits: bool
+) -> tuple[VerdictFlip, ...]:
+    """The inputs next to those asked for with which the verdict turns."""
+    becomes = "No longer fits." if fits else "Fits."
+    step = 1 if fits else 0
+    changes = []
+    if limits.context:
+        flips = format_value(limits.context + step, "token")
+        now = format_value(asked.context, "token")
+        changes.append(VerdictFlip("context", "Context", now, flips, becomes))
+    if limits.concurrent:
+        flips = format_number(limits.concurrent + step)
+        now = format_number(asked.concurrent)
+        changes.append(VerdictFlip("concurrent", "Concurrent sequences", now, flips, becomes))
+    if limits.gpus and limits.gpus != asked.tensor_parallel:
+        now, flips = str(asked.tensor_parallel), str(limits.gpus)
+        word = "The fewest that fit." if fits else "Fits."
+        changes.append(VerdictFlip("tensor_parallel", "GPUs", now, flips, word))
+    if limits.weights:
+        now = format_of(find_model(asked.model), asked.weights).label
+        flips = FORMATS[limits.weights].label
+        changes.append(VerdictFlip("weights", "Weights", now, flips, "Fits."))
+    if limits.attention:
+        words = "Divided", "Data parallel", "Fits."
+        changes.append(VerdictFlip("attention", "Attention", *words))
+    return tuple(changes)

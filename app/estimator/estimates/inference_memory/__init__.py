@@ -1,1 +1,0 @@
-"""The estimate `inference-memory`: what serving a model takes on each GPU."""

@@ -1,0 +1,487 @@
+"""`inference-memory`: verdict, figures, charts and formula steps of a result."""
+
+import dataclasses
+from collections.abc import Iterator
+
+from app.estimator.estimates.inference_memory import (
+    COMMUNICATION,
+    CONTEXT,
+    DATA_PARALLEL,
+    GENERAL,
+    STEP_TOKENS,
+    TRANSFORMERS,
+    GpuMemoryUse,
+    InferenceLimits,
+    InferenceMemoryInputs,
+    changes,
+    check,
+    fewest_gpus,
+    limits_of,
+    load_of,
+    memory_of,
+    own_sequences,
+    sharing_gpus,
+    widest,
+)
+from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
+from app.estimator.formula_steps import (
+    StepBuilder,
+    cache_source,
+    cached,
+    format_product,
+    format_sum,
+    format_term,
+    split,
+    terms,
+)
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.memory.inference_runtime import (
+    ENGINES,
+    loading_bytes,
+    measured_width,
+    prompt_bytes,
+)
+from app.estimator.memory.kv_cache import recurrent_bytes, whole_blocks
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
+from app.estimator.models.number_formats import CACHE_BITS, format_of, weight_table
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    BarSegment,
+    Estimate,
+    Figure,
+    FormulaStep,
+    Output,
+    ResultTable,
+    StackedBar,
+    by_name,
+)
+from app.estimator.units import format_number, format_value
+
+
+def bar(gpu: Accelerator, load: GpuMemoryUse, limit: float) -> StackedBar:
+    return StackedBar(
+        "Memory of each GPU",
+        (
+            BarSegment("weights", "Weights", load.weights),
+            BarSegment("kv", "KV cache", load.cache),
+            BarSegment("activations", "Activations", load.activations),
+            BarSegment("overhead", "Overhead", load.overhead),
+            *((BarSegment("other", "Padding", load.padding),) if load.padding else ()),
+        ),
+        limit,
+        f"{format_value(limit, 'B')} usable of {gpu.name}",
+    )
+
+
+def table(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> ResultTable:
+    gpus = asked.tensor_parallel
+    parts = (
+        ("Weights", load.weights),
+        ("KV cache", load.cache),
+        ("Activations", load.activations),
+        ("Overhead", load.overhead),
+        *((("Padding", load.padding),) if load.padding else ()),
+        ("Sum", load.total),
+    )
+    rows = tuple((label, (b, "B"), (b * gpus, "B")) for label, b in parts)
+    return ResultTable("Parts", ("Part", "Each GPU", "All GPUs"), rows)
+
+
+def notes(model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[str, ...]:
+    found = list(_about_weights(model, asked, load))
+    if asked.overhead is None:
+        found.append(
+            f"Overhead is taken as {format_value(load.overhead, 'B')} per GPU; "
+            "start-up logs show 0.3 to 4 GB."
+        )
+    if load.started > load.activations + load.overhead:
+        kept = format_value(load.started, "B")
+        found.append(
+            f"vLLM 0.9 keeps {kept} beside weights and cache at its start, for "
+            "sampling many sequences; the upper end counts that."
+        )
+    if asked.engine == TRANSFORMERS and asked.tensor_parallel > 1:
+        found.append("Whole layers are dealt to the GPUs; none of them is divided.")
+    if any(a.mixer.latent for a, _ in model.runs) and asked.tensor_parallel > 1:
+        found.append("A latent cache is divided by data-parallel attention alone.")
+    if model.is_routed:
+        found.append("All experts are in memory, although few work on one token.")
+    if model.window:
+        found.append(
+            f"Sliding layers keep at most {format_number(model.window)} tokens; an "
+            "engine without support for it keeps all."
+        )
+    if model.max_context and asked.context > model.max_context:
+        found.append(f"The model is configured for {format_number(model.max_context)} tokens.")
+    return tuple(found)
+
+
+def _about_weights(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> Iterator[str]:
+    """Which weights stay wider, and what repacking adds."""
+    form = format_of(model, asked.weights)
+    if form.widths is not None:
+        kept = "norms, and modules that the checkpoint leaves out,"
+        yield f"{form.label}: {kept} stay in 16 bit."
+    elif form.covers != "all":
+        kept = "embeddings, output head, norms and routers"
+        yield f"{form.label}: {kept} stay in 16 bit."
+    if load.padding:
+        more = format_value(load.padding, "B")
+        yield (
+            "Without 4-bit math the engine repacks the experts and pads their widths: "
+            f"{more} more on each GPU than the file has."
+        )
+
+
+OUTPUTS = (
+    Output("weights", "Weights", "B", better="less"),
+    Output("kv_cache", "KV cache", "B", better="less"),
+    Output("activations", "Activations", "B", better="less", modeled=True),
+    Output("overhead", "Overhead", "B", better="less", modeled=True),
+    Output("padding", "Padding of repacked experts", "B", better="less"),
+    Output("total", "In all", "B", better="less", modeled=True),
+    Output("per_gpu", "On each GPU", "B", better="less", modeled=True),
+    Output("free", "Free on each GPU", "B", better="more", modeled=True),
+    Output("fits", "Fits", better="more"),
+    Output("max_context", "Longest context", "token", better="more"),
+    Output("max_concurrent", "Most sequences", "sequence", better="more"),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less", modeled=True),
+    Output("cache_room", "Room for the cache on each GPU", "B", better="more"),
+    Output(
+        "cache_tokens",
+        "Tokens that the cache holds",
+        "token",
+        better="more",
+        modeled=True,
+    ),
+    Output("cache_blocks", "Blocks of the cache", modeled=True),
+)
+_OUT = by_name(OUTPUTS)
+_WORKING = StepBuilder(_OUT, "inference-memory")
+
+
+def answer(
+    model: Architecture,
+    asked: InferenceMemoryInputs,
+    gpu: Accelerator,
+    load: GpuMemoryUse,
+    limits: InferenceLimits,
+) -> Estimate:
+    """Put the load of one GPU into words, figures, a picture and its working."""
+    limit = limits.usable
+    room = MemoryLimit(limit, memory_of(asked, gpu), gpu.memory)
+    bounds = _bounds(asked, load)
+    return Estimate(
+        name="inference-memory",
+        verdict=memory_verdict(load.total, room, asked.tensor_parallel, *bounds),
+        figures=_figures(asked, load, limits),
+        steps=_steps(model, asked, gpu, load, limit),
+        pictures=(bar(gpu, load, limit),),
+        tables=(table(asked, load),),
+        notes=(*notes(model, asked, load), capacity_note(gpu)),
+        changes=changes(asked, limits, load.total <= limit),
+    )
+
+
+# Start-up logs put memory outside of the model between these shares of the default,
+# and the engine's own measurement of a step between those of the formula.
+_OVERHEAD = (0.4, 2.0)
+
+
+_ACTIVE = (0.6, 1.6)
+
+
+# Measured over counted memory of plain generation, and tokens that start-up logs
+# print over those that are counted with an engine's own constants.
+_GENERATED = (0.965, 1.04)
+_LOGGED = (0.9, 1.1)
+
+
+def _figures(
+    asked: InferenceMemoryInputs, load: GpuMemoryUse, limits: InferenceLimits
+) -> tuple[Figure, ...]:
+    gpus, limit = asked.tensor_parallel, limits.usable
+    low, high = _bounds(asked, load)
+    free = (limit - load.total, limit - high, limit - low)
+    return (
+        Figure(_OUT["weights"], load.weights * gpus),
+        Figure(_OUT["kv_cache"], load.cache * gpus),
+        _modeled("activations", load.activations * gpus, _ACTIVE),
+        _modeled("overhead", load.overhead * gpus, _spread(asked)),
+        _padding(load, gpus),
+        Figure(_OUT["total"], load.total * gpus, low * gpus, high * gpus),
+        Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
+        Figure(_OUT["free"], free[0], free[1], free[2]),
+        Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
+        _limit("max_context", limits.context),
+        _limit("max_concurrent", limits.concurrent),
+        _fewest(asked, limits),
+        Figure(_OUT["cache_room"], limits.room),
+        *_held(asked, limits.tokens),
+    )
+
+
+def _padding(load: GpuMemoryUse, gpus: int) -> Figure:
+    """What repacking adds; it applies to few formats and cards."""
+    if not load.padding:
+        return Figure(_OUT["padding"], None, note="None is added.", applies=False)
+    return Figure(_OUT["padding"], load.padding * gpus)
+
+
+def _held(asked: InferenceMemoryInputs, tokens: int | None) -> tuple[Figure, Figure]:
+    """Tokens and blocks of the cache, in a range where an engine's logs gave it."""
+    blocks = None if tokens is None else tokens // asked.block
+    found = (
+        _limit("cache_tokens", tokens),
+        _limit("cache_blocks", blocks),
+    )
+    if asked.attention == DATA_PARALLEL and tokens is not None:
+        first, second = (dataclasses.replace(f, note="On each GPU.") for f in found)
+        found = first, second
+    if asked.engine not in ENGINES or asked.cache_memory is not None:
+        return found
+    first, second = (_between(figure, _LOGGED) for figure in found)
+    return first, second
+
+
+def _between(figure: Figure, share: tuple[float, float]) -> Figure:
+    value = figure.value
+    if not isinstance(value, int):
+        return figure
+    return dataclasses.replace(figure, low=value * share[0], high=value * share[1])
+
+
+def _spread(asked: InferenceMemoryInputs) -> tuple[float, float]:
+    """How far overhead may lie from what is taken; not at all where it is given."""
+    return _OVERHEAD if asked.overhead is None else (1.0, 1.0)
+
+
+def _fewest(asked: InferenceMemoryInputs, limits: InferenceLimits) -> Figure:
+    """The fewest GPUs, between those with the least and the most that may be held."""
+    output = _OUT["fewest_gpus"]
+    if limits.gpus is None:
+        return Figure(output, None, note="More than 64 GPUs, or not at all.")
+    if asked.cache_memory is not None:
+        return Figure(output, limits.gpus, note="With the memory given for the cache.")
+    low = fewest_gpus(limits.sizes, lambda load: _bounds(asked, load)[0])
+    high = fewest_gpus(limits.sizes, lambda load: _bounds(asked, load)[1])
+    if low is None or high is None:
+        note = "More than 64 with the most that activations and overhead may take."
+        return Figure(output, limits.gpus, note=note)
+    return Figure(output, limits.gpus, low, high)
+
+
+def _bounds(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> tuple[float, float]:
+    """The least and the most that one GPU may hold [B]."""
+    if asked.engine == TRANSFORMERS:
+        return load.total * _GENERATED[0], load.total * _GENERATED[1]
+    fixed = load.weights + load.padding + load.cache
+    below, above = (
+        fixed + load.overhead * spread + load.activations * active
+        for spread, active in zip(_spread(asked), _ACTIVE, strict=True)
+    )
+    return below, max(above, fixed + load.started)
+
+
+def _modeled(name: str, value: float, share: tuple[float, float]) -> Figure:
+    if share == (1.0, 1.0):
+        return Figure(_OUT[name], value)
+    return Figure(_OUT[name], value, value * share[0], value * share[1])
+
+
+def _limit(name: str, value: int | None) -> Figure:
+    note = "" if value is not None else "The cache does not grow with it."
+    return Figure(_OUT[name], value, note=note)
+
+
+def _steps(
+    model: Architecture,
+    asked: InferenceMemoryInputs,
+    gpu: Accelerator,
+    load: GpuMemoryUse,
+    limit: float,
+) -> tuple[FormulaStep, ...]:
+    return (
+        _weights_step(model, asked, load),
+        _cache_step(model, asked, load),
+        _activations_step(model, asked, load),
+        _overhead_step(asked, load),
+        *_padding_steps(model, asked, load),
+        _sum_step(load),
+        _usable_step(asked, gpu, load, limit),
+    )
+
+
+def _cache_step(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> FormulaStep:
+    width, state = CACHE_BITS[asked.cache] / 8, recurrent_bytes(model)
+    gpus, tokens = asked.tensor_parallel, whole_blocks(asked.context, asked.block)
+    formula = "bytes per token × tokens, over GPUs while there are heads, × sequences"
+    own = own_sequences(asked, gpus)
+    numbers = format_product(cached(model, tokens, width, state, sharing_gpus(asked, gpus)), own)
+    if own != asked.concurrent:
+        formula = "bytes per token × tokens × the sequences of one GPU"
+    if asked.engine == TRANSFORMERS:
+        formula = "bytes per token × tokens × sequences ÷ GPUs"
+        whole = cached(model, asked.context, width, state)
+        numbers = f"{format_product(whole, asked.concurrent)} ÷ {gpus}"
+    source = cache_source(model, "shazeer-2019")
+    return _WORKING.line("kv_cache", formula, numbers, load.cache, source)
+
+
+def _activations_step(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> FormulaStep:
+    if asked.engine != GENERAL:
+        return _measured_step(model, asked, load)
+    own = own_sequences(asked, asked.tensor_parallel)
+    tokens = min(asked.step_tokens or STEP_TOKENS, asked.context * own)
+    gpus = sharing_gpus(asked, asked.tensor_parallel)
+    numbers = (
+        f"max({format_term(tokens)} × 2 B × (3 × {format_term(widest(model))} ÷ "
+        f"{gpus} + 4 × {format_term(model.hidden)}), "
+        f"{format_term(own)} × {format_term(model.vocabulary)} × 6 B ÷ {gpus})"
+    )
+    formula = (
+        "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
+        "vocabulary × 6 B ÷ GPUs"
+    )
+    return _activations_line(formula, numbers, load)
+
+
+def _measured_step(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> FormulaStep:
+    """Temporary tensors as an engine measures them, or a prompt makes them."""
+    if asked.engine == TRANSFORMERS:
+        prompt = min(asked.prompt or asked.context, asked.context)
+        running = prompt_bytes(model, asked.concurrent * prompt)
+        loading = loading_bytes(model, asked.weights) / asked.tensor_parallel
+        held = (load.weights, load.cache, load.overhead)
+        formula = "more of tokens × (6 × MLP width + 8 × width) and what loading adds"
+        numbers = f"max({format_term(running, 'B')}, {format_term(loading, 'B')}"
+        numbers += "".join(f" − {format_term(part, 'B')}" for part in held) + ")"
+        return _activations_line(formula, numbers, load)
+    engine = ENGINES[asked.engine]
+    formula = (
+        "more of tokens × 2 B × (3 × MLP width ÷ GPUs + 4 × width) and sequences × "
+        "vocabulary × bytes of the sampler"
+    )
+    tokens = asked.step_tokens or engine.step_tokens
+    numbers = (
+        f"max({format_term(tokens)} × 2 B × (3 × {format_term(measured_width(model))} ÷ "
+        f"{sharing_gpus(asked, asked.tensor_parallel)} + 4 × "
+        f"{format_term(model.hidden)}), {format_term(engine.sequences)} × "
+        f"{format_term(model.vocabulary)} × {format_term(engine.sampler)} B)"
+    )
+    return _activations_line(formula, numbers, load)
+
+
+def _activations_line(formula: str, numbers: str, load: GpuMemoryUse) -> FormulaStep:
+    value = load.activations
+    return _WORKING.line("activations", formula, numbers, value, "vllm-memory")
+
+
+def _overhead_step(asked: InferenceMemoryInputs, load: GpuMemoryUse) -> FormulaStep:
+    formula, others = "CUDA context + communication buffers", asked.tensor_parallel - 1
+    numbers = format_term(load.overhead, "B")
+    if asked.overhead is not None:
+        formula = "given"
+    elif asked.engine == TRANSFORMERS:
+        formula = "workspaces of the libraries"
+    elif asked.engine != GENERAL:
+        engine = ENGINES[asked.engine]
+        formula = "outside of the framework + more for each further GPU, as logged"
+        each = format_term(engine.outside_each, "B")
+        numbers = f"{format_term(engine.outside, 'B')} + {each} × {others}"
+    elif others:
+        numbers = format_sum((CONTEXT, COMMUNICATION), "B")
+    return _WORKING.line("overhead", formula, numbers, load.overhead, "vllm-memory")
+
+
+def _padding_steps(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> tuple[FormulaStep, ...]:
+    """What repacking adds to the experts, where it does."""
+    if not load.padding:
+        return ()
+    experts = weight_table(model, asked.weights).experts / asked.tensor_parallel
+    formula = "experts × (padded widths ÷ widths − 1)"
+    numbers = f"{format_term(experts, 'B')} × ({format_term(1 + load.padding / experts)} − 1)"
+    return (_WORKING.line("padding", formula, numbers, load.padding, "vllm-memory"),)
+
+
+def _sum_step(load: GpuMemoryUse) -> FormulaStep:
+    parts: tuple[float, ...] = (load.weights, load.cache, load.activations)
+    parts += (load.overhead, load.padding) if load.padding else (load.overhead,)
+    numbers = format_sum(parts, "B")
+    formula = "weights + KV cache + activations + overhead"
+    if load.padding:
+        formula += " + padding"
+    return _WORKING.line("per_gpu", formula, numbers, load.total, "vllm-memory")
+
+
+def _usable_step(
+    asked: InferenceMemoryInputs, gpu: Accelerator, load: GpuMemoryUse, limit: float
+) -> FormulaStep:
+    share = format_term(asked.memory_utilization, "%")
+    whole, formula = format_term(memory_of(asked, gpu), "B"), "memory × usable share"
+    numbers = f"{whole} × {share}"
+    if asked.engine in ENGINES and ENGINES[asked.engine].static:
+        formula = "(memory − outside) × usable share + outside"
+        outside = ENGINES[asked.engine].outside_of(asked.tensor_parallel)
+        beside = format_term(outside, "B")
+        numbers = f"({whole} − {beside}) × {share} + {beside}"
+    if asked.cache_memory is not None:
+        formula = f"less of {formula} and all but the cache + memory given for it"
+        rest = (load.total - load.cache, asked.cache_memory)
+        numbers = f"min({numbers}, {terms(rest, 'B')})"
+    line = ("Usable", formula, numbers, limit, "B")
+    return FormulaStep(*line, "catalogue", "cluster-components")
+
+
+def _weights_step(
+    model: Architecture, asked: InferenceMemoryInputs, load: GpuMemoryUse
+) -> FormulaStep:
+    form = format_of(model, asked.weights)
+    table, gpus = weight_table(model, asked.weights), asked.tensor_parallel
+    covered = model.parameters if form.covers == "all" else table.quantized
+    formula = "parameters × bits ÷ 8"
+    numbers = f"{format_term(covered)} × {format_term(form.bits)} ÷ 8"
+    if covered < model.parameters:
+        formula = "parameters in the format × bits ÷ 8 + the others × their bytes"
+        numbers += f" + {format_term(model.parameters - covered)} × {format_term(form.rest / 8)} B"
+    if model.tower:
+        formula += " + the vision tower × its bytes"
+        numbers += f" + {format_term(model.tower_parameters)} × {format_term(form.rest / 8)} B"
+    if gpus > 1:
+        formula += ", without what each GPU copies, ÷ GPUs + the copy"
+    numbers = split(numbers, table.total, load.weights, gpus)
+    return _WORKING.line("weights", formula, numbers, load.weights, "shape", topic="number-formats")
+
+
+def estimate(asked: InferenceMemoryInputs) -> Estimate:
+    """Weigh weights, cache, activations and overhead against one GPU's memory."""
+    model = find_model(asked.model)
+    gpu = find_accelerator(asked.gpu)
+    check(model, asked, gpu)
+    load = load_of(model, asked, asked.tensor_parallel)
+    limits = limits_of(model, asked, gpu, load)
+    return answer(model, asked, gpu, load, limits)
+
+
+ENTRY = EstimateSpec(
+    name="inference-memory",
+    title="Inference memory",
+    summary="Whether a model fits for serving, and how far context and load can go.",
+    group="Memory",
+    inputs=InferenceMemoryInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("per_gpu", "max_concurrent", "fewest_gpus"),
+    topic="inference-memory",
+)

@@ -1,0 +1,94 @@
+"""`kv-cache`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+
+from app.estimator import common_inputs
+from app.estimator.common_inputs import ENGINE, LOAD
+from app.estimator.memory.kv_cache import (
+    elements_per_sequence,
+    elements_per_token,
+    recurrent_bytes,
+    whole_blocks,
+)
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.number_formats import CACHE_BITS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KvCacheInputs:
+    """What the cache is asked for."""
+
+    model: str = common_inputs.ask_model()
+    cache: str = common_inputs.ask_cache()
+    context: int = common_inputs.ask_context()
+    sequences: int = LOAD.ask(
+        1,
+        "Sequences",
+        unit="sequence",
+        minimum=1,
+        maximum=1_000_000,
+        help="Sequences that are in the cache at the same time.",
+    )
+    tensor_parallel: int = common_inputs.ask_tensor_parallel()
+    state: str = LOAD.ask(
+        "fp32",
+        "Recurrent state",
+        choices=(("fp32", "FP32"), ("bf16", "BF16")),
+        help="Format of the state that recurrent layers keep; their convolutions are in 16 bit.",
+        topic="number-formats",
+        advanced=True,
+    )
+    block: int = ENGINE.ask(
+        1,
+        "Block",
+        unit="token",
+        minimum=1,
+        maximum=4096,
+        help="Tokens of one block of a paged cache; 1 counts exact tokens.",
+        term="paged-kv-cache",
+        topic="inference-memory",
+        advanced=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KvCacheResult:
+    """Bytes of the cache of one token and one sequence, in all and on one GPU.
+
+    A sequence has keys and values, `attention`, and the `state` of recurrent layers,
+    of which `recurrent` is without convolutions; `tokens` are in whole blocks.
+    """
+
+    tokens: int
+    per_token: float
+    token_per_gpu: float
+    attention: float
+    state: float
+    recurrent: float
+    total: float
+    per_gpu: float
+
+    @property
+    def per_sequence(self) -> float:
+        """Keys, values and state of one sequence [B]."""
+        return self.attention + self.state
+
+
+def find(model: Architecture, asked: KvCacheInputs) -> KvCacheResult:
+    """Everything the answer says, in bytes."""
+    width, gpus = CACHE_BITS[asked.cache] / 8, asked.tensor_parallel
+    tokens = whole_blocks(asked.context, asked.block)
+    each = CACHE_BITS[asked.state] / 8
+    state = recurrent_bytes(model, each)
+    attention = elements_per_sequence(model, tokens, 1, width) * width
+    on_one = elements_per_sequence(model, tokens, gpus, width) * width + state / gpus
+    return KvCacheResult(
+        tokens=tokens,
+        per_token=elements_per_token(model, 1, width) * width,
+        token_per_gpu=elements_per_token(model, gpus, width) * width,
+        attention=attention,
+        state=state,
+        recurrent=each * model.state_elements,
+        total=(attention + state) * asked.sequences,
+        per_gpu=on_one * asked.sequences,
+    )

@@ -1,0 +1,243 @@
+"""`kv-cache`: verdict, figures, charts and formula steps of a result."""
+
+from app.estimator.common_inputs import input_error
+from app.estimator.estimates.kv_cache import KvCacheInputs, KvCacheResult, find
+from app.estimator.formula_steps import (
+    StepBuilder,
+    cache_source,
+    cached,
+    format_product,
+    format_term,
+)
+from app.estimator.memory.kv_cache import elements_per_sequence
+from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
+from app.estimator.models.number_formats import CACHE_BITS
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    BarSegment,
+    Chart,
+    ChartLine,
+    Estimate,
+    Figure,
+    FormulaStep,
+    Output,
+    ResultTable,
+    StackedBar,
+    Verdict,
+    by_name,
+)
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("per_token", "Per token", "B", better="less"),
+    Output("per_sequence", "Per sequence", "B", better="less"),
+    Output("total", "All sequences", "B", better="less"),
+    Output("per_gpu", "On one GPU", "B", better="less"),
+    Output("token_per_gpu", "Per token on one GPU", "B", better="less"),
+    Output("attention", "Keys and values of a sequence", "B", better="less"),
+    Output("state", "State of a sequence", "B", better="less"),
+    Output("recurrent", "State without convolutions", "B", better="less"),
+)
+_OUT = by_name(OUTPUTS)
+_WORKING = StepBuilder(_OUT, "inference-memory")
+
+
+def figures(found: KvCacheResult) -> tuple[Figure, ...]:
+    """Bytes of the cache as figures [B]."""
+    return (
+        Figure(_OUT["per_token"], found.per_token),
+        Figure(_OUT["per_sequence"], found.per_sequence),
+        Figure(_OUT["total"], found.total, primary=True),
+        Figure(_OUT["per_gpu"], found.per_gpu),
+        Figure(_OUT["token_per_gpu"], found.token_per_gpu),
+        Figure(_OUT["attention"], found.attention),
+        Figure(_OUT["state"], found.state),
+        Figure(_OUT["recurrent"], found.recurrent),
+    )
+
+
+def verdict(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> Verdict:
+    """What the whole cache takes, and what one token of it does."""
+    tokens = format_number(asked.context)
+    count = format_value(asked.sequences, "sequence")
+    keeps = f"{_in_both(found.per_token)} for each token"
+    if not found.per_token:
+        keeps = f"{_in_both(found.state)} for each sequence, whatever its length"
+    return Verdict(
+        "info",
+        f"{format_value(found.total, 'B')}.",
+        f"{model.name} keeps {keeps}; {count} of {tokens} tokens.",
+    )
+
+
+def _in_both(size: float) -> str:
+    """A size in decimal units, and in KiB where it is a whole number of them.
+
+    >>> _in_both(327680.0).replace("\u00a0", " ")
+    '327.7 kB (320 KiB)'
+    """
+    shown = format_value(size, "B")
+    if size and size % 1024 == 0:
+        shown += f" ({format_number(size / 1024)}\u00a0KiB)"
+    return shown
+
+
+def steps(
+    model: Architecture, asked: KvCacheInputs, found: KvCacheResult
+) -> tuple[FormulaStep, ...]:
+    """The working from one token to all sequences."""
+    bytes_each = CACHE_BITS[asked.cache] / 8
+    rule = "bytes per token × tokens kept" + ", by window" * bool(model.window)
+    numbers = cached(model, found.tokens, bytes_each, found.state)
+    sequence = _WORKING.line(
+        "per_sequence",
+        rule + " + state" * bool(found.state),
+        numbers,
+        found.per_sequence,
+        cache_source(model, "shazeer-2019"),
+        label="One sequence",
+    )
+    # From one token on: a page shows this line alone.
+    all_of_them = _WORKING.line(
+        "total",
+        f"({rule} + state) × sequences" if found.state else f"{rule} × sequences",
+        format_product(numbers, asked.sequences),
+        found.total,
+        "paged-attention",
+        topic="batching-and-latency",
+    )
+    share = _WORKING.line(
+        "per_gpu",
+        "one sequence, over as many GPUs as there are KV heads to divide × sequences",
+        format_product(
+            cached(model, found.tokens, bytes_each, found.state, asked.tensor_parallel),
+            asked.sequences,
+        ),
+        found.per_gpu,
+        "gqa-2023" if model.window else cache_source(model, "gqa-2023"),
+        topic="parallelism",
+    )
+    return (
+        _per_token_step(model, asked.cache, found.per_token),
+        sequence,
+        all_of_them,
+        share,
+    )
+
+
+def _per_token_step(model: Architecture, cache: str, value: float) -> FormulaStep:
+    width = f"{format_term(CACHE_BITS[cache] / 8)} B"
+    mixer = next((a.mixer for a, _ in model.runs if a.mixer.cache), None)
+    kinds: dict[int, int] = {}
+    for layer, number in model.runs:
+        if layer.mixer.cache:
+            size = layer.mixer.cache
+            kinds[size] = kinds.get(size, 0) + number
+    layers, source = sum(kinds.values()), "shazeer-2019"
+    if mixer is None:
+        formula, numbers, source = "no cache that grows", "0 B", "mamba"
+    elif mixer.kind == "latent" and len(kinds) == 1:
+        formula, source = "layers × (latent + rotary) × bytes per value", "deepseek-v2"
+        numbers = f"{layers} × ({mixer.latent} + {mixer.rope_dim}) × {width}"
+    elif kinds == {2 * mixer.kv_heads * mixer.head_dim: layers}:
+        formula = "2 × layers × KV heads × head size × bytes per value"
+        numbers = f"2 × {layers} × {mixer.kv_heads} × {mixer.head_dim} × {width}"
+    else:
+        formula = "layers of each kind × values of a token × bytes per value"
+        parts = (f"{n} × {format_term(size)}" for size, n in kinds.items())
+        numbers = f"({' + '.join(parts)}) × {width}"
+    indexed = value - model.cache_elements * CACHE_BITS[cache] / 8
+    if indexed > 1e-6 * value:
+        formula += " + keys of the indexer in FP8, with scales"
+        numbers += f" + {format_term(indexed, 'B')}"
+    return _WORKING.line("per_token", formula, numbers, value, source, label="One token")
+
+
+def picture(
+    model: Architecture, asked: KvCacheInputs, found: KvCacheResult, width: float
+) -> StackedBar | Chart:
+    """The cache over the context; as a bar where GPUs share it."""
+    if asked.tensor_parallel > 1 or model.cache_elements == 0:
+        segment = BarSegment("kv", "KV cache", found.per_gpu)
+        return StackedBar("Cache on one GPU", (segment,), None, "")
+
+    def size(context: int) -> float:
+        one = elements_per_sequence(model, context, 1, width) * width + found.state
+        return one * asked.sequences
+
+    ends = (0, asked.context // 4, asked.context // 2, asked.context, 2 * asked.context)
+    points = tuple((float(context), size(context)) for context in ends)
+    now = ((float(asked.context), found.total),)
+    lines = (ChartLine("KV cache", points), ChartLine("Asked for", now, "mark"))
+    return Chart("Cache by context", "Context", "KV cache", "token", "B", lines)
+
+
+def table(model: Architecture, asked: KvCacheInputs, width: float) -> ResultTable:
+    """The cache at a few usual lengths [B]."""
+    rows = tuple(
+        (
+            format_number(context),
+            (elements_per_sequence(model, context, 1, width) * width, "B"),
+            (
+                elements_per_sequence(model, context, 1, width) * width * asked.sequences,
+                "B",
+            ),
+        )
+        for context in (1024, 8192, 32768, 131072)
+    )
+    return ResultTable("By context", ("Context", "One sequence", "All sequences"), rows)
+
+
+def notes(model: Architecture, asked: KvCacheInputs, found: KvCacheResult) -> tuple[str, ...]:
+    """What is assumed about windows, states and heads."""
+    notes = []
+    if model.window:
+        notes.append(f"Sliding layers keep at most {format_number(model.window)} tokens.")
+    if found.state:
+        notes.append(
+            f"Recurrent layers keep {format_value(found.state, 'B')} per sequence, "
+            "whatever its length."
+        )
+    heads = {a.mixer.kv_heads for a, _ in model.runs if a.mixer.cache}
+    if heads and asked.tensor_parallel > min(heads):
+        notes.append(
+            f"There are fewer KV heads than GPUs, so each of the {min(heads)} is "
+            "kept more than once."
+        )
+    if model.max_context and asked.context > model.max_context:
+        notes.append(f"The model is configured for {format_number(model.max_context)} tokens.")
+    return tuple(notes)
+
+
+def estimate(asked: KvCacheInputs) -> Estimate:
+    """Bytes of the cache per token, per sequence, in all and on one GPU."""
+    model = find_model(asked.model)
+    gpus = asked.tensor_parallel
+    problem = tensor_parallel_problem(model, gpus)
+    if problem:
+        raise input_error("tensor_parallel", gpus, problem)
+    found, width = find(model, asked), CACHE_BITS[asked.cache] / 8
+    return Estimate(
+        name="kv-cache",
+        verdict=verdict(model, asked, found),
+        figures=figures(found),
+        steps=steps(model, asked, found),
+        pictures=(picture(model, asked, found, width),),
+        tables=(table(model, asked, width),),
+        notes=notes(model, asked, found),
+    )
+
+
+ENTRY = EstimateSpec(
+    name="kv-cache",
+    title="KV cache",
+    summary="What cached keys and values take, per token, sequence and GPU.",
+    group="Memory",
+    inputs=KvCacheInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("total", "per_token", "per_gpu"),
+    topic="inference-memory",
+)

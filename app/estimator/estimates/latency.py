@@ -1,0 +1,283 @@
+"""`latency`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+import math
+
+from app.estimator import common_inputs
+from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.hardware.catalog import Accelerator
+from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.number_formats import format_of, published_hint
+from app.estimator.result import VerdictFlip
+from app.estimator.serving.replica import cache_capacity, sequence_bytes
+from app.estimator.serving.step_time import (
+    TILE,
+    InferenceStep,
+    PlacedModel,
+    StepBatch,
+    decode_time,
+    prefill_time,
+    step_time,
+    tokens_per_step,
+)
+from app.estimator.units import format_number
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LatencyInputs:
+    """One engine step after another for one batch of requests."""
+
+    model: str = common_inputs.ask_model("llama-3.1-8b")
+    weights: str = common_inputs.ask_weights()
+    cache: str = common_inputs.ask_cache()
+    gpu: str = common_inputs.ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = common_inputs.ask_tensor_parallel()
+    beyond_heads: bool = HARDWARE.ask(
+        default=False,
+        label="Divided beyond the heads",
+        kind="flag",
+        help="A layer is divided over more chips than its heads divide into, as "
+        "compilers for TPUs do.",
+        advanced=True,
+    )
+    prompt: int = common_inputs.ask_tokens(1024, "Prompt", "Tokens of the prompt.")
+    answer: int = common_inputs.ask_tokens(256, "Answer", "Tokens of the answer.")
+    batch: int = LOAD.ask(
+        1,
+        "Sequences at once",
+        unit="sequence",
+        minimum=1,
+        maximum=1_000_000,
+        help="Sequences that are answered in the same step.",
+        term="batch-size",
+    )
+    chunk: int | None = ENGINE.ask(
+        None,
+        "Prompt chunk",
+        kind="count",
+        unit="token",
+        minimum=16,
+        maximum=10_000_000,
+        help="Tokens of a prompt computed in one step beside the answers of others; "
+        "left empty: the whole prompt at once.",
+        term="chunked-prefill",
+        advanced=True,
+    )
+    cached_share: float = ENGINE.ask(
+        0.0,
+        "Prompt already cached",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=0.99,
+        help="Share of the prompt whose cache is there from earlier requests.",
+        advanced=True,
+    )
+    draft_tokens: int = ENGINE.ask(
+        0,
+        "Draft tokens",
+        unit="token",
+        minimum=0,
+        maximum=32,
+        help="Tokens a small model proposes per step; 0: no speculation.",
+        term="speculative-decoding",
+        advanced=True,
+    )
+    acceptance: float = ENGINE.ask(
+        0.8,
+        "Acceptance",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=1.0,
+        help="Probability that a proposed token is kept.",
+        term="speculative-decoding",
+        advanced=True,
+    )
+    draft_cost: float = ENGINE.ask(
+        0.05,
+        "Draft step",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=1.0,
+        help="Time of one step of the small model as a share of the large one's.",
+        advanced=True,
+    )
+    engine: str = common_inputs.ask_engine()
+    network_rate: float = common_inputs.ask_network_rate()
+    domain: int | None = common_inputs.ask_domain()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LatencyResult:
+    """Steps of prompt and answer, times of the first and of each token [s].
+
+    `turns` is the batch from which computing outweighs the weights, `flips` the one
+    from which something else than memory bounds the step.
+    """
+
+    prefill: InferenceStep
+    decode: InferenceStep
+    first: float
+    per_token: float
+    accepted: float
+    turns: int | None
+    flips: int | None
+    fits: bool
+
+    @property
+    def reading(self) -> float:
+        """Reading weights and cache in a decoding step [s]."""
+        return self.decode.weights + self.decode.attention
+
+    @property
+    def overhead(self) -> float:
+        """Launches and host in a decoding step [s]."""
+        return self.decode.launch + self.decode.host
+
+    @property
+    def bound(self) -> str:
+        """What takes most of a decoding step."""
+        return bound_of(self.decode)
+
+
+def check(model: Architecture, gpu: Accelerator, weights: str, tensor: int) -> None:
+    """Refuse a card whose rates are unknown, a format or a split that cannot be."""
+    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
+        message = f"Rates and memory of the {gpu.name} are not all known."
+        raise input_error("gpu", gpu.id, message)
+    form = format_of(model, weights)
+    if form.math == "fp8" and gpu.lacks("fp8"):
+        message = f"The {gpu.name} cannot compute in {form.label}"
+        raise input_error("weights", weights, f"{message}{published_hint(model, weights)}.")
+    problem = tensor_parallel_problem(model, tensor)
+    if problem:
+        raise input_error("tensor_parallel", tensor, problem)
+
+
+def timed(asked: LatencyInputs, placed: PlacedModel) -> LatencyResult:
+    """Everything the answer says, in seconds."""
+    new = max(1.0, asked.prompt * (1 - asked.cached_share))
+    context = asked.prompt + asked.answer / 2
+    decode = decode_time(placed, asked.batch, context)
+    prefill = prefill_time(placed, new)
+    first = placed.front + prefill.total
+    if asked.chunk and asked.chunk < new:
+        first = _in_chunks(asked, placed, asked.chunk, new)
+    tokens = tokens_per_step(asked.acceptance, asked.draft_tokens)
+    verified = _verified(asked, placed, context, decode.total)
+    per_token = verified / tokens
+    turns = flips = None
+    if decode.weights > decode.compute:
+        turns = turning_point(placed, context, asked.batch, decode)
+        flips = flipping_point(placed, context, asked.batch, turns)
+    each = sequence_bytes(placed, asked.prompt + asked.answer)
+    if flips is not None and flips * each > cache_capacity(placed):
+        flips = None
+    return LatencyResult(
+        prefill=prefill,
+        decode=decode,
+        first=first,
+        per_token=per_token,
+        accepted=tokens,
+        turns=turns,
+        flips=flips,
+        fits=asked.batch * each <= cache_capacity(placed),
+    )
+
+
+def _in_chunks(asked: LatencyInputs, placed: PlacedModel, chunk: int, new: float) -> float:
+    """The time until the first token of a prompt that takes several steps [s]."""
+    chunks = math.ceil(new / chunk)
+    context = asked.prompt + asked.answer / 2
+    others = asked.batch - 1.0
+    total, done = 0.0, asked.prompt - new
+    for _ in range(min(chunks, _MOST_CHUNKS)):
+        size = min(chunk, asked.prompt - done)
+        done += size
+        batch = StepBatch(size, done, others, context, others + 1)
+        total += step_time(placed, batch).total
+    scale = chunks / min(chunks, _MOST_CHUNKS)
+    return placed.front + total * scale
+
+
+# Chunks that are timed one by one; more are taken in proportion.
+_MOST_CHUNKS = 64
+
+
+def _verified(asked: LatencyInputs, placed: PlacedModel, context: float, alone: float) -> float:
+    """One step of the large model with what the small one adds [s]."""
+    if not asked.draft_tokens:
+        return alone
+    rows = asked.batch * (asked.draft_tokens + 1.0)
+    wide = decode_time(placed, rows, context / (asked.draft_tokens + 1))
+    return max(alone, wide.total) + asked.draft_tokens * asked.draft_cost * alone
+
+
+def turning_point(
+    placed: PlacedModel, context: float, start: int, step: InferenceStep
+) -> int | None:
+    """The batch from which computing takes longer than reading the weights.
+
+    For a dense model at once, since computing grows with the tiles of rows; with
+    experts by doubling from `start`, whose step is `step`. None when no batch up
+    to 65,536 does it.
+    """
+    if not placed.model.is_routed:
+        tiles = math.ceil(start / TILE) * step.weights / step.compute
+        turn = int(TILE) * math.floor(tiles) + 1
+        return turn if turn <= _MOST_ROWS else None
+    batch = start
+    while step.compute <= step.weights and batch <= _MOST_ROWS:
+        batch *= 2
+        step = decode_time(placed, batch, context)
+    return batch if batch <= _MOST_ROWS else None
+
+
+def flipping_point(placed: PlacedModel, context: float, start: int, turn: int | None) -> int | None:
+    """The fewest sequences with which reading is no longer the longest part.
+
+    None where the cache, which grows with every sequence, is always longer.
+    """
+    below, batch = start, turn or _MOST_ROWS + 1
+    while batch <= _MOST_ROWS:
+        step = decode_time(placed, batch, context)
+        if bound_of(step) != "memory":
+            return _nearest(placed, context, below, batch)
+        if step.attention >= step.compute:
+            return None
+        below, batch = batch, 2 * batch
+    return None
+
+
+def _nearest(placed: PlacedModel, context: float, below: int, above: int) -> int:
+    """The first batch above `below` that memory does not bound, as `above` is."""
+    while above - below > 1:
+        middle = (below + above) // 2
+        if bound_of(decode_time(placed, middle, context)) == "memory":
+            below = middle
+        else:
+            above = middle
+    return above
+
+
+_MOST_ROWS = 65536
+
+
+def bound_of(step: InferenceStep) -> str:
+    """What takes most of a step: reading, computing, exchange or overhead."""
+    parts = {
+        "memory": step.weights + step.attention,
+        "compute": step.compute,
+        "communication": step.communication,
+        "overhead": step.launch + step.host,
+    }
+    return max(parts, key=lambda name: parts[name])
+
+
+def changes(asked: LatencyInputs, timed: LatencyResult) -> tuple[VerdictFlip, ...]:
+    """The batch from which memory no longer bounds a decoding step."""
+    if timed.bound != "memory" or timed.flips is None:
+        return ()
+    now, then = format_number(asked.batch), format_number(timed.flips)
+    becomes = "Memory no longer bounds it."
+    return (VerdictFlip("batch", "Sequences at once", now, then, becomes),)

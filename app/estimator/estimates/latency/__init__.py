@@ -1,1 +1,0 @@
-"""The estimate `latency`: time to the first token and per token, and what bounds it."""

@@ -1,0 +1,56 @@
+"""`mig`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+import re
+
+from app.estimator.common_inputs import ask_gpu, input_error
+from app.estimator.hardware.catalog import accelerators
+from app.estimator.hardware.mig import MigGpu, MigProfile
+from app.estimator.inputs import input_field
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MigInputs:
+    """Which GPU, and which instances on it."""
+
+    gpu: str = ask_gpu(
+        "h100-sxm5-80",
+        offered=tuple((a.id, a.name) for a in accelerators() if a.mig_instances),
+        help="The GPU to divide; only GPUs that have MIG are listed.",
+        topic="mig",
+    )
+    instances: str = input_field(
+        "3g, 2g, 1g",
+        "Instances",
+        kind="text",
+        maximum=400,
+        help="The profiles to create, with commas between them: 3g.40gb, 2x 1g.10gb. "
+        "3g means three compute slices, 40gb the memory; 3g alone takes the profile of "
+        "three slices with the least memory. A table of the result lists the profiles "
+        "of this GPU.",
+        term="multi-instance-gpu-mig",
+        group="Partitions",
+        topic="mig",
+    )
+
+
+_COUNTED = re.compile(r"^(?:(\d{1,3})\s*[x×*]\s*)?(\S.*)$")
+
+
+def read_instances(card: MigGpu, text: str) -> tuple[MigProfile, ...]:
+    """Read `3g.40gb, 7x 1g.10gb`; BadInputs names the profiles of the card."""
+    wanted: list[MigProfile] = []
+    for word in re.split(r"[,;+\n]+", text):
+        match = _COUNTED.match(word.strip())
+        if match is None:
+            continue
+        profile = card.find(match[2])
+        if profile is None:
+            names = ", ".join(p.name for p in card.profiles)
+            message = f"“{match[2]}” is not a profile of this GPU: {names}."
+            raise input_error("instances", word.strip(), message)
+        wanted += [profile] * min(int(match[1] or 1), 16)
+    if not wanted:
+        names = ", ".join(p.name for p in card.profiles)
+        raise input_error("instances", text, f"Name at least one profile: {names}.")
+    return tuple(wanted[:64])

@@ -1,1 +1,0 @@
-"""The estimate `mig`: which instances fit together on one card."""

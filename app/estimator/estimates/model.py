@@ -1,0 +1,42 @@
+"""`model`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+
+from app.estimator.common_inputs import LOAD, MODEL, ask_model, input_error
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.hf_config import UnreadableConfigError
+from app.estimator.models.lookup import find_model, read_pasted
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelInputs:
+    """Which model is asked about."""
+
+    model: str = ask_model()
+    config: str = MODEL.ask(
+        "",
+        "config.json",
+        kind="text",
+        maximum=200_000,
+        help="Paste a configuration of the Hugging Face Hub to read that model.",
+    )
+    sequence: int = LOAD.ask(
+        4096,
+        "Sequence",
+        unit="token",
+        minimum=1,
+        maximum=100_000_000,
+        help="Length over which attention is counted in the operations.",
+        topic="training-versus-inference",
+    )
+
+
+def model_of(asked: ModelInputs) -> Architecture:
+    """The model asked about; BadInputs says what is wrong with a configuration."""
+    pasted = asked.config.strip()
+    if not pasted:
+        return find_model(asked.model)
+    try:
+        return read_pasted(pasted)
+    except UnreadableConfigError as error:
+        raise input_error("config", pasted[:40], str(error)) from error

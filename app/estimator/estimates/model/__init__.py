@@ -1,1 +1,0 @@
-"""The estimate `model`: what a model consists of, counted from its shape."""

@@ -1,0 +1,680 @@
+"""`parallelism-plan`: inputs, result, and the input values where the verdict changes."""
+
+import bisect
+import dataclasses
+import functools
+from collections.abc import Iterator
+
+from app.estimator import common_inputs
+from app.estimator.common_inputs import BATCH, HARDWARE, RECIPE, input_error
+from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.collectives import Interconnect, fabric_of
+from app.estimator.hardware.throughput import engine_of
+from app.estimator.memory.model_states import FRAMEWORKS
+from app.estimator.memory.parallel_layout import ParallelLayout, in_flight, tensor_parallel_problem
+from app.estimator.memory.training_memory import (
+    StageMemory,
+    TransientMemory,
+    moving_by_stage,
+    resident_memory,
+    usual_overhead,
+)
+from app.estimator.models.architecture import Architecture
+from app.estimator.result import VerdictFlip
+from app.estimator.training.step_time import LayerTimes, StepTime, layer_times
+from app.estimator.training.step_time import step_of as step_step_of
+from app.estimator.training.training_plan import (
+    FREE_PLACES,
+    SOFTWARE,
+    Recompute,
+    TrainingPlan,
+    layers_per_stage,
+    layout_of,
+    load_of,
+    step_of,
+    usual_states,
+)
+from app.estimator.units import format_number
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ParallelismPlanInputs:
+    """A training job and the cluster it should be laid out on."""
+
+    model: str = common_inputs.ask_model("llama-3.1-70b")
+    gpu: str = common_inputs.ask_gpu(count_field="gpus")
+    gpus: int = common_inputs.ask_gpus(256)
+    sequence: int = BATCH.ask(
+        8192,
+        "Sequence",
+        unit="token",
+        minimum=16,
+        maximum=10_000_000,
+        help="Tokens of one training sequence.",
+    )
+    global_batch: int | None = BATCH.ask(
+        None,
+        "Global batch",
+        kind="count",
+        unit="sequence",
+        minimum=1,
+        maximum=10**7,
+        help="Sequences per optimizer step; left empty: about eight million tokens, "
+        "in a multiple of the GPUs.",
+        term="batch-size",
+        topic="parallelism",
+    )
+    tokens: float = common_inputs.ask_training_tokens("Tokens of the whole run, for time and cost.")
+    number_format: str = common_inputs.ask_number_format()
+    objective: str = RECIPE.ask(
+        "time",
+        "Rank by",
+        choices=(("time", "time of the run"), ("cost", "cost of the run")),
+        help="By cost, half, a quarter and fewer of the GPUs are tried as well.",
+        topic="parallelism",
+    )
+    usable_memory: float = HARDWARE.ask(
+        0.95,
+        "Usable share of memory",
+        typed_unit="%",
+        minimum=0.1,
+        maximum=1.0,
+        help="A plan may fill this share of each GPU.",
+        topic="training-memory",
+        advanced=True,
+    )
+    software: str = common_inputs.ask_training_software()
+    network_rate: float = common_inputs.ask_network_rate()
+    network: str = common_inputs.ask_network()
+    domain: int | None = common_inputs.ask_domain()
+    usd_per_gpu_hour: float | None = common_inputs.ask_price()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingJob:
+    """What is to be laid out: the cluster, the batch and what may be used.
+
+    `usable` is the share of memory that a plan may fill; `global_batch` counts
+    sequences per step.
+    """
+
+    gpus: int
+    sequence: int
+    global_batch: int
+    number_format: str = "bf16"
+    software: str = "tuned"
+    usable: float = 0.95
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayoutFamily:
+    """Layouts that differ in micro-batch alone, by their degrees.
+
+    `sizes` are the micro-batches, ascending: sequences of one, and how many of them a
+    step has.
+    """
+
+    tensor: int
+    pipeline: int
+    context: int
+    data: int
+    expert: int
+    pieces: int
+    zero: int
+    sizes: tuple[tuple[int, int], ...]
+
+    def plan(
+        self, job: TrainingJob, size: tuple[int, int], recompute: Recompute = "none"
+    ) -> TrainingPlan:
+        """The layout with one of the sizes."""
+        return TrainingPlan(
+            tensor=self.tensor,
+            pipeline=self.pipeline,
+            data=self.data,
+            context=self.context,
+            expert=self.expert,
+            pieces=self.pieces,
+            sequence=job.sequence,
+            micro_batch=size[0],
+            micro_batches=size[1],
+            number_format=job.number_format,
+            recompute=recompute,
+            zero=self.zero,
+            software=SOFTWARE[job.software],
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ModelSplit:
+    """How one copy of a model is divided, and the families that divide it so.
+
+    `cuts` are pieces per stage and ZeRO stage, each with its micro-batches.
+    """
+
+    tensor: int
+    pipeline: int
+    context: int
+    data: int
+    experts: tuple[int, ...]
+    cuts: tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]
+
+    @property
+    def layouts(self) -> int:
+        """How many layouts there are of it, recomputation left open."""
+        return len(self.experts) * sum(len(sizes) for _, sizes in self.cuts)
+
+    def families(self) -> Iterator[LayoutFamily]:
+        """Its layouts by all that is not the micro-batch."""
+        degrees = (self.tensor, self.pipeline, self.context, self.data)
+        for expert in self.experts:
+            for variant, sizes in self.cuts:
+                yield LayoutFamily(*degrees, expert, *variant, sizes)
+
+
+_MICRO_BATCHES = (1, 2, 4, 8, 16)
+
+
+# Sequences are divided over GPUs only from this length on: below it, other ways of
+# dividing are always better.
+_LONG = 16384
+
+
+def splits(model: Architecture, fabric: Interconnect, job: TrainingJob) -> Iterator[ModelSplit]:
+    """Every way to divide a copy of the model for which there is a legal layout."""
+    for tensor in _tensors(model, fabric, job.gpus):
+        for pipeline in _pipelines(model, job.gpus // tensor):
+            for context in _contexts(job, job.gpus // (tensor * pipeline)):
+                data = job.gpus // (tensor * pipeline * context)
+                if job.global_batch % data:  # also where there are more replicas
+                    continue
+                each = job.global_batch // data
+                cuts = _cuts(model.layers, pipeline, data, each)
+                experts = _experts(model, data * context * tensor)
+                if cuts:
+                    yield ModelSplit(tensor, pipeline, context, data, experts, cuts)
+
+
+def _tensors(model: Architecture, fabric: Interconnect, gpus: int) -> tuple[int, ...]:
+    """Tensor parallelism within the inner links."""
+    most = min(fabric.domain, 16, gpus)
+    return tuple(
+        n
+        for n in (1, 2, 4, 8, 16)
+        if n <= most and gpus % n == 0 and tensor_parallel_problem(model, n) is None
+    )
+
+
+def _pipelines(model: Architecture, gpus: int) -> tuple[int, ...]:
+    """Stages: powers of two and numbers that divide the layers."""
+    most = min(model.layers, gpus, 64)
+    useful = {n for n in range(1, most + 1) if model.layers % n == 0}
+    useful |= {2**k for k in range(7) if 2**k <= most}
+    return tuple(n for n in sorted(useful) if gpus % n == 0)
+
+
+def _contexts(job: TrainingJob, gpus: int) -> tuple[int, ...]:
+    if job.sequence < _LONG:
+        return (1,)
+    most = min(gpus, job.sequence // 2048)
+    return tuple(2**k for k in range(8) if 2**k <= most and gpus % 2**k == 0)
+
+
+def _experts(model: Architecture, gpus: int) -> tuple[int, ...]:
+    """Expert parallelism that divides the experts and the GPUs of a stage."""
+    if not model.is_routed:
+        return (1,)
+    return tuple(
+        2**k for k in range(9) if 2**k <= gpus and model.experts % 2**k == 0 and gpus % 2**k == 0
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _cuts(
+    layers: int, pipeline: int, data: int, each: int
+) -> tuple[tuple[tuple[int, int], tuple[tuple[int, int], ...]], ...]:
+    """Pieces and ZeRO stage, with the micro-batches that `each` replica can take."""
+    found: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for micro_batch in _MICRO_BATCHES:
+        batches = each // micro_batch
+        if each % micro_batch or batches < pipeline:
+            continue
+        for variant in _variants(layers, pipeline, data, batches):
+            found.setdefault(variant, []).append((micro_batch, batches))
+    return tuple((variant, tuple(sizes)) for variant, sizes in found.items())
+
+
+def _variants(layers: int, pipeline: int, data: int, batches: int) -> tuple[tuple[int, int], ...]:
+    """Pieces per stage, and ZeRO stage: sharded weights only without a pipeline."""
+    if pipeline == 1:
+        return ((1, 1), (1, 3)) if data > 1 else ((1, 1),)
+    chunks = [1]
+    if batches % pipeline == 0:
+        most = layers // pipeline
+        chunks += [v for v in (2, 3, 4, 5, 6, 7, 8, 10) if v <= most]
+        even = [v for v in chunks if -layers % (pipeline * v) <= FREE_PLACES]
+        chunks = even or [chunks[0]]
+    return tuple((v, 1) for v in chunks)
+
+
+_Stages = tuple[float, ...]
+
+
+_STAGE = 3  # steps for working out one stage of a layout
+
+
+_RECOMPUTES: tuple[Recompute, ...] = ("none", "selective", "full")
+
+
+class MemoryFit:
+    """What fits of one job.
+
+    States depend on how experts and parameters are divided, activations on how
+    sequences are; each is worked out once and added up for every layout that has
+    both. What a token keeps is worked out once for all micro-batches. `steps` counts
+    this work.
+    """
+
+    def __init__(self, model: Architecture, job: TrainingJob, limit: float) -> None:
+        self.steps = 0
+        self._model, self._job, self._limit = model, job, limit
+        self._standing: dict[tuple[int, ...], _Stages] = {}
+        self._moving: dict[tuple[object, ...], _Stages] = {}
+        self._each: dict[
+            tuple[object, ...], tuple[ParallelLayout, tuple[TransientMemory, ...]]
+        ] = {}
+
+    @property
+    def holds_states(self) -> bool:
+        """Whether the states alone fit where nothing of them is kept twice."""
+        alone = resident_memory(self._model, ParallelLayout(), FRAMEWORKS["torch"], usual_states())[
+            0
+        ]
+        states = alone.weights + alone.gradients + alone.optimizer
+        return states / self._job.gpus <= self._limit
+
+    def lightest(self, family: LayoutFamily) -> Iterator[tuple[tuple[int, int], Recompute, float]]:
+        """Every size that fits, with the least recomputation and its memory [B]."""
+        self.steps += 1
+        stays = self._stays(family)
+        if max(stays) > self._limit:
+            return
+        start = 0
+        for size in family.sizes:
+            self.steps += 1
+            for number in range(start, len(_RECOMPUTES)):
+                moves = self._moves(family, size, _RECOMPUTES[number])
+                memory = max(map(float.__add__, stays, moves))
+                if memory <= self._limit:
+                    yield size, _RECOMPUTES[number], memory
+                    break
+            else:
+                return  # a larger micro-batch keeps more still
+            start = number
+
+    def has_room(self, family: LayoutFamily) -> bool:
+        """Whether anything of a family fits; the smallest micro-batch needs least."""
+        return next(self.lightest(family), None) is not None
+
+    def _stays(self, family: LayoutFamily) -> _Stages:
+        shared = (family.tensor, family.pipeline, family.pieces)
+        key = (*shared, family.expert, family.zero)
+        found = self._standing.get(key)
+        if found is None:
+            plan = family.plan(self._job, family.sizes[0])
+            framework = step_of(plan).framework
+            stages = resident_memory(self._model, layout_of(plan), framework, usual_states())
+            beside = usual_overhead(plan.gpus)
+            found = tuple(stage.total + beside for stage in stages)
+            self._standing[key] = found
+            self.steps += _STAGE * len(found)
+        return found
+
+    def _moves(self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute) -> _Stages:
+        shared = (family.tensor, family.pipeline, family.pieces, family.context)
+        key = (*shared, size, recompute)
+        found = self._moving.get(key)
+        if found is None:
+            layout, each = self._per_token(family, (*shared, recompute), recompute)
+            micro_batch, batches = size
+            tokens = self._job.sequence * micro_batch / family.context
+            found = tuple(
+                sum(moves.both(tokens, in_flight(moves.stage, layout, batches))) for moves in each
+            )
+            self._moving[key] = found
+            self.steps += _STAGE * len(found)
+        return found
+
+    def _per_token(
+        self, family: LayoutFamily, key: tuple[object, ...], recompute: Recompute
+    ) -> tuple[ParallelLayout, tuple[TransientMemory, ...]]:
+        found = self._each.get(key)
+        if found is None:
+            plan = family.plan(self._job, family.sizes[0], recompute)
+            layout = layout_of(plan)
+            each = moving_by_stage(self._model, layout, step_of(plan))
+            found = self._each[key] = layout, each
+        return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayoutCandidate:
+    """A layout that fits: its plan, its step and what fills a GPU."""
+
+    plan: TrainingPlan
+    step: StepTime
+    load: StageMemory
+
+    @property
+    def memory(self) -> float:
+        """Bytes on a GPU of the fullest stage [B]."""
+        return self.load.total
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Tokens per second of the whole cluster [token/s]."""
+        return self.plan.tokens / self.step.total
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayoutSearchResult:
+    """The best layouts that fit, and how many fit, were looked at and are legal.
+
+    `steps` is the work that it was.
+    """
+
+    ranked: tuple[LayoutCandidate, ...]
+    fitting: int
+    seen: int
+    legal: int
+    steps: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FewestGpus:
+    """The fewest GPUs on which a layout fits; not `sure` where the search ended."""
+
+    gpus: int | None
+    sure: bool = True
+
+
+_TIMED = 5
+
+
+_LAYER = 12
+
+
+class _LayoutSearch:
+    """A search under way: the best so far, and how much work it was."""
+
+    def __init__(
+        self,
+        model: Architecture,
+        gpu: Accelerator,
+        job: TrainingJob,
+        fabric: Interconnect,
+        most: int,
+    ) -> None:
+        older = SOFTWARE[job.software].older_attention
+        self.fitting = 0
+        self._timed = 0
+        self._model, self._job, self._fabric, self._most = model, job, fabric, most
+        self._engine = engine_of(gpu, job.number_format, older_kernels=older)
+        self._fits = MemoryFit(model, job, gpu.capacity * job.usable)
+        self._times: dict[tuple[object, ...], LayerTimes] = {}
+        self._stages: dict[tuple[int, int], float] = {}
+        self._ranked: list[tuple[float, float, int, TrainingPlan, StepTime]] = []
+
+    @property
+    def steps(self) -> int:
+        """The work done so far."""
+        return self._fits.steps + self._timed
+
+    def best(self) -> tuple[LayoutCandidate, ...]:
+        """The fastest of those that fit, the best first."""
+        return tuple(
+            LayoutCandidate(plan, step, load_of(self._model, plan))
+            for _, _, _, plan, step in self._ranked
+        )
+
+    def look_at(self, family: LayoutFamily) -> None:
+        """Rank what fits of a family, each micro-batch with the least recomputation."""
+        fill = (family.pipeline - 1) / family.pieces
+        stage = self._stage(family)
+        for size, recompute, memory in self._fits.lightest(family):
+            self.fitting += 1
+            times = self._layer_times(family, size, recompute)
+            if self._is_beaten((size[1] + fill) * times.busy * stage):
+                continue
+            plan = family.plan(self._job, size, recompute)
+            self._timed += _TIMED
+            step = step_step_of(self._model, self._engine, self._fabric, plan, times)
+            entry = (step.total, memory, self.fitting, plan, step)
+            bisect.insort(self._ranked, entry)
+            del self._ranked[self._most :]
+
+    def _stage(self, family: LayoutFamily) -> float:
+        """The share of the layers that the fullest stage has."""
+        key = family.pipeline, family.pieces
+        if key not in self._stages:
+            plan = family.plan(self._job, family.sizes[0])
+            self._stages[key] = layers_per_stage(self._model, plan) / self._model.layers
+        return self._stages[key]
+
+    def _is_beaten(self, least: float) -> bool:
+        """Whether a step that takes at least so long is not among the best."""
+        return len(self._ranked) >= self._most and least > self._ranked[-1][0]
+
+    def _layer_times(
+        self, family: LayoutFamily, size: tuple[int, int], recompute: Recompute
+    ) -> LayerTimes:
+        key = (family.tensor, family.context, family.expert, size[0], recompute)
+        times = self._times.get(key)
+        if times is None:
+            plan = family.plan(self._job, size, recompute)
+            times = layer_times(self._model, self._engine, self._fabric, plan)
+            self._times[key] = times
+            self._timed += _LAYER * len(self._model.runs)
+        return times
+
+
+# Work in units of about three microseconds, so that a limit of it is a limit of time.
+# It is counted and not timed, so that every machine comes to the same answer.
+STEPS = 45_000
+
+
+def search(
+    model: Architecture,
+    gpu: Accelerator,
+    job: TrainingJob,
+    fabric: Interconnect | None = None,
+    most: int = 10,
+) -> tuple[LayoutCandidate, ...]:
+    """The fastest layouts that fit, the best first; see `look`.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> job = TrainingJob(gpus=64, sequence=4096, global_batch=512)
+    >>> search(find_model("llama-3.1-8b"), find_accelerator("H100"), job)[0].plan.tensor
+    1
+    """
+    return look(model, gpu, job, fabric or fabric_of(gpu), most).ranked
+
+
+def look(
+    model: Architecture,
+    gpu: Accelerator,
+    job: TrainingJob,
+    fabric: Interconnect,
+    most: int = 10,
+    steps: int = STEPS,
+) -> LayoutSearchResult:
+    """The best of all layouts that fit, or of as many as can be looked at.
+
+    Every combination of tensor, pipeline, context and expert parallelism that
+    divides the cluster and the model, with micro-batch, interleaving, recomputation
+    and ZeRO stage. Of layouts that differ in recomputation alone the lightest
+    that fits is kept.
+
+    Where:
+        model: what is trained.
+        gpu: the accelerator.
+        job: cluster and batch.
+        fabric: the links.
+        most: how many layouts to rank [1].
+        steps: how much work may be done [1]; see `STEPS`.
+    """
+    every = tuple(splits(model, fabric, job))
+    looking = _LayoutSearch(model, gpu, job, fabric, most)
+    seen = 0
+    for split in every:
+        for family in split.families():
+            if looking.steps >= steps:
+                break
+            looking.look_at(family)
+            seen += len(family.sizes)
+    legal = sum(split.layouts for split in every)
+    return LayoutSearchResult(looking.best(), looking.fitting, seen, legal, looking.steps)
+
+
+def fewest(
+    model: Architecture, gpu: Accelerator, job: TrainingJob, fabric: Interconnect, steps: int
+) -> FewestGpus:
+    """The fewest GPUs on which some layout fits, by powers of two up to the job's."""
+    limit = gpu.capacity * job.usable
+    gpus, done = 1, 0
+    while gpus <= job.gpus:
+        batch = max(1, job.global_batch // gpus) * gpus
+        smaller = dataclasses.replace(job, gpus=gpus, global_batch=batch)
+        fits = MemoryFit(model, smaller, limit)
+        if fits.holds_states:
+            for split in splits(model, fabric, smaller):
+                if any(map(fits.has_room, split.families())):
+                    return FewestGpus(gpus)
+                if done + fits.steps >= steps:
+                    return FewestGpus(None, sure=False)
+        done += fits.steps
+        gpus *= 2
+    return FewestGpus(None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ParallelismPlanResult:
+    """The layouts that were found, best first, and the smallest cluster.
+
+    `count` of those looked at fit; `seen` of `legal` ones were looked at before the
+    work became too much.
+    """
+
+    job: TrainingJob
+    fabric: Interconnect
+    ranked: tuple[LayoutCandidate, ...]
+    fewest: FewestGpus
+    count: int
+    seen: int
+    legal: int
+
+    @property
+    def first(self) -> LayoutCandidate | None:
+        """The best layout."""
+        return self.ranked[0] if self.ranked else None
+
+
+# Clusters beside the asked one that are tried when money decides: half, a quarter.
+_HALVINGS = 4
+
+
+_MOST = 10  # layouts that are ranked
+
+
+_MOST_OF_PARTS = 3
+
+
+_STEPS_OF_FEWEST = 10_000  # see STEPS
+
+
+def check(asked: ParallelismPlanInputs, gpu: Accelerator) -> None:
+    """Refuse a card without the rates, memory or format that a search needs."""
+    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
+        message = f"Rates and memory of the {gpu.name} are not all known."
+        raise input_error("gpu", asked.gpu, message)
+    if gpu.peak(asked.number_format) is None:
+        message = f"The {gpu.name} does not compute in {asked.number_format.upper()}."
+        raise input_error("number_format", asked.number_format, message)
+
+
+def job_of(asked: ParallelismPlanInputs) -> TrainingJob:
+    """The job that the inputs describe."""
+    usual = max(1, round(8e6 / asked.sequence))
+    return TrainingJob(
+        gpus=asked.gpus,
+        sequence=asked.sequence,
+        global_batch=asked.global_batch or _rounded(usual, asked.gpus),
+        number_format=asked.number_format,
+        software=asked.software,
+        usable=asked.usable_memory,
+    )
+
+
+def _rounded(batch: int, gpus: int) -> int:
+    """A batch that the whole cluster divides, or a power of two below it."""
+    if batch >= gpus:
+        return round(batch / gpus) * gpus
+    power = 1
+    while 2 * power <= batch:
+        power *= 2
+    return power
+
+
+def find_plans(
+    asked: ParallelismPlanInputs, model: Architecture, gpu: Accelerator
+) -> ParallelismPlanResult:
+    """The best layouts, the smallest cluster, and how many were tried."""
+    fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
+    job = job_of(asked)
+    searches = _searches(asked, model, gpu, job, fabric)
+    ranked = [c for found in searches for c in found.ranked]
+    if asked.objective == "cost":
+        ranked.sort(key=lambda c: c.plan.gpus / c.tokens_per_second)
+    return ParallelismPlanResult(
+        job=job,
+        fabric=fabric,
+        ranked=tuple(ranked[:10]),
+        fewest=fewest(model, gpu, job, fabric, _STEPS_OF_FEWEST),
+        count=searches[0].fitting,
+        seen=sum(found.seen for found in searches),
+        legal=sum(found.legal for found in searches),
+    )
+
+
+def _searches(
+    asked: ParallelismPlanInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    job: TrainingJob,
+    fabric: Interconnect,
+) -> list[LayoutSearchResult]:
+    """The search on the whole cluster, and behind it those on its parts.
+
+    The smallest is searched first, and what it leaves of the work goes to the others.
+    """
+    halvings = _HALVINGS if asked.objective == "cost" else 0
+    sizes = [n for n in range(halvings + 1) if job.gpus >> n]
+    found: list[LayoutSearchResult] = []
+    left = STEPS
+    while sizes:
+        steps = left // len(sizes)
+        halving = sizes.pop()
+        part = dataclasses.replace(job, gpus=job.gpus >> halving)
+        most = _MOST_OF_PARTS if halving else _MOST
+        found.insert(0, look(model, gpu, part, fabric, most, steps))
+        left -= found[0].steps
+    return found
+
+
+def changes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[VerdictFlip, ...]:
+    """The size of the cluster with which no layout fits any more."""
+    fewest = found.fewest.gpus
+    if found.first is None or fewest is None or not 2 <= fewest < asked.gpus:
+        return ()
+    now, then = format_number(asked.gpus), format_number(fewest // 2)
+    return (VerdictFlip("gpus", "GPUs", now, then, "No layout fits any more."),)

@@ -1,0 +1,455 @@
+"""`parallelism-plan`: verdict, figures, charts and formula steps of a result."""
+
+import math
+
+from app.estimator.data_files import around_rate, error_range
+from app.estimator.estimates.parallelism_plan import (
+    LayoutCandidate,
+    ParallelismPlanInputs,
+    ParallelismPlanResult,
+    changes,
+    check,
+    find_plans,
+)
+from app.estimator.estimates.training_time_report import one_step
+from app.estimator.fits import capacity_note
+from app.estimator.formula_steps import StepBuilder, format_sum, format_term
+from app.estimator.hardware.catalog import Accelerator, find_accelerator, find_reference_design
+from app.estimator.hardware.prices import UNKNOWN, price_note, price_of
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    BarSegment,
+    Estimate,
+    Figure,
+    FormulaStep,
+    Output,
+    ResultTable,
+    StackedBar,
+    Timeline,
+    TimelineSpan,
+    Verdict,
+    by_name,
+)
+from app.estimator.training.flops import flops_per_token, utilization
+from app.estimator.units import format_number, format_value
+
+PARTS = (
+    ("matmul", "matrix products"),
+    ("attention", "attention"),
+    ("head", "the output head"),
+    ("traffic", "memory traffic"),
+    ("launch", "launches"),
+    ("tensor", "tensor-parallel traffic"),
+    ("expert", "expert traffic"),
+    ("context", "context traffic"),
+    ("gather", "gathering weights"),
+    ("bubble", "the pipeline bubble"),
+    ("data", "gradients and weights"),
+    ("optimizer", "the optimizer"),
+)
+
+
+def described(candidate: LayoutCandidate) -> str:
+    """A layout in one line, degrees of one left out.
+
+    Tensor 8 × pipeline 16 (8 chunks a stage) × data 128.
+    """
+    plan = candidate.plan
+    degrees = (
+        ("tensor", plan.tensor),
+        ("pipeline", plan.pipeline),
+        ("context", plan.context),
+        ("data", plan.data),
+    )
+    chunks = f" ({plan.pieces} chunks a stage)" if plan.pieces > 1 else ""
+    named = [
+        f"{name} {degree}{chunks if name == 'pipeline' else ''}"
+        for name, degree in degrees
+        if degree > 1
+    ]
+    text = " × ".join(named) or "one GPU"
+    if plan.expert > 1:
+        text += f", experts over {plan.expert}"
+    if plan.recompute == "full":
+        text += ", full recomputation"
+    elif plan.recompute == "selective":
+        text += ", selective recomputation"
+    return text[0].upper() + text[1:]
+
+
+def ranking(ranked: tuple[LayoutCandidate, ...]) -> ResultTable:
+    """The layouts in order, each with what it loses to the first."""
+    first = ranked[0]
+    rows = []
+    for rank, candidate in enumerate(ranked, 1):
+        plan = candidate.plan
+        rows.append(
+            (
+                str(rank),
+                _in_full(candidate),
+                (float(plan.gpus), "GPU"),
+                (candidate.step.total, "s"),
+                (candidate.tokens_per_second / plan.gpus, "token/s"),
+                (candidate.memory, "B"),
+                reason(first, candidate) if rank > 1 else "the best",
+            )
+        )
+    columns = ("Rank", "Layout", "GPUs", "One step", "Per GPU", "Memory", "Why")
+    return ResultTable("Layouts that fit, best first", columns, tuple(rows))
+
+
+def _in_full(candidate: LayoutCandidate) -> str:
+    plan = candidate.plan
+    batch = f", micro-batch {plan.micro_batch}, ZeRO {plan.zero}"
+    return described(candidate) + batch
+
+
+def reason(first: LayoutCandidate, other: LayoutCandidate) -> str:
+    """What a layout loses to the best one: the part that grew most."""
+    grown = {label: _spent(other, name) - _spent(first, name) for name, label in PARTS}
+    label = max(grown, key=lambda part: grown[part])
+    scale = other.plan.tokens / other.plan.gpus
+    lost = grown[label] * scale
+    if lost <= 0.001 * other.step.total:
+        return "about as fast"
+    won = min(grown, key=lambda part: grown[part])
+    text = f"loses {format_value(lost, 's')} to {label}"
+    gained = -grown[won] * scale
+    if gained > 0.3 * lost:
+        text += f", gains {format_value(gained, 's')} in {won}"
+    return text
+
+
+def _spent(candidate: LayoutCandidate, part: str) -> float:
+    """GPU-seconds per token that go to a part of the step."""
+    seconds: float = getattr(candidate.step, part)
+    return seconds * candidate.plan.gpus / candidate.plan.tokens
+
+
+OUTPUTS = (
+    Output("fits", "A layout fits", better="more"),
+    Output("tensor_parallel", "Tensor parallel"),
+    Output("pipeline_parallel", "Pipeline parallel"),
+    Output("data_parallel", "Data parallel"),
+    Output("context_parallel", "Context parallel"),
+    Output("expert_parallel", "Expert parallel"),
+    Output("micro_batch", "Micro-batch", "sequence"),
+    Output("interleave", "Interleaving"),
+    Output("recompute", "Recomputation"),
+    Output("zero", "ZeRO stage"),
+    Output("gpus", "GPUs", "GPU", better="less"),
+    Output("step_time", "One step", "s", better="less", modeled=True),
+    Output(
+        "tokens_per_second_per_gpu",
+        "Tokens per second and GPU",
+        "token/s",
+        better="more",
+        modeled=True,
+    ),
+    Output("mfu", "MFU", "%", better="more", modeled=True),
+    Output("memory", "Memory on each GPU", "B", better="less", modeled=True),
+    Output("time", "Whole run", "s", better="less", modeled=True),
+    Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
+    Output("cost", "Cost", "USD", better="less", modeled=True),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less"),
+    Output("reference_design", "Reference design"),
+)
+_OUT = by_name(OUTPUTS)
+_WORKING = StepBuilder(_OUT, "training-memory")
+
+
+# The reference architecture that sells each card by the hundreds.
+_DESIGNS = {
+    "a100-sxm4-80": "dgx-superpod-a100",
+    "a100-sxm4-40": "dgx-superpod-a100",
+    "h100-sxm5-80": "dgx-superpod-h100",
+    "h200-sxm5-141": "dgx-superpod-h100",
+    "b200-sxm": "dgx-superpod-b200",
+    "b300-sxm": "dgx-superpod-b300",
+    "gb200-gpu": "dgx-superpod-gb200",
+    "gb300-gpu": "dgx-superpod-gb200",
+}
+
+
+def answer(
+    asked: ParallelismPlanInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    found: ParallelismPlanResult,
+) -> Estimate:
+    """Put the ranking into words, figures, a timeline and its working."""
+    first = found.first
+    return Estimate(
+        name="parallelism-plan",
+        verdict=_verdict(asked, gpu, found),
+        figures=_figures(asked, model, gpu, found),
+        steps=_steps(asked, model, gpu, found),
+        pictures=_pictures(gpu, first) if first else (),
+        tables=(ranking(found.ranked),) if first else (),
+        notes=(
+            *_notes(asked, found),
+            *price_note(gpu, asked.usd_per_gpu_hour),
+            capacity_note(gpu),
+        ),
+        changes=changes(asked, found),
+    )
+
+
+def _verdict(
+    asked: ParallelismPlanInputs, gpu: Accelerator, found: ParallelismPlanResult
+) -> Verdict:
+    first = found.first
+    where = f"{format_number(asked.gpus)} {gpu.name}"
+    if first is None:
+        return _none(where, found)
+    plan = first.plan
+    limit = gpu.capacity * asked.usable_memory
+    rate = format_number(first.tokens_per_second / plan.gpus)
+    count = format_number(plan.gpus)
+    text = f"{described(first)} on {count} {gpu.name}: {rate} tokens/s each."
+    text += _unseen(found)
+    tight = first.memory > 0.95 * limit
+    return Verdict("tight" if tight else "fits", "Fits tightly." if tight else "Fits.", text)
+
+
+def _none(where: str, found: ParallelismPlanResult) -> Verdict:
+    if found.seen == found.legal:
+        text = f"No layout of the model fits on {where} with this batch."
+        return Verdict("no", "Does not fit.", text)
+    text = f"No layout that was looked at fits on {where} with this batch."
+    return Verdict("no", "No layout was found.", text + _unseen(found))
+
+
+def _unseen(found: ParallelismPlanResult) -> str:
+    """That a search ended early; empty where it saw everything."""
+    if found.seen == found.legal:
+        return ""
+    seen, legal = format_number(found.seen), format_number(found.legal)
+    return f" The search looked at {seen} of {legal} layouts; a better one may exist."
+
+
+def _figures(
+    asked: ParallelismPlanInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    found: ParallelismPlanResult,
+) -> tuple[Figure, ...]:
+    first = found.first
+    return (
+        Figure(_OUT["fits"], first is not None),
+        *_degrees(first),
+        *_speed(asked, model, gpu, first),
+        Figure(
+            _OUT["fewest_gpus"],
+            found.fewest.gpus,
+            note="Powers of two up to the cluster were tried."
+            if found.fewest.sure
+            else "The search ended before it found a size on which a layout fits.",
+        ),
+        Figure(_OUT["reference_design"], reference_design(gpu, asked.gpus)),
+    )
+
+
+def _degrees(first: LayoutCandidate | None) -> tuple[Figure, ...]:
+    names = (
+        ("tensor_parallel", "tensor"),
+        ("pipeline_parallel", "pipeline"),
+        ("data_parallel", "data"),
+        ("context_parallel", "context"),
+        ("expert_parallel", "expert"),
+        ("micro_batch", "micro_batch"),
+        ("interleave", "pieces"),
+        ("recompute", "recompute"),
+        ("zero", "zero"),
+        ("gpus", "gpus"),
+    )
+    if first is None:
+        return tuple(_unplanned(name) for name, _ in names)
+    return tuple(Figure(_OUT[name], getattr(first.plan, of)) for name, of in names)
+
+
+def _unplanned(name: str) -> Figure:
+    return Figure(_OUT[name], None, note="No layout fits.", applies=False)
+
+
+def _speed(
+    asked: ParallelismPlanInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    first: LayoutCandidate | None,
+) -> tuple[Figure, ...]:
+    names = ("step_time", "tokens_per_second_per_gpu", "mfu", "memory", "time")
+    if first is None:
+        every = (*names, "gpu_hours", "cost")
+        return tuple(_unplanned(name) for name in every)
+    kind = "training-routed" if model.is_routed else "training"
+    rate = first.tokens_per_second
+    seconds = asked.tokens / rate
+    hours = seconds * first.plan.gpus / 3600
+    values = {
+        "step_time": first.step.total,
+        "tokens_per_second_per_gpu": rate / first.plan.gpus,
+        "mfu": _mfu(model, gpu, first),
+        "memory": first.memory,
+        "time": seconds,
+        "gpu_hours": hours,
+    }
+    price = price_of(gpu, asked.usd_per_gpu_hour)
+    if price is not None:
+        values["cost"] = hours * price
+    figures = []
+    for name, value in values.items():
+        rates = name in ("tokens_per_second_per_gpu", "mfu")
+        low, high = around_rate(kind, value) if rates else error_range(kind, value)
+        if name == "memory":
+            low, high = 0.9 * value, 1.1 * value
+        figures.append(Figure(_OUT[name], value, low, high, primary=name == "time"))
+    if price is None:
+        figures.append(Figure(_OUT["cost"], None, note=UNKNOWN))
+    return tuple(figures)
+
+
+def _mfu(model: Architecture, gpu: Accelerator, found: LayoutCandidate) -> float:
+    each = flops_per_token(model, found.plan.sequence)
+    rate = found.tokens_per_second / found.plan.gpus
+    return utilization(each, rate, gpu.peak(found.plan.number_format) or 1.0)
+
+
+def reference_design(gpu: Accelerator, gpus: int) -> str:
+    """The published reference architecture of this size, in words."""
+    known = _DESIGNS.get(gpu.id)
+    if known is None:
+        return "none for this card"
+    if gpus <= 8:
+        return "one server"
+    if gpus <= 64 and "gb" not in gpu.id:
+        return find_reference_design("dgx-basepod").name
+    design = find_reference_design(known)
+    units = math.ceil(gpus / (design.gpus_per_unit or 256))
+    word = "unit" if units == 1 else "units"
+    return f"{design.name}, {format_number(units)} scalable {word}"
+
+
+def _steps(
+    asked: ParallelismPlanInputs,
+    model: Architecture,
+    gpu: Accelerator,
+    found: ParallelismPlanResult,
+) -> tuple[FormulaStep, ...]:
+    first = found.first
+    if first is None:
+        return (_tried(found),)
+    plan, step = first.plan, first.step
+    each = flops_per_token(model, plan.sequence)
+    rate = first.tokens_per_second / plan.gpus
+    return (
+        _tried(found),
+        _WORKING.line(
+            "memory",
+            "states + activations in flight + logits + overhead and buffers",
+            format_sum(
+                (
+                    first.load.weights + first.load.gradients + first.load.optimizer,
+                    first.load.activations,
+                    first.load.logits,
+                    first.load.overhead + first.load.buffers,
+                ),
+                "B",
+            ),
+            first.memory,
+            "korthikanti-2022",
+        ),
+        one_step(plan, step),
+        _WORKING.line(
+            "time",
+            "tokens ÷ tokens per step × step",
+            f"{format_term(asked.tokens)} ÷ {format_term(plan.tokens)} × {format_term(step.total, 's')}",
+            asked.tokens / first.tokens_per_second,
+            "megatron-2021",
+            topic="parallelism",
+        ),
+        _WORKING.line(
+            "mfu",
+            "operations per token × tokens per second and GPU ÷ peak",
+            f"{format_term(each, 'FLOP')} × {format_term(rate)} ÷ "
+            f"{format_term(gpu.peak(plan.number_format) or 0.0, 'FLOP/s')}",
+            _mfu(model, gpu, first),
+            "palm",
+            topic="number-formats",
+        ),
+    )
+
+
+def _tried(found: ParallelismPlanResult) -> FormulaStep:
+    return FormulaStep(
+        "Layouts that fit",
+        "counted: degrees whose product is the GPUs, dividing heads, layers, experts and the batch",
+        format_term(found.count),
+        found.count,
+        "",
+        "megatron-2021",
+        "parallelism",
+    )
+
+
+def _pictures(gpu: Accelerator, first: LayoutCandidate) -> tuple[Timeline | StackedBar, ...]:
+    spans, now = [], 0.0
+    waiting = {"tensor", "expert", "context", "gather", "data"}
+    for name, label in PARTS:
+        length = getattr(first.step, name)
+        if length <= 0:
+            continue
+        lane = "Communication" if name in waiting else "Computing"
+        lane = "Idle" if name == "bubble" else lane
+        text = label[0].upper() + label[1:]
+        spans.append(TimelineSpan(lane, text, now, now + length, lane != "Computing"))
+        now += length
+    whole = gpu.capacity
+    load = first.load
+    bar = StackedBar(
+        "Memory of each GPU",
+        (
+            BarSegment("weights", "Weights", load.weights),
+            BarSegment("gradients", "Gradients", load.gradients),
+            BarSegment("optimizer", "Optimizer", load.optimizer),
+            BarSegment("activations", "Activations", load.activations + load.logits),
+            BarSegment("overhead", "Overhead", load.overhead + load.buffers),
+        ),
+        whole,
+        f"{format_value(whole, 'B')} of {gpu.name}",
+    )
+    return Timeline("Where one step goes", tuple(spans)), bar
+
+
+def _notes(asked: ParallelismPlanInputs, found: ParallelismPlanResult) -> tuple[str, ...]:
+    notes = [
+        f"{format_number(found.job.global_batch)} sequences per step.",
+        "Failures, checkpoints and evaluation are left out; training-time adds them.",
+        "Tensor parallelism stays within the inner links.",
+    ]
+    if asked.objective == "cost":
+        notes.append("Fewer GPUs take longer and lose less to communication.")
+    return tuple(notes)
+
+
+def estimate(asked: ParallelismPlanInputs) -> Estimate:
+    """Search all layouts, and put the best into words."""
+    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
+    check(asked, gpu)
+    return answer(asked, model, gpu, find_plans(asked, model, gpu))
+
+
+ENTRY = EstimateSpec(
+    name="parallelism-plan",
+    title="Parallelism plan",
+    summary="The best layouts of a model on a cluster, with the reason for each.",
+    group="Training",
+    inputs=ParallelismPlanInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("time", "tokens_per_second_per_gpu", "mfu"),
+    topic="parallelism",
+    is_search=True,
+)

@@ -1,0 +1,395 @@
+"""`power-cooling`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+import math
+
+from app.estimator.common_inputs import input_error
+from app.estimator.fits import round_past_limit, within
+from app.estimator.hardware.catalog import System, find_accelerator, find_system
+from app.estimator.hardware.facility import (
+    air_flow,
+    carbon,
+    coolant_flow,
+    energy,
+    nodes_in_rack,
+    phase_current,
+    site_power,
+)
+from app.estimator.inputs import InputGroup
+from app.estimator.result import VerdictFlip
+from app.estimator.units import format_number, format_value
+
+TOPIC = "power-and-cooling"
+
+_MACHINES = InputGroup("Machines", "cluster-components")
+_RACKS = InputGroup("Racks", TOPIC)
+_SITE = InputGroup("Site", TOPIC)
+_ELECTRICITY = InputGroup("Electricity", TOPIC)
+_COOLING = InputGroup("Cooling", TOPIC)
+_ENERGY = InputGroup("Energy", TOPIC)
+
+FEEDS = (("2n", "2N"), ("n+1", "N+1"), ("n", "N"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PowerCoolingInputs:
+    """The machines, their racks, and the building around them."""
+
+    system: str = _MACHINES.ask(
+        "dgx-h100",
+        "System",
+        kind="system",
+        help="Brings the highest power, the height and the way it is cooled.",
+    )
+    nodes: int = _MACHINES.ask(
+        32,
+        "Systems",
+        unit="node",
+        minimum=1,
+        maximum=1_000_000,
+        help="Servers, or racks where a rack is the system.",
+    )
+    rack_limit: float = _RACKS.ask(
+        40e3,
+        "Power of a rack",
+        unit="W",
+        typed_unit="kW",
+        minimum=1e3,
+        maximum=1e7,
+        help="The most that the building powers and cools in one rack.",
+    )
+    pue: float = _SITE.ask(
+        1.3,
+        "PUE",
+        minimum=1.0,
+        maximum=5.0,
+        help="Power of the site over that of its machines, about 1.1 to 1.6; surveys "
+        "put the average of the industry at 1.54 (2025).",
+        term="pue",
+    )
+    site_limit: float | None = _SITE.ask(
+        None,
+        "Power of the site",
+        unit="W",
+        typed_unit="kW",
+        minimum=1e3,
+        maximum=1e11,
+        help="What the site can draw in all, cooling included; left empty: no limit.",
+    )
+    load: float | None = _MACHINES.ask(
+        None,
+        "Typical load",
+        typed_unit="%",
+        minimum=0.05,
+        maximum=1.0,
+        help="Typical over highest power; left empty: 80%, as a server with eight "
+        "H100 was measured at 82% at most while training.",
+        topic=TOPIC,
+        advanced=True,
+    )
+    other: float = _MACHINES.ask(
+        0.1,
+        "Network and storage",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=2.0,
+        help="Power of switches, storage and management over that of the systems.",
+        advanced=True,
+    )
+    node_power: float | None = _MACHINES.ask(
+        None,
+        "Highest power of a system",
+        unit="W",
+        typed_unit="kW",
+        minimum=10.0,
+        maximum=1e7,
+        help="Left empty: as the vendor plans it.",
+        term="tdp",
+        topic=TOPIC,
+        advanced=True,
+    )
+    node_units: int | None = _RACKS.ask(
+        None,
+        "Height of a system",
+        kind="count",
+        minimum=1,
+        maximum=100,
+        help="In rack units of 44.45 mm; left empty: that of the system.",
+        topic="cluster-components",
+        advanced=True,
+    )
+    rack_units: int = _RACKS.ask(
+        48,
+        "Height of a rack",
+        minimum=1,
+        maximum=100,
+        help="In rack units; common are 42, 48 and 52.",
+        advanced=True,
+    )
+    voltage: float = _ELECTRICITY.ask(
+        415.0,
+        "Voltage",
+        unit="V",
+        minimum=48.0,
+        maximum=1000.0,
+        help="Between two phases: 400 or 415 V in most of the world, 208 or 415 V in "
+        "North America.",
+        advanced=True,
+    )
+    power_factor: float = _ELECTRICITY.ask(
+        0.95,
+        "Power factor",
+        minimum=0.1,
+        maximum=1.0,
+        help="Real over apparent power of the supplies under load.",
+        advanced=True,
+    )
+    circuit: float = _ELECTRICITY.ask(
+        60.0,
+        "Breaker of a circuit",
+        unit="A",
+        minimum=1.0,
+        maximum=10_000.0,
+        help="For each phase; four fifths of it may flow for hours.",
+        term="pdu",
+        advanced=True,
+    )
+    feeds: str = _ELECTRICITY.ask(
+        "2n",
+        "Redundancy of feeds",
+        choices=FEEDS,
+        help="Two full feeds, one circuit more than needed, or none.",
+        advanced=True,
+    )
+    air_rise: float = _COOLING.ask(
+        16.0,
+        "Warming of the air",
+        unit="°C",
+        minimum=1.0,
+        maximum=60.0,
+        help="From the front to the back of a machine; published air flows of DGX "
+        "systems come to 16 °C.",
+        term="hot-aisle",
+        advanced=True,
+    )
+    liquid: float | None = _COOLING.ask(
+        None,
+        "Heat taken by liquid",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=1.0,
+        help="The rest warms the air; left empty: 85% of a liquid-cooled system, "
+        "nothing of others.",
+        term="direct-to-chip-cooling",
+        advanced=True,
+    )
+    liquid_rise: float = _COOLING.ask(
+        10.0,
+        "Warming of the liquid",
+        unit="°C",
+        minimum=1.0,
+        maximum=60.0,
+        help="From inlet to outlet; reckoned as water.",
+        term="cdu",
+        advanced=True,
+    )
+    duration: float = _ENERGY.ask(
+        365 * 86400.0,
+        "Running time",
+        unit="s",
+        typed_unit="days",
+        minimum=60.0,
+        maximum=1e10,
+        help="For energy and carbon.",
+        advanced=True,
+    )
+    carbon_intensity: float = _ENERGY.ask(
+        0.48,
+        "Carbon intensity",
+        unit="kg/kWh",
+        typed_unit="g/kWh",
+        minimum=0.0,
+        maximum=3.0,
+        help="Of the electricity; Ember put the world at about 480 g in 2023, Norway "
+        "at 30, India at 713.",
+        advanced=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PowerCoolingResult:
+    """A site; powers [W], at most and typical."""
+
+    system: System
+    node: float
+    units: int
+    load: float
+    gpus: float | None
+    others: float
+    in_rack: int
+    racks: int | None
+    machines: float
+    site: float
+    current: float
+    circuits: int
+    liquid: float
+    energy: float
+    carbon: float
+
+    @property
+    def rack(self) -> float:
+        """The highest power of a full rack, or of one system where none fits [W]."""
+        return self.node * max(1, self.in_rack)
+
+    @property
+    def short(self) -> tuple[int, int] | None:
+        """Supplies left when one of two feeds fails, and needed; None if enough."""
+        supplies = self.system.power_supplies or 0
+        left, needed = supplies // 2, self.system.power_supplies_needed or 0
+        return (left, needed) if left < needed else None
+
+    @property
+    def typical(self) -> float:
+        """Typical power of the machines [W]."""
+        return self.machines * self.load
+
+    @property
+    def site_typical(self) -> float:
+        """Typical power of the site [W]."""
+        return self.site * self.load
+
+
+# Typical over highest power: a server with eight H100 drew at most 8.4 of its 10.2 kW
+# in training, and 6.5 kW under lighter loads.
+LOAD = 0.8
+
+
+# Share of a breaker that may flow for hours, and of heat that cold plates take.
+CONTINUOUS = 0.8
+
+
+COLD_PLATES = 0.85
+
+
+def find(asked: PowerCoolingInputs) -> PowerCoolingResult:
+    """Size a site; BadInputs names what is not known of the system."""
+    system = find_system(asked.system)
+    node, units = _sizes(asked, system)
+    in_rack = nodes_in_rack(asked.rack_limit, node, asked.rack_units, units)
+    others = asked.nodes * node * asked.other
+    machines = asked.nodes * node + others
+    load = asked.load or LOAD
+    site = site_power(machines, asked.pue)
+    full = node * max(1, in_rack)
+    current = phase_current(full, asked.voltage, asked.power_factor)
+    drawn = energy(asked.duration, machines * load, asked.pue)
+    return PowerCoolingResult(
+        system=system,
+        node=node,
+        units=units,
+        load=load,
+        gpus=_gpu_power(asked, system, node),
+        others=others,
+        in_rack=in_rack,
+        racks=-(-asked.nodes // in_rack) if in_rack else None,
+        machines=machines,
+        site=site,
+        current=current,
+        circuits=_circuits(asked, current),
+        liquid=_liquid(asked, system),
+        energy=drawn / 3600,
+        carbon=carbon(drawn, asked.carbon_intensity),
+    )
+
+
+def _sizes(asked: PowerCoolingInputs, system: System) -> tuple[float, int]:
+    """Highest power [W] and rack units of a system, as typed or as published."""
+    node = asked.node_power or system.power
+    if node is None:
+        raise input_error("node_power", "", _unknown("highest power", system))
+    units = asked.node_units or system.rack_units
+    if units is None:
+        raise input_error("node_units", "", _unknown("height", system))
+    return node, units
+
+
+def _unknown(what: str, system: System) -> str:
+    return f"The {what} of the {system.name} is not known: write it."
+
+
+def _gpu_power(asked: PowerCoolingInputs, system: System, node: float) -> float | None:
+    """Limits of all GPUs [W]; None where unknown or above the system's own power."""
+    each = find_accelerator(system.accelerator).tdp
+    if each is None or each * system.gpus > node:
+        return None
+    return each * system.gpus * asked.nodes
+
+
+def _circuits(asked: PowerCoolingInputs, current: float) -> int:
+    needed = math.ceil(current / (asked.circuit * CONTINUOUS) - 1e-9)
+    return {"2n": 2 * needed, "n+1": needed + 1, "n": needed}[asked.feeds]
+
+
+def _liquid(asked: PowerCoolingInputs, system: System) -> float:
+    """Share of the heat that liquid takes."""
+    if asked.liquid is not None:
+        return asked.liquid
+    return COLD_PLATES if system.cooling.startswith("liquid") else 0.0
+
+
+def air_of(asked: PowerCoolingInputs, found: PowerCoolingResult, watts: float) -> float:
+    """Air that the rest of a heat needs beside liquid [m3/s]."""
+    return air_flow(watts * (1 - found.liquid), asked.air_rise)
+
+
+def coolant_of(asked: PowerCoolingInputs, found: PowerCoolingResult) -> float:
+    """Coolant for the systems' share of the heat [m3/s]."""
+    heat = asked.nodes * found.node * found.liquid
+    return coolant_flow(heat, asked.liquid_rise)
+
+
+def changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+    """The limits and sizes at which racks or site turn."""
+    return (*_rack_changes(asked, found), *_site_changes(asked, found))
+
+
+def _rack_changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+    """The rack power that holds one system more, or none, or the height it needs."""
+    now = format_value(asked.rack_limit, "W")
+    room = asked.rack_units // found.units
+    if room == 0:
+        was, flips = str(asked.rack_units), str(found.units)
+        return (VerdictFlip("rack_units", "Height of a rack", was, flips, "Holds one."),)
+    changes = []
+    needed = (found.in_rack + 1) * found.node
+    if found.in_rack < room and within(type(asked), "rack_limit", needed):
+        flips = f"{round_past_limit(needed / 1e3, up=True)} kW"
+        count = found.in_rack + 1
+        racks = format_number(-(-asked.nodes // count))
+        holds = "one system" if count == 1 else f"{count} systems"
+        becomes = f"Holds {holds}: {racks} racks."
+        changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, becomes))
+    if found.in_rack and within(type(asked), "rack_limit", found.node):
+        flips = f"{round_past_limit(found.node / 1e3 * 0.999, up=False)} kW"
+        changes.append(VerdictFlip("rack_limit", "Power of a rack", now, flips, "Holds none."))
+    return tuple(changes)
+
+
+def _site_changes(asked: PowerCoolingInputs, found: PowerCoolingResult) -> tuple[VerdictFlip, ...]:
+    limit = asked.site_limit
+    if limit is None or found.racks is None:
+        return ()
+    each = found.site / asked.nodes
+    most = int(limit / each + 1e-9)
+    fits = found.site <= limit
+    becomes = "Too much for the site." if fits else "Fits."
+    changes = []
+    flips = most + 1 if fits else most
+    if 0 < flips <= 1_000_000:
+        now = format_number(asked.nodes)
+        changes.append(VerdictFlip("nodes", "Systems", now, format_number(flips), becomes))
+    pue = limit / found.machines
+    if 1 <= pue <= 5:
+        now = format_number(asked.pue)
+        changes.append(VerdictFlip("pue", "PUE", now, round_past_limit(pue, up=fits), becomes))
+    return tuple(changes)

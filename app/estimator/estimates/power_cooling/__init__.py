@@ -1,1 +1,0 @@
-"""The estimate `power-cooling`: power, current, heat and racks of a site."""

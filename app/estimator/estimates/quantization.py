@@ -1,0 +1,111 @@
+"""`quantization`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+
+from app.estimator.common_inputs import (
+    HARDWARE,
+    ask_gpu,
+    ask_model,
+    ask_tensor_parallel,
+    input_error,
+)
+from app.estimator.hardware.catalog import Accelerator
+from app.estimator.inputs import InputGroup
+from app.estimator.memory.parallel_layout import tensor_parallel_problem
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.number_formats import FORMATS, WEIGHT_CHOICES, WeightFormat, weight_table
+
+_FORMATS = InputGroup("Formats", "number-formats")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QuantizationInputs:
+    """Which two formats are compared, and on what."""
+
+    model: str = ask_model()
+    weights: str = _FORMATS.ask(
+        "awq-int4",
+        "To",
+        choices=WEIGHT_CHOICES,
+        help="The format to change to.",
+        term="quantisation",
+    )
+    before: str = _FORMATS.ask(
+        "bf16",
+        "From",
+        choices=WEIGHT_CHOICES,
+        help="The format to compare with.",
+    )
+    gpu: str = ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = ask_tensor_parallel(2)
+    bandwidth_share: float = HARDWARE.ask(
+        0.65,
+        "Reached bandwidth",
+        typed_unit="%",
+        minimum=0.05,
+        maximum=1.0,
+        help="Share of the memory bandwidth that decoding reaches.",
+        topic="batching-and-latency",
+        advanced=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FormatResult:
+    """One of the two formats on this hardware.
+
+    Bytes in all, on one GPU and of the language model there; `floor` is the time to
+    read its active weights once [s] and `peak` the rate of products [FLOP/s], None
+    where the catalog has none.
+    """
+
+    form: WeightFormat
+    total: float
+    per_gpu: float
+    language: float
+    floor: float | None
+    peak: float | None
+
+
+def check(model: Architecture, asked: QuantizationInputs, gpu: Accelerator) -> None:
+    """Refuse a split that cannot be and a format that the card lacks."""
+    problem = tensor_parallel_problem(model, asked.tensor_parallel)
+    if problem:
+        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
+    if FORMATS[asked.weights].math == "fp8" and gpu.lacks("fp8"):
+        raise input_error("weights", asked.weights, f"The {gpu.name} cannot compute in FP8.")
+
+
+def side(
+    model: Architecture, asked: QuantizationInputs, gpu: Accelerator, name: str
+) -> FormatResult:
+    """What the format called `name` takes and reaches."""
+    table, form = weight_table(model, name), FORMATS[name]
+    per_gpu = table.per_gpu(asked.tensor_parallel)
+    language = per_gpu - table.tower / asked.tensor_parallel
+    return FormatResult(
+        form=form,
+        total=table.total,
+        per_gpu=per_gpu,
+        language=language,
+        floor=_floor(model, asked, gpu, language),
+        peak=gpu.peak(rate_used(gpu, form)),
+    )
+
+
+def rate_used(gpu: Accelerator, form: WeightFormat) -> str:
+    """The format that products are computed in; 4 bit is unpacked where it must."""
+    narrow = {"mxfp4": "fp4", "nvfp4": "fp4"}.get(form.math, form.math)
+    if gpu.peak(narrow) is None and narrow in {"fp4", "fp8"}:
+        return "bf16"
+    return narrow
+
+
+def _floor(
+    model: Architecture, asked: QuantizationInputs, gpu: Accelerator, language: float
+) -> float | None:
+    """Time to read the active weights once: a token of one sequence at best [s]."""
+    if gpu.memory_bandwidth is None:
+        return None
+    active = model.active_parameters / model.parameters
+    return language * active / (gpu.memory_bandwidth * asked.bandwidth_share)

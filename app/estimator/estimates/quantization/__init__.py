@@ -1,1 +1,0 @@
-"""The estimate `quantization`: what a narrower format changes, and what it does not."""

@@ -1,0 +1,373 @@
+"""`serving-capacity`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+import math
+from typing import Any
+
+from app.estimator import common_inputs
+from app.estimator.common_inputs import ENGINE, HARDWARE, LOAD, input_error
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.hardware.collectives import fabric_of
+from app.estimator.inputs import InputGroup
+from app.estimator.memory.parallel_layout import tensor_parallel_choices
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
+from app.estimator.models.number_formats import PUBLISHED_OR_FP8
+from app.estimator.result import VerdictFlip
+from app.estimator.serving.engine import ServingSetup
+from app.estimator.serving.replica import (
+    LatencyTargets,
+    OperatingPoint,
+    ReplicaProfile,
+    RequestShape,
+    Traffic,
+    highest,
+    most_sequences,
+    operating_point,
+    profile_of,
+    settle_rate,
+)
+from app.estimator.serving.simulation import CapacityResult, SimulationResult, simulate
+from app.estimator.serving.step_time import place_model
+from app.estimator.units import format_number, format_value
+
+_TARGETS = InputGroup("Targets", "batching-and-latency")
+
+
+def _target(default: float, label: str, help_text: str) -> Any:
+    return _TARGETS.ask(
+        default,
+        label,
+        unit="s",
+        typed_unit="ms",
+        minimum=1e-4,
+        maximum=3600.0,
+        help=help_text,
+    )
+
+
+MOST_REPLICAS = 100_000
+
+
+def _variation(label: str) -> Any:
+    return LOAD.ask(
+        0.5,
+        label,
+        minimum=0.0,
+        maximum=10.0,
+        help="Squared coefficient of variation of the lengths: 0 all alike, 1 as "
+        "spread out as random, more for a few very long ones.",
+        advanced=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ServingCapacityInputs:
+    """A service: the model, its users, and the latencies that they are to see."""
+
+    model: str = common_inputs.ask_model()
+    weights: str = common_inputs.ask_weights(
+        PUBLISHED_OR_FP8, (PUBLISHED_OR_FP8, "As published, or FP8")
+    )
+    cache: str = common_inputs.ask_cache("fp8")
+    gpu: str = common_inputs.ask_gpu(count_field="tensor_parallel")
+    tensor_parallel: int = common_inputs.ask_tensor_parallel(4, "GPUs that share the model")
+    attention_parallel: int = HARDWARE.ask(
+        1,
+        "Attention data parallel",
+        minimum=1,
+        maximum=1024,
+        help="Groups of GPUs in a replica that run attention on different requests "
+        "and share the experts.",
+        term="data-parallelism",
+        advanced=True,
+    )
+    expert_parallel: int = HARDWARE.ask(
+        1,
+        "Expert parallel",
+        minimum=1,
+        maximum=1024,
+        help="Parts that the experts of a layer are divided into.",
+        term="expert-parallelism",
+        advanced=True,
+    )
+    expert_tensor_parallel: int | None = HARDWARE.ask(
+        None,
+        "GPUs that share an expert",
+        kind="count",
+        unit="GPU",
+        minimum=1,
+        maximum=1024,
+        help="Left empty: as many as share the model.",
+        term="tensor-parallelism",
+        advanced=True,
+    )
+    replicas: int | None = HARDWARE.ask(
+        None,
+        "Replicas",
+        kind="count",
+        minimum=1,
+        maximum=MOST_REPLICAS,
+        help="Copies of the model; left empty: as few as keep the targets.",
+        topic="batching-and-latency",
+    )
+    prompt_tokens: int = common_inputs.ask_tokens(1000, "Prompt", "Tokens of a prompt on average.")
+    output_tokens: int = common_inputs.ask_tokens(300, "Answer", "Tokens of an answer on average.")
+    concurrent: int = LOAD.ask(
+        100,
+        "Users at once",
+        minimum=1,
+        maximum=10_000_000,
+        help="Requests that are being answered at the same time.",
+    )
+    requests_per_second: float | None = LOAD.ask(
+        None,
+        "Requests per second",
+        unit="request/s",
+        minimum=1e-6,
+        maximum=1e7,
+        help="Instead of the users at once: how many requests arrive, on average.",
+    )
+    run_requests: int | None = LOAD.ask(
+        None,
+        "Requests of a run",
+        kind="count",
+        minimum=1,
+        maximum=1_000_000_000,
+        help="Left empty: requests are never missing. A run that ends has a last "
+        "round that is not full, which lowers the saturated rate.",
+        advanced=True,
+    )
+    peak: float = LOAD.ask(
+        1.0,
+        "Peak over mean",
+        minimum=1.0,
+        maximum=100.0,
+        help="The load to plan for as a multiple of the one given.",
+        advanced=True,
+    )
+    prompt_variation: float = _variation("Variation of prompts")
+    answer_variation: float = _variation("Variation of answers")
+    ttft_target: float | None = _target(
+        2.0, "Target: first token", "The longest wait for the first token."
+    )
+    tpot_target: float | None = _target(
+        0.05, "Target: per token", "The longest pause between tokens."
+    )
+    percentile: str = _TARGETS.ask(
+        "p95",
+        "Targets hold for",
+        choices=(("p50", "half"), ("p95", "95 of 100"), ("p99", "99 of 100")),
+        help="For how many requests the targets have to hold.",
+    )
+    spare: int = HARDWARE.ask(
+        1,
+        "Spare replicas",
+        minimum=0,
+        maximum=1000,
+        help="Copies that may fail while the targets are still met.",
+        topic="cluster-components",
+    )
+    gpus_per_node: int = HARDWARE.ask(
+        8,
+        "GPUs per node",
+        unit="GPU",
+        minimum=1,
+        maximum=72,
+        help="GPUs of one server.",
+        topic="cluster-components",
+        advanced=True,
+    )
+    memory_utilization: float = common_inputs.ask_usable_share(advanced=True)
+    engine: str = common_inputs.ask_engine()
+    polling: int = ENGINE.ask(
+        1,
+        "Steps between looks at the queue",
+        minimum=1,
+        maximum=1000,
+        help="An engine that looks for new requests at every step has 1; SGLang calls "
+        "it scheduler-recv-interval.",
+        advanced=True,
+    )
+    cost_per_gpu_hour: float | None = common_inputs.ask_price()
+    network_rate: float = common_inputs.ask_network_rate()
+    domain: int | None = common_inputs.ask_domain()
+    simulate: bool = ENGINE.ask(
+        default=False,
+        label="Simulate",
+        kind="flag",
+        help="Serve 1,500 random requests step by step beside the formula.",
+        advanced=True,
+    )
+    seed: int = ENGINE.ask(
+        1,
+        "Random seed",
+        minimum=0,
+        maximum=2**31,
+        help="Another number draws other random requests.",
+        advanced=True,
+    )
+
+
+_SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+
+
+def changes_of(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """The inputs near which the verdict turns, with the values that turn it."""
+    if not found.memory:
+        return _more_memory(asked, found)
+    if found.top is None or found.replicas is None:
+        return _looser(asked, found)
+    return _more_load(asked, found, found.top, found.replicas)
+
+
+def _more_memory(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """The fewest GPUs per replica in which weights and a request fit."""
+    if found.enough is None:
+        return ()
+    now, then = str(asked.tensor_parallel), str(found.enough)
+    label = "GPUs that share the model"
+    return (VerdictFlip("tensor_parallel", label, now, then, "The weights fit."),)
+
+
+def _looser(asked: ServingCapacityInputs, found: CapacityResult) -> tuple[VerdictFlip, ...]:
+    """The targets that one request alone just keeps."""
+    if found.alone is None:
+        return ()
+    changes, share = [], _SHARES[asked.percentile]
+    for kind, label in (("ttft", "first token"), ("tpot", "per token")):
+        limit = getattr(asked, f"{kind}_target")
+        value = getattr(found.alone, kind)[share]
+        if limit is not None and value > limit:
+            now, then = format_value(limit, "s"), format_value(value, "s")
+            reason = "One request alone keeps it."
+            change = VerdictFlip(f"{kind}_target", f"Target: {label}", now, then, reason)
+            changes.append(change)
+    return tuple(changes)
+
+
+def _more_load(
+    asked: ServingCapacityInputs, found: CapacityResult, top: OperatingPoint, replicas: int
+) -> tuple[VerdictFlip, ...]:
+    if asked.requests_per_second is not None:
+        most = top.rate * replicas / asked.peak
+        field, label = "requests_per_second", "Requests per second"
+        now, flips = asked.requests_per_second, format_number(most)
+    else:
+        most = math.floor(top.batch * replicas / asked.peak)
+        field, label, now = "concurrent", "Users at once", float(asked.concurrent)
+        flips = format_number(most + (1 if found.met else 0))
+    becomes = "Meets the targets."
+    if found.met:
+        becomes = "Too slow." if asked.replicas else "Takes one more replica."
+    changes = [VerdictFlip(field, label, format_number(now), flips, becomes)]
+    if not found.met and asked.replicas:
+        needed = math.ceil(now / max(1e-9, most) * asked.replicas)
+        now_words, then = str(asked.replicas), str(needed)
+        changes.append(VerdictFlip("replicas", "Replicas", now_words, then, "Meets the targets."))
+    return tuple(changes)
+
+
+def profile_for(asked: ServingCapacityInputs) -> ReplicaProfile:
+    """The curves of one replica."""
+    gpu = find_accelerator(asked.gpu)
+    fabric = fabric_of(gpu, asked.network_rate, domain=asked.domain or 0)
+    placed = place_model(find_model(asked.model), gpu, fabric, serving_of(asked))
+    requests = RequestShape(asked.prompt_tokens, asked.output_tokens)
+    traffic = Traffic(requests, asked.prompt_variation, asked.answer_variation)
+    return profile_of(placed, traffic, asked.memory_utilization)
+
+
+def serving_of(asked: ServingCapacityInputs) -> ServingSetup:
+    """Formats and splits of one replica."""
+    return ServingSetup(
+        weights=asked.weights,
+        cache=asked.cache,
+        tensor=asked.tensor_parallel,
+        replicas=asked.attention_parallel,
+        expert=asked.expert_parallel,
+        expert_tensor=asked.expert_tensor_parallel or asked.tensor_parallel,
+        software=asked.engine,
+        polling=asked.polling,
+    )
+
+
+def check_experts(model: Architecture, asked: ServingCapacityInputs) -> None:
+    """Refuse experts that cannot be divided as asked."""
+    parts = asked.expert_parallel
+    if parts > 1 and not model.is_routed:
+        message = f"{model.name} has no experts to divide; use 1."
+        raise input_error("expert_parallel", parts, message)
+    if parts > max(1, model.experts):
+        message = f"{model.experts} experts cannot be divided into {parts} parts."
+        raise input_error("expert_parallel", parts, message)
+
+
+def targets_of(asked: ServingCapacityInputs) -> LatencyTargets:
+    """The targets as numbers."""
+    share = {"p50": 0.5, "p95": 0.95, "p99": 0.99}[asked.percentile]
+    return LatencyTargets(share, asked.ttft_target, asked.tpot_target)
+
+
+def size(asked: ServingCapacityInputs, profile: ReplicaProfile) -> CapacityResult:
+    """Replicas, and how each of them settles."""
+    targets = targets_of(asked)
+    top = highest(profile, targets)
+    replicas = asked.replicas or _fewest(asked, top)
+    settled = settled_at(asked, profile, replicas or 1)
+    return CapacityResult(
+        replicas=replicas,
+        settled=settled,
+        top=top,
+        met=bool(replicas) and settled is not None and targets.met(settled),
+        memory=profile.most >= 1,
+        simulated=_simulated(asked, profile, settled),
+        alone=operating_point(profile, 1.0) if profile.most >= 1 and top is None else None,
+        enough=_enough(asked, profile) if profile.most < 1 else None,
+    )
+
+
+def _enough(asked: ServingCapacityInputs, profile: ReplicaProfile) -> int | None:
+    """The fewest GPUs per replica that hold the weights and one request."""
+    model, gpu = profile.placed.model, profile.placed.gpu
+    for tensor in tensor_parallel_choices(model):
+        if tensor <= asked.tensor_parallel:
+            continue
+        serving = serving_of(dataclasses.replace(asked, tensor_parallel=tensor))
+        wider = place_model(model, gpu, profile.placed.fabric, serving)
+        context = profile.traffic.requests.mean_context
+        if most_sequences(wider, context, asked.memory_utilization) >= 1:
+            return tensor
+    return None
+
+
+def _fewest(asked: ServingCapacityInputs, top: OperatingPoint | None) -> int | None:
+    """The fewest replicas that each stay within the highest load; None: no number."""
+    if top is None:
+        return None
+    if asked.requests_per_second is not None:
+        needed = asked.requests_per_second * asked.peak / top.rate
+    else:
+        needed = asked.concurrent * asked.peak / top.batch
+    count = max(1, math.ceil(needed - 1e-9))
+    return count if count <= MOST_REPLICAS else None
+
+
+def settled_at(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, replicas: int
+) -> OperatingPoint | None:
+    """How one of `replicas` settles; None when it cannot keep up."""
+    if profile.most < 1:
+        return None
+    if asked.requests_per_second is not None:
+        return settle_rate(profile, asked.requests_per_second * asked.peak / replicas)
+    batch = asked.concurrent * asked.peak / replicas
+    return operating_point(profile, batch) if batch <= profile.most else None
+
+
+def _simulated(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, settled: OperatingPoint | None
+) -> SimulationResult | None:
+    if not asked.simulate or settled is None:
+        return None
+    return simulate(profile, settled.rate, seed=asked.seed)

@@ -1,1 +1,0 @@
-"""The estimate `serving-capacity`: from traffic and targets to GPUs and nodes."""

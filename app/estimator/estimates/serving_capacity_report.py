@@ -1,0 +1,476 @@
+"""`serving-capacity`: verdict, figures, charts and formula steps of a result."""
+
+import math
+
+from app.estimator.data_files import around_rate, error_range
+from app.estimator.estimates.latency import check
+from app.estimator.estimates.serving_capacity import (
+    ServingCapacityInputs,
+    changes_of,
+    check_experts,
+    profile_for,
+    serving_of,
+    size,
+)
+from app.estimator.fits import capacity_note
+from app.estimator.formula_steps import StepBuilder, format_term
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.hardware.prices import UNKNOWN, price_note, price_of
+from app.estimator.models.lookup import find_model
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    Chart,
+    ChartLine,
+    Estimate,
+    Figure,
+    FormulaStep,
+    Output,
+    ResultTable,
+    Verdict,
+    by_name,
+)
+from app.estimator.serving.replica import (
+    BatchTiming,
+    OperatingPoint,
+    ReplicaProfile,
+    best_batch,
+    bracket,
+    mixture,
+    operating_point,
+    saturated_rate,
+    time_per_token,
+)
+from app.estimator.serving.simulation import CapacityResult, SimulationResult, quantile
+from app.estimator.training.run_costs import usd_per_million_tokens
+from app.estimator.units import format_number, format_value
+
+SHARES = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+"""Names of percentiles, and the shares of the requests that they mean."""
+
+
+def share_of(asked: ServingCapacityInputs) -> float:
+    """The share of the requests for which the targets must hold [1]."""
+    return next(share for name, share in SHARES if name == asked.percentile)
+
+
+def tables_of(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> tuple[ResultTable, ...]:
+    """A replica by load, and beside a simulation where one was asked for."""
+    if not found.memory:
+        return ()
+    share, rows = share_of(asked), []
+    batch = 1.0
+    top = best_batch(profile)
+    while batch < 2 * top:
+        settled = operating_point(profile, min(batch, top), (share,))
+        rows.append(
+            (
+                format_number(round(settled.batch)),
+                (settled.rate, "request/s"),
+                (settled.ttft[share], "s"),
+                (settled.tpot[share], "s"),
+            )
+        )
+        batch *= 2
+    columns = ("Requests at once", "Rate", "First token", "Per token")
+    tables = [ResultTable("One replica by load", columns, tuple(rows))]
+    if found.simulated is not None and found.settled is not None:
+        tables.append(_simulation(found.simulated, found.settled))
+    return tuple(tables)
+
+
+def _simulation(outcome: SimulationResult, settled: OperatingPoint) -> ResultTable:
+    rows = []
+    for name, share in SHARES:
+        first, pace = quantile(outcome.ttft, share), quantile(outcome.tpot, share)
+        rows.append(
+            (
+                name,
+                (settled.ttft[share], "s"),
+                (first or 0.0, "s"),
+                (settled.tpot[share], "s"),
+                (pace or 0.0, "s"),
+            )
+        )
+    columns = (
+        "Share",
+        "First token, formula",
+        "First token, simulated",
+        "Per token, formula",
+        "Per token, simulated",
+    )
+    return ResultTable("Formula and simulation", columns, tuple(rows))
+
+
+OUTPUTS = (
+    Output("fits", "Meets the targets", better="more"),
+    Output("replicas", "Replicas", better="less"),
+    Output("gpus", "GPUs", "GPU", better="less"),
+    Output("nodes", "Nodes", "node", better="less"),
+    Output("ttft_p50", "p50 time to first token", "s", better="less", modeled=True),
+    Output("ttft_p95", "p95 time to first token", "s", better="less", modeled=True),
+    Output("ttft_p99", "p99 time to first token", "s", better="less", modeled=True),
+    Output("tpot_p50", "p50 time per output token", "s", better="less", modeled=True),
+    Output("tpot_p95", "p95 time per output token", "s", better="less", modeled=True),
+    Output("tpot_p99", "p99 time per output token", "s", better="less", modeled=True),
+    Output("throughput", "Output tokens per second", "token/s", better="more", modeled=True),
+    Output(
+        "requests_per_second",
+        "Requests per second",
+        "request/s",
+        better="more",
+        modeled=True,
+    ),
+    Output("max_rate", "Most requests per second", "request/s", better="more", modeled=True),
+    Output(
+        "saturated_throughput",
+        "Output tokens per second, saturated",
+        "token/s",
+        better="more",
+        modeled=True,
+    ),
+    Output("utilisation", "Utilization", "%"),
+    Output("concurrent", "Requests at once on a replica"),
+    Output("max_concurrent", "Most requests in memory of a replica", better="more"),
+    Output("cost_per_month", "Cost per month", "USD/month", better="less"),
+    Output(
+        "cost_per_million_tokens",
+        "Cost per million output tokens",
+        "USD/Mtoken",
+        better="less",
+        modeled=True,
+    ),
+)
+_OUT = by_name(OUTPUTS)
+_WORKING = StepBuilder(_OUT, "batching-and-latency")
+
+
+_HOURS = 730.5
+
+
+def answer(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> Estimate:
+    """Put a service into words, figures, the curve with its knee and its working."""
+    return Estimate(
+        name="serving-capacity",
+        verdict=_verdict(asked, profile, found),
+        figures=_figures(asked, profile, found),
+        steps=_steps(asked, profile, found),
+        pictures=_pictures(asked, profile, found),
+        tables=tables_of(asked, profile, found),
+        notes=(
+            *_notes(asked, profile, found),
+            *price_note(profile.placed.gpu, asked.cost_per_gpu_hour),
+            capacity_note(profile.placed.gpu),
+        ),
+        changes=changes_of(asked, found),
+    )
+
+
+def _gpus(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
+    if found.replicas is None:
+        return None
+    return (found.replicas + asked.spare) * serving_of(asked).gpus
+
+
+def _nodes(asked: ServingCapacityInputs, found: CapacityResult) -> int | None:
+    """Servers; a replica is not torn apart where it fits into one."""
+    if found.replicas is None:
+        return None
+    copies, gpus = found.replicas + asked.spare, serving_of(asked).gpus
+    each = asked.gpus_per_node // gpus
+    if each:
+        return math.ceil(copies / each)
+    return copies * math.ceil(gpus / asked.gpus_per_node)
+
+
+def _verdict(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> Verdict:
+    gpu = profile.placed.gpu.name
+    if not found.memory:
+        gpus = serving_of(asked).gpus
+        text = f"The weights leave no room for a request on {gpus} {gpu}."
+        return Verdict("no", "Does not fit.", text)
+    if found.replicas is None:
+        text = "Even one request alone is slower than the targets on this hardware."
+        return Verdict("no", "Targets cannot be met.", text)
+    gpus = serving_of(asked).gpus
+    noun = "replica" if found.replicas == 1 else "replicas"
+    copies = f"{format_number(found.replicas)} {noun} of {gpus} {gpu}"
+    if asked.spare:
+        whole = format_value(_gpus(asked, found), "GPU")
+        copies += f" and {format_number(asked.spare)} spare, {whole} in all"
+    if found.settled is None:
+        return Verdict("no", "Overloaded.", f"{copies} cannot keep up: queues grow.")
+    first = format_value(found.settled.ttft[share_of(asked)], "s")
+    each = format_value(found.settled.tpot[share_of(asked)], "s")
+    text = f"{copies}: first token within {first}, then one every {each}."
+    if not found.met:
+        return Verdict("no", "Too slow.", text)
+    busy = found.utilization or 0.0
+    return Verdict(
+        "tight" if busy > 0.9 else "fits",
+        "Meets the targets, nearly full." if busy > 0.9 else "Meets the targets.",
+        text,
+    )
+
+
+def _figures(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> tuple[Figure, ...]:
+    copies, settled = found.replicas or 0, found.settled
+    rate = settled.rate * copies if settled and copies else None
+    top = found.top.rate * copies if found.top and copies else None
+    tokens = rate * asked.output_tokens if rate is not None else None
+    return (
+        Figure(_OUT["fits"], found.met),
+        _settled("replicas", found.replicas),
+        _settled("gpus", _gpus(asked, found)),
+        _settled("nodes", _nodes(asked, found)),
+        *_latencies(settled),
+        _rate("throughput", tokens),
+        _rate("requests_per_second", rate),
+        _rate("max_rate", top),
+        _saturated(asked, profile, found),
+        _settled("utilisation", found.utilization),
+        _settled("concurrent", round(settled.batch, 1) if settled else None),
+        Figure(_OUT["max_concurrent"], max(0, int(profile.most))),
+        *_costs(asked, profile.placed.gpu, found, tokens),
+    )
+
+
+def _latencies(settled: OperatingPoint | None) -> tuple[Figure, ...]:
+    figures = []
+    for kind in ("ttft", "tpot"):
+        for name, share in SHARES:
+            value = getattr(settled, kind)[share] if settled else None
+            bounds = error_range(kind, value or 0.0)
+            figures.append(_settled(f"{kind}_{name}", value, bounds))
+    return tuple(figures)
+
+
+def _settled(name: str, value: float | None, pair: tuple[float, float] | None = None) -> Figure:
+    """A figure that there is only where a load settles."""
+    primary = name == "gpus"
+    if value is None:
+        note = "No load settles."
+        return Figure(_OUT[name], None, note=note, primary=primary, applies=False)
+    low, high = pair or (None, None)
+    return Figure(_OUT[name], value, low, high, primary=primary)
+
+
+def _rate(name: str, value: float | None) -> Figure:
+    return _settled(name, value, around_rate("tpot", value or 0.0))
+
+
+def _saturated(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> Figure:
+    """What all replicas answer when requests are never missing."""
+    output = _OUT["saturated_throughput"]
+    if not found.memory or found.replicas is None:
+        return _settled(output.name, None)
+    run = asked.run_requests / found.replicas if asked.run_requests else None
+    value = saturated_rate(profile, run) * found.replicas * asked.output_tokens
+    return Figure(output, value, *around_rate("saturated", value))
+
+
+def _costs(
+    asked: ServingCapacityInputs, gpu: Accelerator, found: CapacityResult, tokens: float | None
+) -> tuple[Figure, ...]:
+    gpus, price = _gpus(asked, found), price_of(gpu, asked.cost_per_gpu_hour)
+    if price is None:
+        names = ("cost_per_month", "cost_per_million_tokens")
+        return tuple(Figure(_OUT[name], None, note=UNKNOWN) for name in names)
+    month, million = None, None
+    if gpus is not None:
+        month = gpus * price * _HOURS
+        if tokens:
+            million = usd_per_million_tokens(tokens, gpus, price)
+    return _settled("cost_per_month", month), _rate("cost_per_million_tokens", million)
+
+
+def _steps(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> tuple[FormulaStep, ...]:
+    batch = found.settled.batch if found.settled else 1.0
+    timed = profile.timed(batch)
+    steps = [
+        FormulaStep(
+            "One decoding step",
+            "between the timed steps of fewer and of more requests",
+            _between(profile.decode, timed.batch),
+            timed.step,
+            "s",
+            "pope-2022",
+            "batching-and-latency",
+        ),
+        FormulaStep(
+            "What a prompt adds",
+            "step with a prompt − step without, between fewer and more requests",
+            _between(profile.prompt, timed.batch),
+            timed.cost,
+            "s",
+            "inferencex",
+            "batching-and-latency",
+        ),
+        *_paced(profile, timed, asked.output_tokens),
+        FormulaStep(
+            "Requests per second of a replica",
+            "requests at once ÷ (first token + answer × per token)",
+            f"{format_term(batch)} ÷ ({format_term(profile.ttft_at(batch), 's')} + "
+            f"{format_term(asked.output_tokens)} × "
+            f"{format_term(profile.tpot_at(batch), 's')})",
+            profile.rate_at(batch),
+            "request/s",
+            "little-1961",
+            "batching-and-latency",
+        ),
+    ]
+    if found.top is not None and found.replicas is not None:
+        steps.append(_replica_step(asked, found, found.top))
+    return tuple(steps)
+
+
+def _paced(profile: ReplicaProfile, timed: BatchTiming, answer: int) -> tuple[FormulaStep, ...]:
+    """Steps with and without prompts, and the time per token that they come to."""
+    step, cost = format_term(timed.step, "s"), format_term(timed.cost, "s")
+    others = format_term(timed.batch - 1)
+    share, mixed = mixture(timed, answer)
+    value = time_per_token(timed, answer)
+    if timed.recorded == timed.step and mixed > timed.launching:
+        simple = f"{step} + {others} × {cost} ÷ {format_term(answer)}"
+        formula = "step + (requests − 1) × prompt ÷ answer"
+        return (_WORKING.line("tpot_p50", formula, simple, value, "inferencex"),)
+    each = f"{format_term((timed.batch - 1) / answer)} ÷ {format_term(share)}"
+    filled = profile.placed.engine.filled(timed.batch)
+    full = profile.timed(filled * profile.groups).step
+    rows = (
+        (
+            "Steps that read prompts too",
+            "1 − e^(−(requests − 1) ÷ answer)",
+            f"1 − exp(−{others} ÷ {format_term(answer)})",
+            share,
+            "",
+        ),
+        (
+            "Such a step",
+            "step + prompts ÷ share of steps × prompt, or longer launches",
+            f"max({step} + {each} × {cost}, {format_term(timed.launching, 's')})",
+            mixed,
+            "s",
+        ),
+        (
+            "Another step",
+            f"step of {format_number(filled)} requests − those that are not there",
+            f"{format_term(full, 's')} − {format_term(full - timed.recorded, 's')}",
+            timed.recorded,
+            "s",
+        ),
+    )
+    lines = [FormulaStep(*row, "inferencex", "batching-and-latency") for row in rows]
+    part, alone = format_term(share), format_term(timed.recorded, "s")
+    both = f"{part} × {format_term(mixed, 's')} + (1 − {part}) × {alone}"
+    formula = "share × such a step + (1 − share) × another step"
+    return *lines, _WORKING.line("tpot_p50", formula, both, value, "inferencex")
+
+
+def _between(values: tuple[float, ...], batch: float) -> str:
+    """A time between two that were worked out."""
+    below, above, part = bracket(values, batch)
+    low, high = format_term(below, "s"), format_term(above, "s")
+    return f"{low} + {format_term(part)} × ({high} − {low})"
+
+
+def _replica_step(
+    asked: ServingCapacityInputs, found: CapacityResult, top: OperatingPoint
+) -> FormulaStep:
+    if asked.requests_per_second is not None:
+        formula = "⌈rate × peak factor ÷ highest rate of one replica⌉"
+        load, most = asked.requests_per_second, top.rate
+    else:
+        formula = "⌈users × peak factor ÷ most users of one replica⌉"
+        load, most = float(asked.concurrent), top.batch
+    numbers = f"⌈{format_term(load)} × {format_term(asked.peak)} ÷ "
+    return _WORKING.line(
+        "replicas",
+        "given" if asked.replicas else formula,
+        format_term(asked.replicas) if asked.replicas else f"{numbers}{format_term(most)}⌉",
+        found.replicas or 0,
+        "little-1961",
+    )
+
+
+def _pictures(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> tuple[Chart, ...]:
+    """Latency against the load of one replica: flat, then the knee."""
+    if not found.memory:
+        return ()
+    share, top = share_of(asked), best_batch(profile)
+    first, each = [], []
+    for part in range(1, 21):
+        settled = operating_point(profile, max(1.0, top * (part / 20) ** 2), (share,))
+        first.append((settled.rate, settled.ttft[share]))
+        each.append((settled.rate, settled.tpot[share] * asked.output_tokens))
+    lines = [
+        ChartLine("First token", tuple(first)),
+        ChartLine("Whole answer", tuple(each), "dash"),
+    ]
+    if found.settled is not None:
+        here = (found.settled.rate, found.settled.ttft[share])
+        lines.append(ChartLine("This load", (here,), "mark"))
+    return (
+        Chart(
+            "Latency against load of one replica",
+            "Requests per second",
+            f"Time, {asked.percentile}",
+            "request/s",
+            "s",
+            tuple(lines),
+            y_log=True,
+        ),
+    )
+
+
+def _notes(
+    asked: ServingCapacityInputs, profile: ReplicaProfile, found: CapacityResult
+) -> list[str]:
+    label, front = profile.placed.engine.label, format_value(profile.placed.front, "s")
+    notes = [
+        f"{label}: {front} pass on the way to the engine and to launch a prompt.",
+        "Requests arrive at random; bursts beyond that need the peak factor.",
+    ]
+    if asked.spare:
+        copies = "replica is" if asked.spare == 1 else "replicas are"
+        notes.append(f"{asked.spare} spare {copies} counted in GPUs, nodes and cost.")
+    if found.simulated is not None:
+        served = format_number(found.simulated.served)
+        notes.append(f"The simulated replica served {served} requests/s.")
+    return notes
+
+
+def estimate(asked: ServingCapacityInputs) -> Estimate:
+    """Find the replicas that meet the targets, and what they do."""
+    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
+    check(model, gpu, asked.weights, asked.tensor_parallel)
+    check_experts(model, asked)
+    profile = profile_for(asked)
+    return answer(asked, profile, size(asked, profile))
+
+
+ENTRY = EstimateSpec(
+    name="serving-capacity",
+    title="Serving capacity",
+    summary="From users and latency targets to replicas, GPUs, nodes and cost.",
+    group="Serving",
+    inputs=ServingCapacityInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("gpus", "throughput", "cost_per_million_tokens"),
+    topic="batching-and-latency",
+    is_search=True,
+)

@@ -1,0 +1,490 @@
+"""`storage`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+import math
+from typing import NamedTuple
+
+from app.estimator.common_inputs import ask_gpus, ask_model, input_error
+from app.estimator.fits import find_root, round_past_limit, within
+from app.estimator.inputs import InputGroup, input_field
+from app.estimator.models.lookup import find_model
+from app.estimator.result import VerdictFlip
+from app.estimator.training.run_costs import (
+    checkpoint_bytes,
+    daly_interval,
+    dataset_bytes,
+    exact_goodput,
+    job_mtbf,
+    read_rate,
+    write_rate,
+    young_interval,
+)
+from app.estimator.units import format_number, format_value
+
+_DATA = InputGroup("Data", "cluster-components")
+_CHECKPOINTS = InputGroup("Checkpoints", "training-memory")
+_STORAGE = InputGroup("Storage", "cluster-components")
+
+
+class CheckpointContent(NamedTuple):
+    """What a checkpoint holds: its label, [B per parameter] by part, who says so."""
+
+    label: str
+    parts: tuple[tuple[str, float], ...]
+    source: str
+
+    @property
+    def each(self) -> float:
+        """Bytes for each parameter [B]."""
+        return sum(size for _, size in self.parts)
+
+
+_WEIGHTS, _COPY = ("16-bit weights", 2.0), ("32-bit copy", 4.0)
+_MOMENTS = ("first moment", 4.0), ("second moment", 4.0)
+CONTENTS = {
+    "adamw": CheckpointContent("Everything of AdamW, 14 B", (_WEIGHTS, _COPY, *_MOMENTS), "zero"),
+    "adamw-12": CheckpointContent(
+        "AdamW without the 16-bit copy, 12 B", (_COPY, *_MOMENTS), "zero"
+    ),
+    "muon": CheckpointContent(
+        "Everything of Muon, 10 B", (_WEIGHTS, _COPY, ("momentum", 4.0)), "muon"
+    ),
+    "weights": CheckpointContent("16-bit weights alone, 2 B", (_WEIGHTS,), "zero"),
+}
+
+SAVING = (("wait", "Training waits"), ("beside", "Training goes on"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StorageInputs:
+    """The training job, its data, and the storage beneath it."""
+
+    model: str = ask_model()
+    gpus: int = ask_gpus(1024, "training-memory")
+    gpu_rate: float = input_field(
+        900.0,
+        "Tokens per second of a GPU",
+        unit="token/s",
+        minimum=0.001,
+        maximum=1e9,
+        help="What one GPU trains on; an H100 at 40% of its peak does about 900 of a 70B model.",
+        group="Job",
+        topic="training-memory",
+    )
+    tokens: float = _DATA.ask(
+        15e12,
+        "Tokens of the data set",
+        unit="token",
+        minimum=1.0,
+        maximum=1e18,
+        help="Once each, as stored for training.",
+        term="token",
+    )
+    bytes_per_token: float = _DATA.ask(
+        4.0,
+        "Bytes per token",
+        unit="B",
+        minimum=0.01,
+        maximum=1e9,
+        help="4 for numbers of tokens from 65,537 on, 2 below; for images or video "
+        "the bytes of a file over the tokens it becomes.",
+    )
+    copies: int = _DATA.ask(
+        2,
+        "Copies of the data set",
+        minimum=1,
+        maximum=100,
+        help="Raw and prepared ones together; one is on the fast tier.",
+        advanced=True,
+    )
+    content: str = _CHECKPOINTS.ask(
+        "adamw",
+        "Checkpoint",
+        choices=tuple((key, content.label) for key, content in CONTENTS.items()),
+        help="Resuming needs weights and optimizer states; serving only weights.",
+        term="checkpoint",
+    )
+    saving: str = _CHECKPOINTS.ask(
+        "wait",
+        "While saving",
+        choices=SAVING,
+        help="Training waits for the write, or copies to host memory and goes on.",
+    )
+    write_bandwidth: float = _STORAGE.ask(
+        100e9,
+        "Write bandwidth",
+        unit="B/s",
+        typed_unit="GB/s",
+        minimum=1e6,
+        maximum=1e15,
+        help="What the storage takes from all nodes together.",
+        term="parallel-file-system",
+    )
+    read_bandwidth: float = _STORAGE.ask(
+        200e9,
+        "Read bandwidth",
+        unit="B/s",
+        typed_unit="GB/s",
+        minimum=1e6,
+        maximum=1e15,
+        help="What the storage gives to all nodes together.",
+        term="parallel-file-system",
+    )
+    acceptable: float = _CHECKPOINTS.ask(
+        0.05,
+        "Acceptable loss",
+        typed_unit="%",
+        minimum=0.001,
+        maximum=0.9,
+        help="Share of the time that saving and failures may cost.",
+    )
+    kept: int = _CHECKPOINTS.ask(
+        5,
+        "Checkpoints kept",
+        minimum=1,
+        maximum=100_000,
+        help="On the fast tier at the same time.",
+        topic="cluster-components",
+        advanced=True,
+    )
+    stall: float | None = _CHECKPOINTS.ask(
+        None,
+        "Stall of a save",
+        unit="s",
+        typed_unit="s",
+        minimum=0.001,
+        maximum=86400.0,
+        help="How long training stands; left empty: the whole write, or a second and "
+        "the copy to host memory at 20 GB/s a GPU.",
+        advanced=True,
+    )
+    mtbf: float | None = input_field(
+        None,
+        "Hours between failures of a GPU",
+        unit="s",
+        typed_unit="h",
+        minimum=3600.0,
+        maximum=3.6e9,
+        help="All causes, its share of the node included; left empty: 50,000 h as in "
+        "the training of Llama 3.",
+        group="Failures",
+        topic="cluster-components",
+        advanced=True,
+    )
+    restart: float = input_field(
+        600.0,
+        "Restart",
+        unit="s",
+        typed_unit="min",
+        minimum=0.0,
+        maximum=604800.0,
+        help="From the failure to training again, without reading the checkpoint.",
+        group="Failures",
+        topic="training-memory",
+        advanced=True,
+    )
+    replicas: int = input_field(
+        1,
+        "Readers of the checkpoint",
+        minimum=1,
+        maximum=100_000,
+        help="Data-parallel copies that each read all of it; 1 where it is read once "
+        "and passed on.",
+        term="data-parallelism",
+        group="Failures",
+        topic="parallelism",
+        advanced=True,
+    )
+    fill: float = _STORAGE.ask(
+        0.8,
+        "Fill level",
+        typed_unit="%",
+        minimum=0.1,
+        maximum=1.0,
+        help="Share of the capacity that is filled at most.",
+        advanced=True,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GoodputLosses:
+    """How saving and failing trade; seconds, and shares of the time.
+
+    `goodput` is the share that is progress at the best interval.
+    """
+
+    stall: float
+    mtbf: float
+    restart: float
+    young: float
+    interval: float
+    goodput: float
+
+    @property
+    def lost(self) -> float:
+        """Share of the time that saving and failures cost."""
+        return 1 - self.goodput
+
+    @property
+    def restarting(self) -> float:
+        """Share of the time that restarts cost, were there nothing else to lose."""
+        return -math.expm1(-self.restart / self.mtbf)
+
+    def goodput_at(self, interval: float) -> float:
+        """Share of progress with another time between checkpoints."""
+        return exact_goodput(interval, self.stall, self.restart, self.mtbf)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StorageResult:
+    """All sizes [B], rates [B/s] and times [s] of one job."""
+
+    parameters: float
+    dataset: float
+    needed_read: float
+    checkpoint: float
+    write_time: float
+    restart_read: float
+    losses: GoodputLosses
+    needed_write: float | None
+
+    def writing(self, losses: GoodputLosses) -> float:
+        """Share of the time in which a checkpoint is being written."""
+        return min(1.0, self.write_time / (losses.interval + losses.stall))
+
+
+# A save beside the training: the copy of each GPU's part to host memory over its PCIe
+# lanes [B/s], and the wait of all ranks for each other [s].
+HOST_COPY = 20e9
+
+
+BARRIER = 1.0
+
+
+GPU_MTBF = 50_000 * 3600.0
+
+
+def find(asked: StorageInputs) -> StorageResult:
+    """Size and time the storage of a job."""
+    parameters = find_model(asked.model).parameters
+    each = CONTENTS[asked.content].each
+    size = checkpoint_bytes(parameters, each)
+    losses = losses_of(asked, size)
+    if not math.isfinite(losses.goodput) or losses.goodput <= 0:
+        message = (
+            f"With {format_value(losses.mtbf, 's')} between failures a job that takes "
+            f"{format_value(losses.stall + losses.restart, 's')} to save and restart "
+            "makes no progress."
+        )
+        raise input_error("gpus", asked.gpus, message)
+    return StorageResult(
+        parameters=parameters,
+        dataset=dataset_bytes(asked.tokens, asked.bytes_per_token),
+        needed_read=read_rate(asked.gpus * asked.gpu_rate, asked.bytes_per_token),
+        checkpoint=size,
+        write_time=size / asked.write_bandwidth,
+        restart_read=size * asked.replicas / asked.read_bandwidth,
+        losses=losses,
+        needed_write=needed_write(asked, size, losses),
+    )
+
+
+def losses_of(
+    asked: StorageInputs,
+    size: float,
+    *,
+    gpus: float = 0.0,
+    write: float = 0.0,
+    each: float = 0.0,
+) -> GoodputLosses:
+    """What saving and failures cost; with other GPUs, bandwidth or failure rate.
+
+    A save beside the training stalls it only for the copy to host memory, but the
+    next one cannot begin before it is written.
+    """
+    count, bandwidth = gpus or asked.gpus, write or asked.write_bandwidth
+    written = size / bandwidth
+    beside = asked.saving == "beside"
+    stall = asked.stall or (BARRIER + size / count / HOST_COPY if beside else written)
+    mtbf = job_mtbf(each or asked.mtbf or GPU_MTBF, count)
+    restart = asked.restart + size * asked.replicas / asked.read_bandwidth
+    interval = daly_interval(stall, mtbf)
+    if beside:
+        interval = max(interval, written)
+    young = young_interval(stall, mtbf)
+    share = exact_goodput(interval, stall, restart, mtbf)
+    return GoodputLosses(stall, mtbf, restart, young, interval, share)
+
+
+def restart_within(asked: StorageInputs, losses: GoodputLosses) -> float | None:
+    """Longest restart with which no more than the acceptable share is lost [s].
+
+    Goodput falls by e^(−restart ÷ time between failures), so it has a closed form;
+    reading the checkpoint comes off. None where saving alone costs too much.
+    """
+    without = losses.goodput * math.exp(losses.restart / losses.mtbf)
+    longest = losses.mtbf * math.log(without / (1 - asked.acceptable))
+    rest = longest - (losses.restart - asked.restart)
+    return rest if rest > 0 else None
+
+
+def needed_write(asked: StorageInputs, size: float, losses: GoodputLosses) -> float | None:
+    """Write bandwidth with which no more than the acceptable share is lost [B/s].
+
+    None where the bandwidth does not decide: failures cost more, or a stall is given
+    that no bandwidth shortens. Found from the first-order loss √(2C/M) + R/M and a
+    few secant steps on the exact one.
+    """
+    allowed = asked.acceptable / (1 - asked.acceptable)
+    rest = allowed - losses.restart / losses.mtbf
+    if rest <= 0:
+        return None
+    if asked.saving == "beside":
+        under = rest * rest - 2 * losses.stall / losses.mtbf
+        if under <= 0:
+            return None
+        seconds = losses.mtbf * (rest + math.sqrt(under))
+    elif asked.stall is not None:
+        return None
+    else:
+        seconds = losses.mtbf * rest * rest / 2
+
+    def excess(log_rate: float) -> float:
+        other = losses_of(asked, size, write=math.exp(log_rate))
+        return other.lost - asked.acceptable
+
+    start = write_rate(size, seconds)
+    found = find_root(excess, math.log(start), math.log(start * 1.2))
+    return None if found is None else math.exp(found)
+
+
+def changes_of(asked: StorageInputs, found: StorageResult) -> tuple[VerdictFlip, ...]:
+    """The nearest values of inputs with which storage keeps up, or no longer.
+
+    Where both reading and saving are too much, no single input helps.
+    """
+    good = found.losses.lost <= asked.acceptable
+    fed = found.needed_read <= asked.read_bandwidth
+    saving = _saving_changes(asked, found, good=good) if fed else ()
+    reading = _reading_changes(asked, fed=fed) if good else ()
+    return (*saving, *reading)
+
+
+def remedy(asked: StorageInputs, found: StorageResult) -> str:
+    """What costs more, and what would bring the loss down."""
+    restarting = found.losses.restarting
+    share, limit = format_value(restarting, "%"), format_value(asked.acceptable, "%")
+    if restarting * 2 <= found.losses.lost and restarting <= asked.acceptable:
+        return f"Restarts alone cost {share}, saves and work done twice the rest."
+    said = f"Restarts alone cost {share}"
+    if restarting > asked.acceptable:
+        said += f", more than the {limit} that are acceptable"
+    beside = dataclasses.replace(asked, saving="beside", stall=None)
+    longest = restart_within(asked, found.losses)
+    if longest is not None:
+        return f"{said}: a restart within {format_value(longest, 's')} would do."
+    longest = restart_within(beside, losses_of(beside, found.checkpoint))
+    if longest is None:
+        return f"{said}."
+    return (
+        f"{said}: with saves beside the training, a restart within "
+        f"{format_value(longest, 's')} would do."
+    )
+
+
+def _saving_changes(
+    asked: StorageInputs, found: StorageResult, *, good: bool
+) -> tuple[VerdictFlip, ...]:
+    """First what costs most, restarting or saving; fewer GPUs come last."""
+    becomes = "Too much is lost." if good else "Fits."
+    changes = [*_mode_change(asked, found, good=good)]
+    changes = changes or [*_pair_change(asked, found, good=good)]
+    if found.needed_write and 1e6 < found.needed_write < 1e15:
+        rate = round_past_limit(found.needed_write / 1e9, up=not good)
+        now = f"{format_number(asked.write_bandwidth / 1e9)} GB/s"
+        flips = f"{rate} GB/s"
+        changes.append(VerdictFlip("write_bandwidth", "Write bandwidth", now, flips, becomes))
+    restart = _restart_change(asked, found, becomes)
+    decides = found.losses.restarting * 2 > found.losses.lost
+    changes = [*restart, *changes] if decides else [*changes, *restart]
+    gpus = _flipping_gpus(asked, found, good=good)
+    if gpus:
+        now, flips = format_number(asked.gpus), format_number(gpus)
+        changes.append(VerdictFlip("gpus", "GPUs", now, flips, becomes))
+    return tuple(changes)
+
+
+def _mode_change(
+    asked: StorageInputs, found: StorageResult, *, good: bool
+) -> tuple[VerdictFlip, ...]:
+    """Saving beside the training, where that alone is enough."""
+    if good or asked.saving == "beside" or asked.stall is not None:
+        return ()
+    beside = dataclasses.replace(asked, saving="beside")
+    if losses_of(beside, found.checkpoint).lost > asked.acceptable:
+        return ()
+    words = dict(SAVING)
+    now, flips = words["wait"], words["beside"]
+    return (VerdictFlip("saving", "While saving", now, flips, "Fits."),)
+
+
+def _pair_change(
+    asked: StorageInputs, found: StorageResult, *, good: bool
+) -> tuple[VerdictFlip, ...]:
+    """Saving beside the training, where that is enough with a quicker restart alone."""
+    if good or asked.saving == "beside" or asked.stall is not None:
+        return ()
+    beside = dataclasses.replace(asked, saving="beside")
+    longest = restart_within(beside, losses_of(beside, found.checkpoint))
+    if longest is None or not within(StorageInputs, "restart", longest):
+        return ()
+    words = dict(SAVING)
+    now, flips = words["wait"], words["beside"]
+    minutes = f"{round_past_limit(longest / 60, up=False)} min"
+    also = (("restart", "Restart", minutes),)
+    return (VerdictFlip("saving", "While saving", now, flips, "Fits.", also),)
+
+
+def _restart_change(
+    asked: StorageInputs, found: StorageResult, becomes: str
+) -> tuple[VerdictFlip, ...]:
+    """The restart at which the loss crosses what is acceptable."""
+    longest = restart_within(asked, found.losses)
+    if longest is None or not within(StorageInputs, "restart", longest):
+        return ()
+    good = found.losses.lost <= asked.acceptable
+    flips = f"{round_past_limit(longest / 60, up=good)} min"
+    now = f"{format_number(asked.restart / 60)} min"
+    return (VerdictFlip("restart", "Restart", now, flips, becomes),)
+
+
+def _reading_changes(asked: StorageInputs, *, fed: bool) -> tuple[VerdictFlip, ...]:
+    limit = asked.read_bandwidth / (asked.gpus * asked.gpu_rate)
+    if not 0.01 < limit < 1e9:
+        return ()
+    return (
+        VerdictFlip(
+            "bytes_per_token",
+            "Bytes per token",
+            f"{format_number(asked.bytes_per_token)} B",
+            f"{round_past_limit(limit, up=fed)} B",
+            "The GPUs starve." if fed else "The GPUs are fed.",
+        ),
+    )
+
+
+def _flipping_gpus(asked: StorageInputs, found: StorageResult, *, good: bool) -> int | None:
+    """The number of GPUs at which the loss crosses what is acceptable."""
+
+    def excess(log_gpus: float) -> float:
+        other = losses_of(asked, found.checkpoint, gpus=math.exp(log_gpus))
+        return other.lost - asked.acceptable
+
+    # The loss grows with about the root of the GPUs.
+    near = asked.gpus * (asked.acceptable / max(found.losses.lost, 1e-9)) ** 1.5
+    near = min(max(near, 1.0), 1e6)
+    crossing = find_root(excess, math.log(asked.gpus), math.log(near * 1.01))
+    if crossing is None or not 0 <= crossing < math.log(1e6):
+        return None
+    gpus = math.exp(crossing)
+    return math.floor(gpus) + 1 if good else max(1, math.floor(gpus))

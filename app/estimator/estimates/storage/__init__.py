@@ -1,1 +1,0 @@
-"""The estimate `storage`: data, checkpoints, and how often to save."""

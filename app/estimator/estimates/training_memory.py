@@ -1,0 +1,415 @@
+"""`training-memory`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+import math
+from typing import Any
+
+from app.estimator import common_inputs
+from app.estimator.common_inputs import BATCH, HARDWARE, LAYOUT, RECIPE, input_error
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.memory.model_states import (
+    FRAMEWORK_CHOICES,
+    OPTIMIZERS,
+    PRECISIONS,
+    USUAL,
+    BytesPerParameter,
+    FineTuning,
+    framework_of,
+    full_training,
+    recipe,
+    tuning_of,
+)
+from app.estimator.memory.parallel_layout import (
+    ParallelLayout,
+    tensor_parallel_problem,
+    usual_micro_batches,
+)
+from app.estimator.memory.training_memory import (
+    StageMemory,
+    TrainingStep,
+    fullest_stage,
+    stage_loads,
+    usual_overhead,
+)
+from app.estimator.models.architecture import Architecture
+from app.estimator.result import VerdictFlip
+from app.estimator.training.training_plan import FREE_PLACES
+from app.estimator.units import format_value
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingMemoryInputs:
+    """What is to be trained, how, and on what."""
+
+    model: str = common_inputs.ask_model()
+    optimizer: str = RECIPE.ask(
+        "adamw",
+        "Optimizer",
+        choices=OPTIMIZERS,
+        help="How many moments it keeps for each parameter.",
+        term="optimizer-state",
+    )
+    precision: str = RECIPE.ask(
+        "bf16-mixed",
+        "Precision",
+        choices=PRECISIONS,
+        help="Formats of weights, gradients and master copy.",
+        term="mixed-precision",
+        topic="number-formats",
+    )
+    gpu: str = common_inputs.ask_gpu(count_field="gpus")
+    gpus: int = common_inputs.ask_gpus(32, "training-memory")
+    zero: str = LAYOUT.ask(
+        "3",
+        "ZeRO stage",
+        choices=(
+            ("0", "0: nothing divided"),
+            ("1", "1: optimizer divided"),
+            ("2", "2: and gradients"),
+            ("3", "3: and weights (FSDP)"),
+        ),
+        help="What data-parallel GPUs divide among themselves.",
+        term="zero",
+    )
+    tensor_parallel: int = common_inputs.ask_tensor_parallel()
+    pipeline_parallel: int = common_inputs.ask_pipeline(1024)
+    context_parallel: int = common_inputs.ask_context_parallel(1024)
+    expert_parallel: int = common_inputs.ask_experts(1024)
+    interleave: int = LAYOUT.ask(
+        1,
+        "Interleaving",
+        minimum=1,
+        maximum=64,
+        help="Chunks of layers on each pipeline stage.",
+        advanced=True,
+    )
+    sequence: int = common_inputs.ask_sequence()
+    micro_batch: int = BATCH.ask(
+        1,
+        "Micro-batch",
+        unit="sequence",
+        minimum=1,
+        maximum=100_000,
+        help="Sequences in one forward pass.",
+        term="micro-batch",
+    )
+    micro_batches: int | None = BATCH.ask(
+        None,
+        "Micro-batches per step",
+        kind="count",
+        minimum=1,
+        maximum=1_000_000,
+        help="Left empty: about four million tokens, at least one for each stage.",
+        topic="parallelism",
+        advanced=True,
+    )
+    recompute: str = common_inputs.ask_recompute("full")
+    framework: str = RECIPE.ask(
+        USUAL,
+        "Framework",
+        choices=FRAMEWORK_CHOICES,
+        help="Decides which tensors are kept beside the formula.",
+    )
+    flash_attention: bool = RECIPE.ask(
+        True,
+        "Flash attention",
+        help="Without it the attention scores are kept as well.",
+        advanced=True,
+    )
+    sequence_parallel: bool = common_inputs.ask_sequence_parallel()
+    overlapped: bool = RECIPE.ask(
+        True,
+        "Overlapped tensor parallelism",
+        help="Transfers run inside the products, so that no whole sequence is "
+        "gathered; in PyTorch.",
+        topic="parallelism",
+        advanced=True,
+    )
+    fused_loss: bool = RECIPE.ask(
+        False,
+        "Fused loss",
+        help="A loss that never makes FP32 copies of the logits.",
+        advanced=True,
+    )
+    method: str = RECIPE.ask(
+        "full",
+        "Method",
+        choices=(
+            ("full", "All weights"),
+            ("lora", "LoRA: adapters of a frozen model"),
+            ("qlora", "QLoRA: adapters of a 4-bit model"),
+        ),
+        help="Adapters train a small part and keep the rest frozen.",
+        term="lora",
+    )
+    rank: int = RECIPE.ask(
+        16,
+        "Adapter rank",
+        minimum=1,
+        maximum=4096,
+        help="Rank of the adapters, for LoRA and QLoRA.",
+        advanced=True,
+    )
+    targets: str = RECIPE.ask(
+        "all-linear",
+        "Adapted matrices",
+        choices=(
+            ("all-linear", "All linear layers"),
+            ("attention", "Attention"),
+            ("qv", "Queries and values"),
+            ("mlp", "MLP"),
+        ),
+        help="Which matrices get an adapter.",
+        advanced=True,
+    )
+    offload: str = LAYOUT.ask(
+        "none",
+        "Offload to the host",
+        choices=(
+            ("none", "Nothing"),
+            ("optimizer", "Optimizer"),
+            ("all", "Optimizer and weights"),
+        ),
+        help="What waits in the memory of the server until it is needed.",
+        topic="training-memory",
+        advanced=True,
+    )
+    overhead: float | None = HARDWARE.ask(
+        None,
+        "Overhead per GPU",
+        unit="B",
+        typed_unit="GB",
+        minimum=0.0,
+        maximum=1e12,
+        help="CUDA context, communication buffers, workspaces, fragmentation; left "
+        "empty: 4 GB, or 1 GB for a GPU by itself.",
+        topic="training-memory",
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingMemoryResult:
+    """One question with what was found."""
+
+    model: Architecture
+    asked: TrainingMemoryInputs
+    gpu: Accelerator
+    layout: ParallelLayout
+    recipe: BytesPerParameter
+    tuning: FineTuning
+    loads: tuple[StageMemory, ...]
+    fewest: int | None
+    remedies: tuple[tuple[str, str], ...] = ()
+
+
+# What makes room, in the order in which it costs more time.
+_REMEDIES: tuple[tuple[str, str], ...] = (
+    ("zero", "3"),
+    ("recompute", "full"),
+    ("offload", "optimizer"),
+    ("method", "lora"),
+)
+
+
+def remedies(model: Architecture, asked: TrainingMemoryInputs) -> tuple[tuple[str, str], ...]:
+    """The single changes of the recipe with which a job that is too large fits."""
+    limit = find_accelerator(asked.gpu).capacity
+    found = []
+    for field, value in _REMEDIES:
+        if getattr(asked, field) == value:
+            continue
+        change: dict[str, Any] = {field: value}
+        changed = dataclasses.replace(asked, **change)
+        loads = stage_loads(
+            model,
+            layout_of(changed),
+            step_of(changed),
+            recipe(changed.optimizer, changed.precision),
+            overhead_of(changed),
+            tuning=tuning_asked(model, changed),
+        )
+        if fullest_stage(loads).total <= limit:
+            found.append((field, value))
+    return tuple(found)
+
+
+def tuning_asked(model: Architecture, asked: TrainingMemoryInputs) -> FineTuning:
+    """Which part of the model is trained, and what waits on the host."""
+    if asked.method == "full":
+        return full_training(asked.offload)
+    return tuning_of(model, asked.method, asked.rank, asked.targets, asked.offload)
+
+
+def layout_of(asked: TrainingMemoryInputs) -> ParallelLayout:
+    """The degrees of parallelism that were asked for."""
+    return ParallelLayout(
+        gpus=asked.gpus,
+        tensor=asked.tensor_parallel,
+        pipeline=asked.pipeline_parallel,
+        context=asked.context_parallel,
+        expert=asked.expert_parallel,
+        virtual=asked.interleave,
+        zero=int(asked.zero),
+        sequence_parallel=asked.sequence_parallel,
+    )
+
+
+def overhead_of(asked: TrainingMemoryInputs) -> float:
+    """What was given for everything beside the model, or the usual [B]."""
+    return usual_overhead(asked.gpus) if asked.overhead is None else asked.overhead
+
+
+def step_of(asked: TrainingMemoryInputs) -> TrainingStep:
+    """The step that was asked for, with the usual micro-batches unless said."""
+    usual = usual_micro_batches(layout_of(asked), asked.sequence, asked.micro_batch)
+    return TrainingStep(
+        sequence=asked.sequence,
+        micro_batch=asked.micro_batch,
+        micro_batches=asked.micro_batches or usual,
+        recompute=asked.recompute,
+        flash=asked.flash_attention,
+        framework=framework_of(asked.framework, asked.method),
+        fused_loss=asked.fused_loss,
+        overlapped=asked.overlapped,
+    )
+
+
+def check(
+    model: Architecture, asked: TrainingMemoryInputs, layout: ParallelLayout, gpu: Accelerator
+) -> None:
+    """Refuse layouts that cannot be, with what is possible."""
+    ranks = layout.tensor * layout.pipeline * layout.context
+    if asked.gpus % ranks:
+        raise input_error(
+            "gpus",
+            asked.gpus,
+            f"{asked.gpus} GPUs cannot be divided into groups of {ranks} (tensor × "
+            f"pipeline × context parallel); use a multiple of {ranks}.",
+        )
+    problem = tensor_parallel_problem(model, layout.tensor)
+    if problem:
+        raise input_error("tensor_parallel", layout.tensor, problem)
+    _check_pipeline(model, layout)
+    _check_experts(model, layout)
+    _check_card(asked, gpu)
+
+
+def _check_pipeline(model: Architecture, layout: ParallelLayout) -> None:
+    chunks = layout.pipeline * layout.virtual
+    most = model.layers + FREE_PLACES
+    if chunks > most:
+        field = "interleave" if layout.virtual > 1 else "pipeline_parallel"
+        value = layout.virtual if layout.virtual > 1 else layout.pipeline
+        raise input_error(
+            field,
+            value,
+            f"{model.layers} layers cannot fill {chunks} parts of a pipeline; at most {most}.",
+        )
+    if layout.virtual > 1 and layout.pipeline == 1:
+        raise input_error(
+            "interleave",
+            layout.virtual,
+            f"Interleaving {layout.virtual} chunks needs a pipeline of at least 2.",
+        )
+
+
+def _check_experts(model: Architecture, layout: ParallelLayout) -> None:
+    expert = layout.expert
+    if expert == 1:
+        return
+    if not model.experts:
+        raise input_error(
+            "expert_parallel", expert, f"{model.name} has no experts to divide; use 1."
+        )
+    if model.experts % expert:
+        raise input_error(
+            "expert_parallel",
+            expert,
+            f"{model.experts} experts cannot be divided over {expert} GPUs; use a "
+            f"divisor of {model.experts}.",
+        )
+    group = layout.gpus // layout.pipeline
+    if group % expert:
+        raise input_error(
+            "expert_parallel",
+            expert,
+            f"Expert parallel {expert} does not divide the {group} GPUs of a stage.",
+        )
+
+
+def _check_card(asked: TrainingMemoryInputs, gpu: Accelerator) -> None:
+    if not gpu.capacity:
+        raise input_error("gpu", asked.gpu, f"The memory of the {gpu.name} is not known.")
+    if asked.precision.startswith("bf16") and gpu.lacks("bf16"):
+        raise input_error("precision", asked.precision, f"The {gpu.name} cannot compute in BF16.")
+
+
+def fewest_gpus(layout: ParallelLayout, loads: tuple[StageMemory, ...], limit: float) -> int | None:
+    """The fewest GPUs of this layout, by changing the number of its copies.
+
+    Only what ZeRO divides shrinks with more copies; the rest must fit by itself.
+    """
+    ranks = layout.tensor * layout.pipeline * layout.context
+    copies = 1
+    for load in loads:
+        divided = sum(
+            value
+            for stage, value in (
+                (3, load.weights),
+                (2, load.gradients),
+                (1, load.optimizer),
+            )
+            if layout.zero >= stage
+        )
+        room = limit - (load.total - divided)
+        if room <= 0:
+            return None
+        copies = max(copies, math.ceil(divided * layout.data / room - 1e-9))
+    each = layout.tensor * layout.context
+    step = layout.expert // math.gcd(layout.expert, each)
+    copies = -(-copies // step) * step
+    return ranks * copies if ranks * copies <= _MOST_GPUS else None
+
+
+_MOST_GPUS = 1_000_000
+
+
+def changes(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tuple[VerdictFlip, ...]:
+    """GPUs, length and recipes with which the verdict turns."""
+    asked, fits = case.asked, load.total <= limit
+    changes = []
+    if case.fewest and case.fewest != asked.gpus:
+        word = "The fewest that fit." if fits else "Fits."
+        changes.append(VerdictFlip("gpus", "GPUs", str(asked.gpus), str(case.fewest), word))
+    longest = _longest_sequence(case, load, limit)
+    if longest:
+        flips = format_value(longest + (1 if fits else 0), "token")
+        now = format_value(asked.sequence, "token")
+        word = "No longer fits." if fits else "Fits."
+        changes.append(VerdictFlip("sequence", "Sequence", now, flips, word))
+    changes += [_remedy(asked, field, value) for field, value in case.remedies]
+    return tuple(changes)
+
+
+def _remedy(asked: TrainingMemoryInputs, field: str, value: str) -> VerdictFlip:
+    """A change of the recipe with which the job fits."""
+    fields = {f.name: f.metadata["input"] for f in dataclasses.fields(asked)}
+    meaning = fields[field]
+    labels = dict(meaning.choices)
+    now = labels[getattr(asked, field)]
+    return VerdictFlip(field, meaning.label, now, labels[value], "Fits.")
+
+
+def _longest_sequence(case: TrainingMemoryResult, load: StageMemory, limit: float) -> int:
+    """The longest sequence that fits; exact as all moving parts grow with it.
+
+    Without flash attention scores grow with its square and this is a lower bound.
+    """
+    moving = load.activations + load.logits
+    room = limit - (load.total - moving)
+    if moving <= 0 or room <= 0:
+        return 0
+    ratio = room / moving
+    if not case.asked.flash_attention and case.asked.recompute != "selective":
+        ratio = ratio**0.5 if ratio > 1 else ratio
+    return int(case.asked.sequence * ratio)

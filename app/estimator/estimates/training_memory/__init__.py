@@ -1,1 +1,0 @@
-"""The estimate `training-memory`: what training takes on each GPU and stage."""

@@ -1,0 +1,417 @@
+"""`training-memory`: verdict, figures, charts and formula steps of a result."""
+
+import dataclasses
+
+from app.estimator.estimates.training_memory import (
+    TrainingMemoryInputs,
+    TrainingMemoryResult,
+    changes,
+    check,
+    fewest_gpus,
+    layout_of,
+    overhead_of,
+    remedies,
+    step_of,
+    tuning_asked,
+)
+from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
+from app.estimator.formula_steps import StepBuilder, format_sum, format_term
+from app.estimator.hardware.catalog import find_accelerator
+from app.estimator.memory.model_states import framework_of, recipe
+from app.estimator.memory.parallel_layout import (
+    ParameterShare,
+    PipelineStage,
+    in_flight,
+    stage_share,
+    stages,
+)
+from app.estimator.memory.training_memory import (
+    StageMemory,
+    fullest_stage,
+    moving_on,
+    stage_loads,
+    tokens_of,
+)
+from app.estimator.models.lookup import find_model
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    BarSegment,
+    Estimate,
+    Figure,
+    FormulaStep,
+    Output,
+    ResultTable,
+    StackedBar,
+    by_name,
+)
+from app.estimator.units import format_value
+
+OUTPUTS = (
+    Output("weights", "Weights", "B", better="less"),
+    Output("gradients", "Gradients", "B", better="less"),
+    Output("optimizer", "Optimizer", "B", better="less"),
+    Output("activations", "Activations", "B", better="less", modeled=True),
+    Output("logits", "Logits and loss", "B", better="less", modeled=True),
+    Output("overhead", "Overhead", "B", better="less", modeled=True),
+    Output("per_gpu", "On each GPU", "B", better="less", modeled=True),
+    Output("allocated", "Allocated by PyTorch", "B", better="less", modeled=True),
+    Output("reserved", "Reserved by PyTorch", "B", better="less", modeled=True),
+    Output("free", "Free on each GPU", "B", better="more", modeled=True),
+    Output("fits", "Fits", better="more"),
+    Output("fewest_gpus", "Fewest GPUs", "GPU", better="less", modeled=True),
+    Output("states", "States of the whole model", "B", better="less"),
+    Output("weights_total", "Weights of the whole model", "B", better="less"),
+    Output("gradients_total", "Gradients of the whole model", "B", better="less"),
+    Output("optimizer_total", "Optimizer of the whole model", "B", better="less"),
+    Output("bytes_per_parameter", "Bytes per parameter", "B", better="less"),
+    Output("trained", "Trained parameters", "parameter"),
+    Output("host", "On the host, per GPU", "B", better="less"),
+)
+_OUT = by_name(OUTPUTS)
+_WORKING = StepBuilder(_OUT, "training-memory")
+
+
+# How far measured activations lie from the formula (fused and unfused kernels) and
+# overhead from the default.
+_ACTIVATION_RANGE = (0.9, 1.25)
+
+
+_OVERHEAD_RANGE = (0.4, 1.6)
+
+
+def answer(case: TrainingMemoryResult) -> Estimate:
+    """Put the load of the fullest stage into words, figures and its working."""
+    load = fullest_stage(case.loads)
+    limit = case.gpu.capacity
+    room = MemoryLimit(limit, limit, case.gpu.memory)
+    least, _ = _bounds(load, load.overhead + load.buffers)
+    return Estimate(
+        name="training-memory",
+        verdict=memory_verdict(load.total, room, case.asked.gpus, least),
+        figures=_figures(case, load, limit),
+        steps=_steps(case, load),
+        pictures=(_bar(case, load, limit),),
+        tables=(_table(case),) if len(case.loads) > 1 else (),
+        notes=(*_notes(case, load), capacity_note(case.gpu)),
+        changes=changes(case, load, limit),
+    )
+
+
+def _figures(case: TrainingMemoryResult, load: StageMemory, limit: float) -> tuple[Figure, ...]:
+    spread = load.overhead + load.buffers
+    low, high = _bounds(load, spread)
+    free = (limit - load.total, limit - high, limit - low)
+    return (
+        Figure(_OUT["weights"], load.weights),
+        Figure(_OUT["gradients"], load.gradients),
+        Figure(_OUT["optimizer"], load.optimizer),
+        _ranged("activations", load.activations, _ACTIVATION_RANGE),
+        _ranged("logits", load.logits, _ACTIVATION_RANGE),
+        _ranged("overhead", spread, _OVERHEAD_RANGE),
+        Figure(_OUT["per_gpu"], load.total, low, high, primary=True),
+        *_peaks(case, load),
+        Figure(_OUT["free"], free[0], free[1], free[2]),
+        Figure(_OUT["fits"], load.total <= limit, note=close_note(limit, low, high)),
+        _fewest(case, limit),
+        *_totals(case, load),
+    )
+
+
+def _fewest(case: TrainingMemoryResult, limit: float) -> Figure:
+    """The fewest GPUs, between those with the least and the most that may be held."""
+    output = _OUT["fewest_gpus"]
+    if case.fewest is None:
+        return Figure(output, None, note="More copies alone do not make it fit.")
+    low, high = (
+        fewest_gpus(case.layout, tuple(_held(load, *f) for load in case.loads), limit)
+        for f in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
+    )
+    if low is None or high is None:
+        note = "With the most that activations may take, no number of copies fits."
+        return Figure(output, case.fewest, note=note)
+    return Figure(output, case.fewest, low, high)
+
+
+def _held(load: StageMemory, active: float, around: float) -> StageMemory:
+    """A load with other activations and another overhead."""
+    return dataclasses.replace(
+        load,
+        activations=load.activations * active,
+        logits=load.logits * active,
+        buffers=load.buffers * around,
+        overhead=load.overhead * around,
+    )
+
+
+# Measured over counted peaks by framework: allocated in traces of Megatron, reserved
+# in logs of FSDP, which reserves more where stages of a pipeline alternate.
+_PEAKS = {
+    "megatron": (0.98, 1.02),
+    "torch": (0.92, 1.08),
+    "torch-eager": (0.92, 1.08),
+    "torchtune": (0.9, 1.08),
+}
+_PIPELINE_FRAGMENTS = 1.14
+
+
+def _peaks(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, Figure]:
+    """What PyTorch allocates at its peak, without the CUDA context, and reserves."""
+    asked = case.asked
+    peak = load.total - load.overhead
+    kept = peak * (_PIPELINE_FRAGMENTS if asked.pipeline_parallel > 1 else 1.0)
+    framework = framework_of(asked.framework, asked.method).id
+    spread = _PEAKS.get(framework, _ACTIVATION_RANGE)
+    allocated = _ranged("allocated", peak, spread)
+    if not framework.startswith("torch"):
+        note = "Known for PyTorch FSDP and DeepSpeed."
+        reserved = Figure(_OUT["reserved"], None, note=note)
+        return allocated, reserved
+    return allocated, _ranged("reserved", kept, spread)
+
+
+def _bounds(load: StageMemory, spread: float) -> tuple[float, float]:
+    """Where the sum of a GPU may lie."""
+    moving = load.activations + load.logits
+    fixed = load.total - moving - spread
+    below, above = (
+        fixed + moving * active + spread * around
+        for active, around in zip(_ACTIVATION_RANGE, _OVERHEAD_RANGE, strict=True)
+    )
+    return below, above
+
+
+def _totals(case: TrainingMemoryResult, load: StageMemory) -> tuple[Figure, ...]:
+    """States of the whole model, before anything is divided."""
+    each, parameters = case.recipe, float(case.model.parameters)
+    trained, frozen = parameters, 0.0
+    if case.tuning.is_partial:
+        trained, frozen = case.tuning.adapters, parameters * case.tuning.base
+    weights = frozen + each.weights * trained
+    gradients, optimizer = each.gradients * trained, each.optimizer * trained
+    states = weights + gradients + optimizer
+    return (
+        Figure(_OUT["states"], states),
+        Figure(_OUT["weights_total"], weights),
+        Figure(_OUT["gradients_total"], gradients),
+        Figure(_OUT["optimizer_total"], optimizer),
+        Figure(_OUT["bytes_per_parameter"], states / parameters),
+        Figure(_OUT["trained"], trained),
+        Figure(_OUT["host"], load.host),
+    )
+
+
+def _ranged(name: str, value: float, share: tuple[float, float]) -> Figure:
+    return Figure(_OUT[name], value, value * share[0], value * share[1])
+
+
+def _steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
+    each, layout = case.recipe, case.layout
+    parts = (
+        ("weights", each.weights, load.weights, 3),
+        ("gradients", each.gradients, load.gradients, 2),
+        ("optimizer", each.optimizer, load.optimizer, 1),
+    )
+    states = tuple(
+        _state_step(case, figure, width, value, layout.zero >= stage)
+        for figure, width, value, stage in parts
+    )
+    return (*states, *_moving_steps(case, load))
+
+
+def _state_step(
+    case: TrainingMemoryResult, figure: str, width: float, value: float, divided: bool
+) -> FormulaStep:
+    """Parameters of the fullest stage on this GPU, times bytes, over the shards."""
+    if not value and case.tuning.host != "none":
+        formula, numbers = "waits on the host", "0 B"
+    elif case.tuning.is_partial:
+        formula, numbers = _adapter_numbers(case, figure, width, divided=divided)
+    else:
+        here, layout = _here(case), case.layout
+        formula = "parameters on this GPU"
+        numbers = format_term(here.dense)
+        if divided:
+            formula += " ÷ shards"
+            numbers += f" ÷ {format_term(layout.shards)}"
+        if here.experts:
+            ways = layout.expert_shards if divided else 1
+            formula += " + experts on it" + (" ÷ theirs" if divided else "")
+            numbers = f"({numbers} + {format_term(here.experts)} ÷ {ways})"
+        formula = f"({formula}) × {format_term(width)} B"
+        numbers += f" × {format_term(width)} B"
+    source = _tuned(case, figure) if case.tuning.is_partial else "zero"
+    return _WORKING.line(figure, formula, numbers, value, source)
+
+
+def _tuned(case: TrainingMemoryResult, figure: str) -> str:
+    """The paper on adapters, or on the frozen weights beneath them in four bits."""
+    return "qlora" if figure == "weights" and case.tuning.base < 2 else "lora"
+
+
+def _stage(case: TrainingMemoryResult) -> PipelineStage:
+    """The fullest stage of the pipeline."""
+    layout, index = case.layout, fullest_stage(case.loads).stage
+    found = stages(case.model, layout.pipeline, layout.virtual)
+    return next(stage for stage in found if stage.index == index)
+
+
+def _here(case: TrainingMemoryResult) -> ParameterShare:
+    """Parameters on one GPU of the fullest stage."""
+    return stage_share(case.model, _stage(case), case.layout)
+
+
+def _adapter_numbers(
+    case: TrainingMemoryResult, figure: str, width: float, *, divided: bool
+) -> tuple[str, str]:
+    """Adapters on this GPU, and for weights the frozen parameters as well."""
+    here, layout, tuning = _here(case), case.layout, case.tuning
+    count = tuning.adapters * _stage(case).layers / case.model.layers / layout.tensor
+    formula = f"adapters × {format_term(width)} B"
+    numbers = f"{format_term(count)} × {format_term(width)} B"
+    if figure == "weights":
+        base = f"{format_term(tuning.base)} B"
+        frozen = here.dense + here.experts
+        formula = f"(frozen × {base} + {formula})"
+        numbers = f"({format_term(frozen)} × {base} + {numbers})"
+    if divided:
+        formula, numbers = f"{formula} ÷ shards", f"{numbers} ÷ {layout.shards}"
+    return formula, numbers
+
+
+def _moving_steps(case: TrainingMemoryResult, load: StageMemory) -> tuple[FormulaStep, ...]:
+    model, layout = case.model, case.layout
+    step = step_of(case.asked)
+    moves = moving_on(model, _stage(case), layout, step, case.tuning)
+    tokens = tokens_of(layout, step)
+    flight = in_flight(moves.stage, layout, step.micro_batches)
+    kept, beside = format_term(moves.kept, "B"), format_term(moves.beside, "B")
+    rule = (
+        "tokens × (bytes per token that all layers keep × micro-batches in flight + "
+        "bytes per token of the layer at work)"
+    )
+    numbers = f"{format_term(tokens)} × ({kept} × {format_term(flight)} + {beside})"
+    states = (load.weights, load.gradients, load.optimizer)
+    parts = (load.activations, load.logits, load.overhead, load.buffers)
+    shares = f"{format_term(load.overhead, 'B')} + {format_term(load.buffers, 'B')}"
+    held = load.overhead + load.buffers
+    return (
+        _WORKING.line("activations", rule, numbers, load.activations, "korthikanti-2022"),
+        _logits_step(case, load, tokens),
+        _WORKING.line("overhead", "given + buffers of the framework", shares, held, "fsdp"),
+        _WORKING.line(
+            "per_gpu",
+            "states + activations + logits + overhead + buffers, on the fullest stage",
+            format_sum((*states, *parts), "B"),
+            load.total,
+            "zero",
+        ),
+    )
+
+
+def _logits_step(case: TrainingMemoryResult, load: StageMemory, tokens: float) -> FormulaStep:
+    """The loss, where it is part of the fullest instant."""
+    asked = case.asked
+    if not load.logits:
+        formula = "none held at the moment of highest memory use"
+        return _WORKING.line("logits", formula, "0 B", 0.0, "korthikanti-2022")
+    framework = framework_of(asked.framework, asked.method)
+    each = framework.loss if asked.tensor_parallel == 1 else framework.split_loss
+    width = format_term(framework.fused_loss if asked.fused_loss else each)
+    numbers = f"{format_term(tokens)} × {format_term(case.model.vocabulary)} × {width} B ÷ {asked.tensor_parallel}"
+    formula = f"tokens × vocabulary × {width} B ÷ tensor parallel, on the last stage"
+    return _WORKING.line("logits", formula, numbers, load.logits, "korthikanti-2022")
+
+
+def _bar(case: TrainingMemoryResult, load: StageMemory, limit: float) -> StackedBar:
+    return StackedBar(
+        "Memory of each GPU",
+        (
+            BarSegment("weights", "Weights", load.weights),
+            BarSegment("gradients", "Gradients", load.gradients),
+            BarSegment("optimizer", "Optimizer", load.optimizer),
+            BarSegment("activations", "Activations", load.activations),
+            BarSegment("other", "Logits and loss", load.logits),
+            BarSegment("overhead", "Overhead", load.overhead + load.buffers),
+        ),
+        limit,
+        f"{format_value(limit, 'B')} of {case.gpu.name}",
+    )
+
+
+def _table(case: TrainingMemoryResult) -> ResultTable:
+    columns = ("Stage", "States", "Activations", "Logits", "Overhead", "Sum")
+    rows = tuple(
+        (
+            str(load.stage + 1),
+            (load.weights + load.gradients + load.optimizer, "B"),
+            (load.activations, "B"),
+            (load.logits, "B"),
+            (load.overhead + load.buffers, "B"),
+            (load.total, "B"),
+        )
+        for load in case.loads
+    )
+    return ResultTable("Pipeline stages that differ", columns, rows)
+
+
+def _notes(case: TrainingMemoryResult, load: StageMemory) -> tuple[str, ...]:
+    asked = case.asked
+    notes = [f"Overhead of {format_value(load.overhead, 'B')} per GPU is assumed."]
+    if asked.pipeline_parallel > 1:
+        notes.append(
+            f"Stage {load.stage + 1} is the fullest: early stages keep the most "
+            "micro-batches, the last one the logits."
+        )
+    if asked.recompute != "full":
+        notes.append(
+            "Activations are those of fused kernels; unfused ones keep up to a quarter more."
+        )
+    if case.tuning.is_partial:
+        notes.append(
+            "Frozen weights have neither gradients nor optimizer; gradients still pass "
+            "through them, so most activations stay."
+        )
+    if case.tuning.host != "none":
+        notes.append(
+            f"{format_value(load.host, 'B')} per GPU wait on the host and cross PCIe in every step."
+        )
+    if asked.optimizer == "muon":
+        notes.append("Muon's one moment is counted for every parameter.")
+    return tuple(notes)
+
+
+def estimate(asked: TrainingMemoryInputs) -> Estimate:
+    """Weigh states, activations, logits and overhead against one GPU's memory."""
+    model = find_model(asked.model)
+    gpu = find_accelerator(asked.gpu)
+    layout = layout_of(asked)
+    check(model, asked, layout, gpu)
+    each = recipe(asked.optimizer, asked.precision)
+    tuning = tuning_asked(model, asked)
+    loads = stage_loads(model, layout, step_of(asked), each, overhead_of(asked), tuning=tuning)
+    limit = gpu.capacity
+    case = TrainingMemoryResult(
+        model=model,
+        asked=asked,
+        gpu=gpu,
+        layout=layout,
+        recipe=each,
+        tuning=tuning,
+        loads=loads,
+        fewest=fewest_gpus(layout, loads, limit),
+        remedies=remedies(model, asked) if fullest_stage(loads).total > limit else (),
+    )
+    return answer(case)
+
+
+ENTRY = EstimateSpec(
+    name="training-memory",
+    title="Training memory",
+    summary="Whether training fits, part by part and stage by stage.",
+    group="Memory",
+    inputs=TrainingMemoryInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("per_gpu", "states", "fewest_gpus"),
+    topic="training-memory",
+)

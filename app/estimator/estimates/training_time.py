@@ -1,0 +1,419 @@
+"""`training-time`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+import math
+from typing import Any
+
+from app.estimator import common_inputs
+from app.estimator.common_inputs import BATCH, COST, LAYOUT, MODEL, RECIPE, input_error
+from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.collectives import fabric_of
+from app.estimator.inputs import InputGroup, InvalidInputsError
+from app.estimator.memory.model_states import recipe
+from app.estimator.memory.parallel_layout import tensor_parallel_problem, usual_micro_batches
+from app.estimator.models.architecture import Architecture
+from app.estimator.result import VerdictFlip
+from app.estimator.training.flops import flops_per_token, recomputed_flops, utilization
+from app.estimator.training.run_costs import goodput, job_mtbf, young_interval
+from app.estimator.training.step_time import StepTime, step_time
+from app.estimator.training.training_plan import (
+    FREE_PLACES,
+    SOFTWARE,
+    Recompute,
+    TrainingPlan,
+    layout_of,
+    memory_per_gpu,
+)
+from app.estimator.units import format_number
+
+_LOSSES = InputGroup("Losses", "cluster-components")
+
+_YEAR = 365.25 * 86400.0
+
+
+def _batch(default: int | None, label: str, help_text: str, maximum: int) -> Any:
+    return BATCH.ask(
+        default,
+        label,
+        kind="count",
+        unit="sequence",
+        minimum=1,
+        maximum=maximum,
+        help=help_text,
+        term="micro-batch",
+        topic="parallelism",
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingTimeInputs:
+    """A training run: what, on what, how it is laid out, and what it may lose."""
+
+    model: str = common_inputs.ask_model("llama-3.1-8b")
+    tokens: float = common_inputs.ask_training_tokens("Tokens of the whole run.")
+    gpu: str = common_inputs.ask_gpu(count_field="gpus")
+    gpus: int = common_inputs.ask_gpus(64)
+    tensor_parallel: int = common_inputs.ask_tensor_parallel()
+    pipeline_parallel: int = common_inputs.ask_pipeline()
+    context_parallel: int = common_inputs.ask_context_parallel()
+    expert_parallel: int = common_inputs.ask_experts()
+    interleave: int = common_inputs.ask_degree(
+        "Interleaving",
+        "Chunks of layers on each pipeline stage.",
+        "pipeline-parallelism",
+        advanced=True,
+    )
+    sequence: int = common_inputs.ask_sequence()
+    micro_batch: int = _batch(1, "Micro-batch", "Sequences in one forward pass.", 10**5)
+    global_batch: int | None = _batch(
+        None,
+        "Global batch",
+        "Sequences per optimizer step; left empty: about four million tokens, and a "
+        "micro-batch for each stage.",
+        10**7,
+    )
+    number_format: str = common_inputs.ask_number_format()
+    recompute: str = common_inputs.ask_recompute()
+    zero: str = LAYOUT.ask(
+        "1",
+        "ZeRO stage",
+        choices=(
+            ("0", "0: nothing divided"),
+            ("1", "1: optimizer divided"),
+            ("3", "3: weights too (FSDP)"),
+        ),
+        help="What data-parallel GPUs divide among themselves.",
+        term="zero",
+    )
+    sequence_parallel: bool = common_inputs.ask_sequence_parallel()
+    gradients: str = RECIPE.ask(
+        "bf16",
+        "Gradients",
+        choices=(("bf16", "BF16"), ("fp32", "FP32")),
+        help="Format in which replicas add them up.",
+        topic="number-formats",
+        advanced=True,
+    )
+    software: str = common_inputs.ask_training_software()
+    network_rate: float = common_inputs.ask_network_rate()
+    network: str = common_inputs.ask_network()
+    domain: int | None = common_inputs.ask_domain()
+    mtbf_per_gpu: float = _LOSSES.ask(
+        5.8 * _YEAR,
+        "Time between failures of a GPU",
+        unit="s",
+        typed_unit="years",
+        minimum=3600.0,
+        maximum=1000 * _YEAR,
+        help="Mean time until one GPU's share of the machine stops the job; Llama 3 saw 5.8 years.",
+        advanced=True,
+    )
+    checkpoint_time: float = _LOSSES.ask(
+        30.0,
+        "Checkpoint stall",
+        unit="s",
+        typed_unit="s",
+        minimum=0.1,
+        maximum=86400.0,
+        help="How long one checkpoint stops the training.",
+        term="checkpoint",
+        advanced=True,
+    )
+    restart_time: float = _LOSSES.ask(
+        600.0,
+        "Restart",
+        unit="s",
+        typed_unit="min",
+        minimum=0.0,
+        maximum=864000.0,
+        help="From a failure until training goes on.",
+        advanced=True,
+    )
+    other_time: float = _LOSSES.ask(
+        0.05,
+        "Evaluation and repeats",
+        typed_unit="%",
+        minimum=0.0,
+        maximum=0.9,
+        help="Share of the time for validation and for work done twice.",
+        topic="training-versus-inference",
+        advanced=True,
+    )
+    deadline: float | None = MODEL.ask(
+        None,
+        "Deadline",
+        unit="s",
+        typed_unit="days",
+        minimum=60.0,
+        maximum=100 * _YEAR,
+        help="The run should be over by then; left empty: no limit.",
+    )
+    usd_per_gpu_hour: float | None = common_inputs.ask_price()
+    watts_per_gpu: float | None = COST.ask(
+        None,
+        "Power per GPU",
+        unit="W",
+        typed_unit="W",
+        minimum=1.0,
+        maximum=1e5,
+        help="With its share of the server; left empty: 1.7 times the card's limit.",
+        advanced=True,
+    )
+    pue: float = common_inputs.ask_pue(COST)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingTimeResult:
+    """A run as it was found: plan, step, losses and time [s].
+
+    `lighter` is the input, with its value, that makes a plan that is too large fit,
+    `enough` is how many GPUs keep a deadline that is missed, and `faster` are inputs
+    that fill a pipeline, with their values and the MFU, the most helpful first.
+    """
+
+    plan: TrainingPlan
+    step: StepTime
+    flops: float
+    mfu: float
+    hfu: float
+    mtbf: float
+    interval: float
+    useful: float
+    computing: float
+    seconds: float
+    watts: float
+    memory: float
+    lighter: tuple[str, str] | None = None
+    enough: int | None = None
+    faster: tuple[tuple[str, int, float], ...] = ()
+
+
+_MOST_GPUS = 1_000_000
+
+
+def plan_of(asked: TrainingTimeInputs) -> TrainingPlan:
+    """The layout that the inputs describe."""
+    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
+    data = asked.gpus // group
+    plan = TrainingPlan(
+        tensor=asked.tensor_parallel,
+        pipeline=asked.pipeline_parallel,
+        data=data,
+        context=asked.context_parallel,
+        expert=asked.expert_parallel,
+        pieces=asked.interleave,
+        sequence=asked.sequence,
+        micro_batch=asked.micro_batch,
+        number_format=asked.number_format,
+        recompute=_RECOMPUTE[asked.recompute],
+        zero=int(asked.zero),
+        sequence_parallel=asked.sequence_parallel,
+        software=SOFTWARE[asked.software],
+        gradient_bytes=4 if asked.gradients == "fp32" else 2,
+    )
+    batches = usual_micro_batches(layout_of(plan), asked.sequence, asked.micro_batch)
+    if asked.global_batch:
+        batches = max(1, round(asked.global_batch / (data * asked.micro_batch)))
+    return dataclasses.replace(plan, micro_batches=batches)
+
+
+_RECOMPUTE: dict[str, Recompute] = {
+    "none": "none",
+    "selective": "selective",
+    "operators": "operators",
+    "full": "full",
+}
+
+
+def memory_of(model: Architecture, asked: TrainingTimeInputs, plan: TrainingPlan) -> float:
+    """Bytes on a GPU of the fullest stage [B]."""
+    wide = asked.gradients == "fp32"
+    states = recipe("adamw", "bf16-mixed-fp32-grads" if wide else "bf16-mixed")
+    return memory_per_gpu(model, plan, states)
+
+
+def timed(
+    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, plan: TrainingPlan
+) -> StepTime:
+    """The step of a plan on the asked links."""
+    fabric = fabric_of(gpu, asked.network_rate, asked.network, asked.domain or 0)
+    return step_time(model, gpu, fabric, plan)
+
+
+def run_of(
+    model: Architecture,
+    gpu: Accelerator,
+    asked: TrainingTimeInputs,
+    plan: TrainingPlan,
+    step: StepTime,
+) -> TrainingTimeResult:
+    """The whole run: steps, losses, hours, money and energy."""
+    mtbf = job_mtbf(asked.mtbf_per_gpu, asked.gpus)
+    interval = max(young_interval(asked.checkpoint_time, mtbf), asked.checkpoint_time)
+    kept = goodput(interval, asked.checkpoint_time, asked.restart_time, mtbf)
+    useful = kept * (1 - asked.other_time)
+    computing = asked.tokens / plan.tokens * step.total
+    memory = memory_of(model, asked, plan)
+    watts = asked.watts_per_gpu or 1.7 * (gpu.tdp or 0.0)
+    flops = flops_per_token(model, plan.sequence)
+    again = recomputed_flops(model, plan.sequence, plan.recompute)
+    rate = plan.tokens / step.total / plan.gpus
+    mfu = utilization(flops, rate, gpu.peak(plan.number_format) or 1.0)
+    return TrainingTimeResult(
+        plan=plan,
+        step=step,
+        flops=flops,
+        mfu=mfu,
+        hfu=mfu * (1 + again / flops),
+        mtbf=mtbf,
+        interval=interval,
+        useful=useful,
+        computing=computing,
+        seconds=computing / useful,
+        watts=watts,
+        memory=memory,
+    )
+
+
+def lighter(
+    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs
+) -> tuple[str, str] | None:
+    """The one input, with its value, that makes a plan fit in memory."""
+    limit = gpu.capacity
+    for field, value in _LIGHTER:
+        changed = dataclasses.replace(asked, **{field: value})
+        try:
+            check(model, changed, gpu)
+        except InvalidInputsError:
+            continue
+        if memory_of(model, changed, plan_of(changed)) <= limit:
+            return field, str(value)
+    return None
+
+
+_LIGHTER: tuple[tuple[str, Any], ...] = (
+    ("recompute", "selective"),
+    ("zero", "1"),
+    ("recompute", "full"),
+    ("zero", "3"),
+    ("tensor_parallel", 2),
+    ("tensor_parallel", 4),
+    ("tensor_parallel", 8),
+)
+
+
+# A pipeline that idles longer than this share of a step is worth a word.
+_IDLE = 0.1
+
+
+def faster(
+    model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs, run: TrainingTimeResult
+) -> tuple[tuple[str, int, float], ...]:
+    """What makes a pipeline idle less: (input, value, MFU), the largest gain first.
+
+    More micro-batches until a tenth of the ideal time is left, or twice the pieces.
+    """
+    plan = run.plan
+    if run.step.bubble <= _IDLE * run.step.total:
+        return ()
+    batches = math.ceil((plan.pipeline - 1) / (plan.pieces * _IDLE))
+    tries = {
+        "global_batch": plan.data * plan.micro_batch * batches,
+        "interleave": 2 * plan.pieces,
+    }
+    found = []
+    for field, value in tries.items():
+        change: dict[str, Any] = {field: value}
+        changed = dataclasses.replace(asked, **change)
+        if field == "interleave" and plan.pipeline * value > model.layers + FREE_PLACES:
+            continue
+        other = plan_of(changed)
+        if memory_of(model, changed, other) > max(gpu.capacity, run.memory):
+            continue
+        step = timed(model, gpu, changed, other)
+        rate = other.tokens / step.total / other.gpus
+        mfu = utilization(run.flops, rate, gpu.peak(other.number_format) or 1.0)
+        if mfu > run.mfu:
+            found.append((field, value, mfu))
+    return tuple(sorted(found, key=lambda one: -one[2]))
+
+
+def enough(model: Architecture, gpu: Accelerator, asked: TrainingTimeInputs) -> int | None:
+    """The fewest GPUs, near enough, with which a run keeps its deadline."""
+    limit = asked.deadline or math.inf
+    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
+    gpus = asked.gpus
+    for _ in range(12):
+        changed = dataclasses.replace(asked, gpus=gpus)
+        plan = plan_of(changed)
+        run = run_of(model, gpu, changed, plan, timed(model, gpu, changed, plan))
+        if run.seconds <= limit:
+            return gpus
+        gpus = group * math.ceil(gpus * 1.002 * run.seconds / limit / group)
+        if gpus > _MOST_GPUS:
+            break
+    return None
+
+
+def check(model: Architecture, asked: TrainingTimeInputs, gpu: Accelerator) -> None:
+    """Refuse layouts that cannot be, with what is impossible about them."""
+    if gpu.peak("bf16") is None or gpu.memory_bandwidth is None or not gpu.capacity:
+        message = f"Rates and memory of the {gpu.name} are not all known."
+        raise input_error("gpu", asked.gpu, message)
+    if gpu.peak(asked.number_format) is None:
+        message = f"The {gpu.name} does not compute in {asked.number_format.upper()}."
+        raise input_error("number_format", asked.number_format, message)
+    problem = tensor_parallel_problem(model, asked.tensor_parallel)
+    if problem:
+        raise input_error("tensor_parallel", asked.tensor_parallel, problem)
+    stages = asked.pipeline_parallel * asked.interleave
+    if stages > model.layers + FREE_PLACES:
+        most = model.layers + FREE_PLACES
+        message = f"{model.layers} layers cannot fill {stages} chunks; at most {most}."
+        raise input_error("pipeline_parallel", asked.pipeline_parallel, message)
+    _check_groups(model, asked)
+
+
+def _check_groups(model: Architecture, asked: TrainingTimeInputs) -> None:
+    group = asked.tensor_parallel * asked.pipeline_parallel * asked.context_parallel
+    if group > asked.gpus or asked.gpus % group:
+        message = (
+            f"{asked.gpus} GPUs cannot be divided into groups of {group} "
+            "(tensor × pipeline × context)."
+        )
+        raise input_error("gpus", asked.gpus, message)
+    experts = asked.expert_parallel
+    if experts > 1 and (not model.is_routed or model.experts % experts):
+        count = model.experts if model.is_routed else "no"
+        message = f"{model.name} has {count} experts to divide over {experts} GPUs."
+        raise input_error("expert_parallel", experts, message)
+    if experts > asked.gpus // asked.pipeline_parallel:
+        message = f"Only {asked.gpus // asked.pipeline_parallel} GPUs share a stage."
+        raise input_error("expert_parallel", experts, message)
+
+
+_CHANGES_LIGHTER = {
+    "recompute": "Recomputation",
+    "zero": "ZeRO stage",
+    "tensor_parallel": "Tensor parallel",
+}
+
+_FASTER = {"global_batch": "Global batch", "interleave": "Interleaving"}
+
+
+def changes(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[VerdictFlip, ...]:
+    """What keeps the deadline, fits in memory or fills the pipeline."""
+    changes = []
+    if run.enough is not None:
+        now, then = format_number(asked.gpus), format_number(run.enough)
+        changes.append(VerdictFlip("gpus", "GPUs", now, then, "In time."))
+    if run.lighter is not None:
+        field, then = run.lighter
+        label, now = _CHANGES_LIGHTER[field], str(getattr(asked, field))
+        changes.append(VerdictFlip(field, label, now, then, "Fits in memory."))
+    nows = {"global_batch": run.plan.global_batch, "interleave": run.plan.pieces}
+    for field, value, mfu in run.faster:
+        now, then = format_number(nows[field]), format_number(value)
+        words = f"{mfu:.0%} of the peak."
+        changes.append(VerdictFlip(field, _FASTER[field], now, then, words))
+    return tuple(changes)

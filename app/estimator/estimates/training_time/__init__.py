@@ -1,1 +1,0 @@
-"""The estimate `training-time`: a step, a run, and what the run costs."""

@@ -1,0 +1,390 @@
+"""`training-time`: verdict, figures, charts and formula steps of a result."""
+
+import dataclasses
+
+from app.estimator.data_files import around_rate, error_range
+from app.estimator.estimates.training_time import (
+    TrainingTimeInputs,
+    TrainingTimeResult,
+    changes,
+    check,
+    enough,
+    faster,
+    lighter,
+    plan_of,
+    run_of,
+    timed,
+)
+from app.estimator.fits import MemoryLimit, capacity_note, close_note, memory_verdict
+from app.estimator.formula_steps import StepBuilder, format_term, multiplied, terms
+from app.estimator.hardware.catalog import Accelerator, find_accelerator
+from app.estimator.hardware.facility import energy
+from app.estimator.hardware.prices import UNKNOWN, price_note, price_of
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.lookup import find_model
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import (
+    Estimate,
+    Figure,
+    FormulaStep,
+    Output,
+    ResultTable,
+    Timeline,
+    TimelineSpan,
+    Verdict,
+    by_name,
+)
+from app.estimator.training.run_costs import rent
+from app.estimator.training.step_time import StepTime, bubble
+from app.estimator.training.training_plan import TrainingPlan
+from app.estimator.units import format_number, format_value
+
+OUTPUTS = (
+    Output("step_time", "One step", "s", better="less", modeled=True),
+    Output("tokens_per_second", "Tokens per second", "token/s", better="more", modeled=True),
+    Output(
+        "tokens_per_second_per_gpu",
+        "Tokens per second and GPU",
+        "token/s",
+        better="more",
+        modeled=True,
+    ),
+    Output("mfu", "MFU", "%", better="more", modeled=True),
+    Output("hfu", "HFU", "%", better="more", modeled=True),
+    Output("time", "Whole run", "s", better="less", modeled=True),
+    Output("gpu_hours", "GPU-hours", "GPU-h", better="less", modeled=True),
+    Output("goodput", "Useful share of the time", "%", better="more"),
+    Output("total_flops", "Operations of the run", "FLOP"),
+    Output("flops_per_token", "Operations per token", "FLOP"),
+    Output(
+        "communication",
+        "Exposed communication per step",
+        "s",
+        better="less",
+        modeled=True,
+    ),
+    Output("bubble", "Pipeline bubble per step", "s", better="less", modeled=True),
+    Output("bubble_share", "Bubble over ideal time", "%", better="less"),
+    Output("memory", "Memory on each GPU", "B", better="less", modeled=True),
+    Output("fits", "Fits in memory", better="more"),
+    Output("cost", "Cost", "USD", better="less", modeled=True),
+    Output("energy", "Energy", "Wh", better="less", modeled=True),
+    Output("checkpoint_interval", "Time between checkpoints", "s"),
+)
+_OUT = by_name(OUTPUTS)
+_WORKING = StepBuilder(_OUT, "parallelism")
+
+
+_PARTS = (
+    ("matmul", "Matrix products"),
+    ("attention", "Attention"),
+    ("head", "Output head and loss"),
+    ("traffic", "Memory traffic"),
+    ("launch", "Launches and gaps"),
+    ("tensor", "Tensor-parallel traffic"),
+    ("expert", "Expert traffic"),
+    ("context", "Context traffic"),
+    ("gather", "Gathering sharded weights"),
+    ("bubble", "Pipeline bubble"),
+    ("data", "Gradients and weights"),
+    ("optimizer", "Optimizer"),
+)
+
+
+# Measured memory over what is counted: a plan says less than training-memory asks for.
+_MEMORY = (0.9, 1.1)
+
+_COMMUNICATION = {"tensor", "expert", "context", "gather", "data"}
+
+
+def answer(
+    asked: TrainingTimeInputs, model: Architecture, gpu: Accelerator, run: TrainingTimeResult
+) -> Estimate:
+    """Put a run into words, figures, the timeline of a step and its working."""
+    kind = "training-routed" if model.is_routed else "training"
+    return Estimate(
+        name="training-time",
+        verdict=_verdict(asked, gpu, run),
+        figures=_figures(asked, gpu, run, kind),
+        steps=_steps(asked, model, gpu, run),
+        pictures=(_timeline(run),),
+        tables=(_table(run),),
+        notes=(
+            *_notes(asked, run),
+            *price_note(gpu, asked.usd_per_gpu_hour),
+            capacity_note(gpu),
+        ),
+        changes=changes(asked, run),
+    )
+
+
+def _verdict(asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult) -> Verdict:
+    takes = format_value(run.seconds, "s")
+    where = f"{format_number(asked.gpus)} {gpu.name}"
+    if run.memory > gpu.capacity:
+        room = MemoryLimit(gpu.capacity, gpu.capacity, gpu.memory)
+        least = _MEMORY[0] * run.memory
+        said = memory_verdict(run.memory, room, asked.gpus, least)
+        text = f"{said.text} The run would take {takes}."
+        return dataclasses.replace(said, text=text)
+    share = f"{run.mfu:.0%} of the peak"
+    if asked.deadline is None:
+        return Verdict("info", f"{takes}.", f"On {where}, at {share}.")
+    limit = format_value(asked.deadline, "s")
+    text = f"It takes {takes} on {where}, at {share}; {limit} are allowed."
+    if run.seconds > asked.deadline:
+        return Verdict("no", "Too late.", text)
+    late = run.seconds > 0.9 * asked.deadline
+    return Verdict("tight" if late else "fits", "Just in time." if late else "In time.", text)
+
+
+def _figures(
+    asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult, kind: str
+) -> tuple[Figure, ...]:
+    rate = run.plan.tokens / run.step.total
+    hours = run.seconds * asked.gpus / 3600
+    spent = energy(run.seconds * asked.gpus, run.watts, asked.pue) / 3600
+    least, most = (share * run.memory for share in _MEMORY)
+    return (
+        _time("step_time", run.step.total, kind),
+        _rate("tokens_per_second", rate, kind),
+        _rate("tokens_per_second_per_gpu", rate / asked.gpus, kind),
+        _rate("mfu", run.mfu, kind),
+        _rate("hfu", run.hfu, kind),
+        _time("time", run.seconds, "run", primary=True),
+        _scaled("gpu_hours", hours, "run"),
+        Figure(_OUT["goodput"], run.useful),
+        Figure(_OUT["total_flops"], run.flops * asked.tokens),
+        Figure(_OUT["flops_per_token"], run.flops),
+        _time("communication", run.step.communicating, kind),
+        _time("bubble", run.step.bubble, kind),
+        Figure(_OUT["bubble_share"], _bubble(run.plan)),
+        Figure(_OUT["memory"], run.memory, least, most),
+        Figure(
+            _OUT["fits"],
+            run.memory <= gpu.capacity,
+            note=close_note(gpu.capacity, least, most),
+        ),
+        _cost(gpu, asked, hours),
+        _scaled("energy", spent, "run"),
+        Figure(_OUT["checkpoint_interval"], run.interval),
+    )
+
+
+def _cost(gpu: Accelerator, asked: TrainingTimeInputs, hours: float) -> Figure:
+    price = price_of(gpu, asked.usd_per_gpu_hour)
+    if price is None:
+        return Figure(_OUT["cost"], None, note=UNKNOWN)
+    return _scaled("cost", rent(hours, price), "run")
+
+
+def _bubble(plan: TrainingPlan) -> float:
+    """Idle over ideal time where every micro-batch takes as long [1]."""
+    return bubble(plan.pipeline, plan.micro_batches, plan.pieces)
+
+
+def _time(name: str, value: float, kind: str, *, primary: bool = False) -> Figure:
+    low, high = error_range(kind, value)
+    return Figure(_OUT[name], value, low, high, primary=primary)
+
+
+def _scaled(name: str, value: float, kind: str) -> Figure:
+    low, high = error_range(kind, value)
+    return Figure(_OUT[name], value, low, high)
+
+
+def on_a_stage(plan: TrainingPlan, step: StepTime) -> float:
+    """The time of one micro-batch on a stage [s]."""
+    busy = step.total - step.bubble - step.data - step.optimizer
+    return busy / plan.micro_batches
+
+
+def one_step(plan: TrainingPlan, step: StepTime) -> FormulaStep:
+    """How the time of one training step comes about."""
+    rule = "micro-batches × one on a stage"
+    numbers = f"{format_term(plan.micro_batches)} × "
+    numbers += format_term(on_a_stage(plan, step), "s")
+    if plan.pipeline > 1:
+        rule += " + (stages − 1) ÷ chunks of a stage × one on an average stage"
+        average = step.bubble * plan.pieces / (plan.pipeline - 1)
+        numbers += f" + ({plan.pipeline} − 1) ÷ {plan.pieces} × "
+        numbers += format_term(average, "s")
+    return _WORKING.line(
+        "step_time",
+        f"{rule} + gradients and weights + optimizer",
+        f"{numbers} + {terms((step.data, step.optimizer), 's')}",
+        step.total,
+        "megatron-2021",
+    )
+
+
+def _rate(name: str, value: float, kind: str) -> Figure:
+    low, high = around_rate(kind, value)
+    return Figure(_OUT[name], value, low, high)
+
+
+def _steps(
+    asked: TrainingTimeInputs, model: Architecture, gpu: Accelerator, run: TrainingTimeResult
+) -> tuple[FormulaStep, ...]:
+    plan, step = run.plan, run.step
+    rate = plan.tokens / step.total / plan.gpus
+    peak = gpu.peak(plan.number_format) or 1.0
+    return (
+        _WORKING.line(
+            "flops_per_token",
+            "6 × weights that multiply a token + causal attention",
+            multiplied(model, run.flops),
+            run.flops,
+            "megatron-2021",
+        ),
+        _stage_step(run),
+        one_step(plan, step),
+        _WORKING.line(
+            "mfu",
+            "operations per token × tokens per second and GPU ÷ peak",
+            f"{format_term(run.flops, 'FLOP')} × {format_term(rate)} ÷ {format_term(peak, 'FLOP/s')}",
+            run.mfu,
+            "palm",
+            topic="number-formats",
+        ),
+        *_run_steps(asked, run),
+        *_cost_step(asked, gpu, run),
+    )
+
+
+def _stage_step(run: TrainingTimeResult) -> FormulaStep:
+    plan, left = run.plan, {"bubble", "data", "optimizer"}
+    names = [(name, label) for name, label in _PARTS if name not in left]
+    spent = [(label, getattr(run.step, name)) for name, label in names]
+    parts = terms((seconds for _, seconds in spent), "s")
+    return FormulaStep(
+        "One micro-batch on a stage",
+        f"({' + '.join(label.lower() for label, seconds in spent if seconds)}) ÷ micro-batches",
+        f"({parts}) ÷ {format_term(plan.micro_batches)}",
+        on_a_stage(plan, run.step),
+        "s",
+        "megatron-bridge",
+        "parallelism",
+    )
+
+
+def _run_steps(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[FormulaStep, ...]:
+    save, apart = format_term(asked.checkpoint_time, "s"), format_term(run.mtbf, "s")
+    every = format_term(run.interval, "s")
+    return (
+        _WORKING.line(
+            "checkpoint_interval",
+            "√(2 × checkpoint × time between failures), at least a checkpoint",
+            f"max(√(2 × {save} × {apart}), {save})",
+            run.interval,
+            "young-1974",
+            topic="cluster-components",
+        ),
+        _WORKING.line(
+            "goodput",
+            "(1 − evaluation and repeats) ÷ (1 + checkpoint ÷ interval + (interval ÷ 2 "
+            "+ restart) ÷ time between failures)",
+            f"(1 − {format_term(asked.other_time, '%')}) ÷ (1 + {save} ÷ {every} + "
+            f"({every} ÷ 2 + {format_term(asked.restart_time, 's')}) ÷ {apart})",
+            run.useful,
+            "daly-2006",
+            topic="cluster-components",
+        ),
+        _WORKING.line(
+            "time",
+            "tokens ÷ tokens per step × step ÷ useful share",
+            f"{format_term(asked.tokens)} ÷ {format_term(run.plan.tokens)} × "
+            f"{format_term(run.step.total, 's')} ÷ {format_term(run.useful, '%')}",
+            run.seconds,
+            "megatron-2021",
+        ),
+    )
+
+
+def _cost_step(
+    asked: TrainingTimeInputs, gpu: Accelerator, run: TrainingTimeResult
+) -> tuple[FormulaStep, ...]:
+    hours = run.seconds * asked.gpus / 3600
+    price = price_of(gpu, asked.usd_per_gpu_hour)
+    if price is None:
+        return ()
+    return (
+        _WORKING.line(
+            "cost",
+            "GPU-hours × price",
+            f"{format_term(hours)} × {format_term(price, 'USD/h')}",
+            rent(hours, price),
+            "deepseek-v3",
+            topic="cluster-components",
+        ),
+    )
+
+
+def _timeline(run: TrainingTimeResult) -> Timeline:
+    """One step as pieces of time: what computes, what waits."""
+    spans, now = [], 0.0
+    for name, label in _PARTS:
+        length = getattr(run.step, name)
+        if length <= 0:
+            continue
+        exposed = name in _COMMUNICATION
+        lane = "Communication" if exposed else "Computing"
+        if name == "bubble":
+            lane, exposed = "Idle", True
+        spans.append(TimelineSpan(lane, label, now, now + length, exposed))
+        now += length
+    return Timeline("Where one step goes", tuple(spans))
+
+
+def _table(run: TrainingTimeResult) -> ResultTable:
+    total = run.step.total
+    times = ((label, getattr(run.step, name)) for name, label in _PARTS)
+    rows = tuple((label, (time, "s"), (time / total, "%")) for label, time in times if time > 0)
+    return ResultTable("Parts of one step", ("Part", "Time", "Share"), rows)
+
+
+def _notes(asked: TrainingTimeInputs, run: TrainingTimeResult) -> tuple[str, ...]:
+    plan = run.plan
+    notes = [
+        _batch_note(plan),
+        "Hidden traffic is not drawn: the timeline shows what a step waits for.",
+        "MFU counts the causal half of attention and no recomputation.",
+    ]
+    if plan.micro_batches < plan.pipeline:
+        notes.append("Fewer micro-batches than stages: most of the pipeline idles.")
+    if asked.watts_per_gpu is None:
+        notes.append(f"{format_value(run.watts, 'W')} per GPU with its server assumed.")
+    return tuple(notes)
+
+
+def _batch_note(plan: TrainingPlan) -> str:
+    tokens = format_number(plan.tokens)
+    return f"{format_number(plan.global_batch)} sequences or {tokens} tokens per step."
+
+
+def estimate(asked: TrainingTimeInputs) -> Estimate:
+    """Time a step of the plan and carry it through the whole run."""
+    model, gpu = find_model(asked.model), find_accelerator(asked.gpu)
+    check(model, asked, gpu)
+    plan = plan_of(asked)
+    step = timed(model, gpu, asked, plan)
+    run = run_of(model, gpu, asked, plan, step)
+    if run.memory > gpu.capacity:
+        run = dataclasses.replace(run, lighter=lighter(model, gpu, asked))
+    elif asked.deadline is not None and run.seconds > asked.deadline:
+        run = dataclasses.replace(run, enough=enough(model, gpu, asked))
+    run = dataclasses.replace(run, faster=faster(model, gpu, asked, run))
+    return answer(asked, model, gpu, run)
+
+
+ENTRY = EstimateSpec(
+    name="training-time",
+    title="Training time",
+    summary="How long a run takes, where each step goes, and what it costs.",
+    group="Training",
+    inputs=TrainingTimeInputs,
+    answer=estimate,
+    outputs=OUTPUTS,
+    first=("time", "mfu", "gpu_hours"),
+    topic="parallelism",
+)

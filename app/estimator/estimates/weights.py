@@ -1,0 +1,122 @@
+"""`weights`: inputs, result, and the input values where the verdict changes."""
+
+import dataclasses
+
+from app.estimator.common_inputs import HARDWARE, MODEL, ask_model, ask_tensor_parallel
+from app.estimator.models import number_formats
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.number_formats import (
+    PUBLISHED,
+    PUBLISHED_CHOICES,
+    format_of,
+    padding_bytes,
+    weight_table,
+)
+
+_GGUF = tuple(
+    (f"gguf-{name.lower().replace('_', '-')}", f"GGUF {name}") for name in number_formats.MIXTURES
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeightsInputs:
+    """Which model in which format, over how many GPUs."""
+
+    model: str = ask_model()
+    weights: str = MODEL.ask(
+        PUBLISHED,
+        "Format",
+        choices=(*PUBLISHED_CHOICES, *_GGUF),
+        help="As published: as the checkpoint is quantized, BF16 where it is not. "
+        "Quantized formats leave some tensors in 16 bit; GGUF mixes formats.",
+        term="quantisation",
+        topic="number-formats",
+    )
+    tensor_parallel: int = ask_tensor_parallel()
+    pipeline_parallel: int = HARDWARE.ask(
+        1,
+        "Pipeline parallel",
+        minimum=1,
+        maximum=1024,
+        help="Stages that the layers are divided into evenly.",
+        term="pipeline-parallelism",
+        advanced=True,
+    )
+    repacked: bool = MODEL.ask(
+        default=False,
+        label="Repacked 4-bit weights",
+        kind="flag",
+        help="As kernels that keep only the weights narrow hold MXFP4 experts on "
+        "Hopper and older cards: widths are padded to multiples of 256 and 128.",
+        topic="number-formats",
+        advanced=True,
+    )
+
+
+MIXTURE = {f"gguf-{name.lower().replace('_', '-')}": name for name in number_formats.MIXTURES}
+"""The choices that are mixtures of GGUF, with their names."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeightsResult:
+    """Bytes in all, in the format, kept wider, of a vision tower and on one GPU.
+
+    `covered` counts the parameters in the format, `language` those of the language
+    model and `parameters` all that are loaded; `padding` is what repacking adds.
+    """
+
+    total: float
+    quantized: float
+    rest: float
+    tower: float
+    per_gpu: float
+    covered: int
+    language: int
+    parameters: int
+    padding: float
+
+    @property
+    def bits(self) -> float:
+        """Bits of a parameter on average [1]."""
+        return 8 * self.total / self.parameters
+
+    @property
+    def narrow(self) -> float | None:
+        """Bits of a weight in the format, with its scales [1]; None without any."""
+        return 8 * self.quantized / self.covered if self.covered else None
+
+    @property
+    def saved(self) -> float:
+        """What BF16 would take more, as a share of it [1]."""
+        return 1 - self.total / (2.0 * self.parameters)
+
+
+def find(model: Architecture, asked: WeightsInputs) -> WeightsResult:
+    """Bytes of a model in a format, as stored or as a kernel repacks them."""
+    mixture = MIXTURE.get(asked.weights)
+    gpus, stages = asked.tensor_parallel, asked.pipeline_parallel
+    tower, counted, padding = 0.0, model.parameters, 0.0
+    if mixture:  # the tower is a file of its own
+        total = quantized = number_formats.file_bytes(model, mixture)
+        each, covered = total / gpus, model.parameters
+    else:
+        table, form = (
+            weight_table(model, asked.weights),
+            format_of(model, asked.weights),
+        )
+        padding = padding_bytes(model, form, gpus) if asked.repacked else 0.0
+        covered = model.parameters if form.covers == "all" else table.quantized
+        total, quantized = table.total + padding, covered * form.bits / 8 + padding
+        each = table.per_gpu(gpus) + padding / gpus
+        tower, counted = table.tower, model.loaded_parameters
+    return WeightsResult(
+        total=total,
+        quantized=quantized,
+        rest=total - quantized - tower,
+        tower=tower,
+        per_gpu=each / stages,
+        covered=covered,
+        language=model.parameters,
+        parameters=counted,
+        padding=padding,
+    )

@@ -1,1 +1,0 @@
-"""The estimate `weights`: what a model takes in each number format."""

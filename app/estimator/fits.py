@@ -1,0 +1,202 @@
+"""Does it fit: verdict against a memory limit, and the input value where it flips."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+from app.estimator.formula_steps import decimals_that_hold
+from app.estimator.hardware.catalog import Accelerator
+from app.estimator.inputs import input_specs
+from app.estimator.result import Status, Verdict
+from app.estimator.units import NBSP, format_number, format_value, parse_quantity
+
+TIGHT = 0.1
+
+
+def status_of(need: float, limit: float) -> Status:
+    """`no` above the limit, `tight` with less than 10 % free, else `fits`.
+
+    >>> status_of(149.4e9, 80e9), status_of(75e9, 80e9), status_of(40e9, 80e9)
+    ('no', 'tight', 'fits')
+    """
+    if need > limit:
+        return "no"
+    return "tight" if limit - need < TIGHT * limit else "fits"
+
+
+_LEADS: dict[Status, str] = {
+    "no": "Does not fit.",
+    "tight": "Tight.",
+    "fits": "Fits.",
+    "info": "",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MemoryLimit:
+    """The memory that a GPU has: what may be used of the whole, and its label [B]."""
+
+    limit: float
+    whole: float
+    label: float | None = None
+
+
+def memory_verdict(
+    need: float,
+    room: MemoryLimit,
+    gpus: int,
+    least: float | None = None,
+    most: float | None = None,
+) -> Verdict:
+    r"""Say whether a GPU that needs `need` bytes has room.
+
+    `least` and `most` are the ends of a modeled need: where one of them fits and
+    the need itself does not, or the other way round, the answer is neither yes nor no.
+
+    >>> room = MemoryLimit(80e9, 80e9)
+    >>> memory_verdict(149.4e9, room, 8).text.replace("\u00a0", " ")
+    'Each GPU would need 149.4 GB and has 80 GB.'
+    >>> memory_verdict(80.012e9, room, 1).text.replace("\u00a0", " ")
+    'The GPU would need 12 MB more than 80 GB and has 80 GB.'
+    >>> memory_verdict(39.45e9, MemoryLimit(85.52e9, 85.52e9), 1).text.replace("\u00a0", " ")
+    'The GPU needs 39.45 GB and has 85.52 GB: 46.1 GB free.'
+    >>> close = memory_verdict(82e9, room, 8, least=74e9)
+    >>> close.status, close.lead
+    ('tight', 'May not fit.')
+    >>> close.text.replace("\u00a0", " ")
+    'Each GPU would need 82 GB and has 80 GB; the estimate may be as low as 74 GB.'
+    >>> close = memory_verdict(76e9, room, 8, most=82e9)
+    >>> close.status, close.lead
+    ('tight', 'May not fit.')
+    >>> close.text.replace("\u00a0", " ")
+    'Each GPU needs 76 GB and has 80 GB; the estimate may be as high as 82 GB.'
+    """
+    limit, whole, label = room.limit, room.whole, room.label
+    status = status_of(need, limit)
+    subject = "Each GPU" if gpus > 1 else "The GPU"
+    holds = decimals_that_hold((limit, -need), "B") if need <= limit else 0
+    more = min(holds, 1)
+    has = f"has {capacity_text(whole, label, more)}"
+    if limit < whole:
+        has = f"may use {format_value(limit, 'B', more)} of {capacity_text(whole, label)}"
+    words = format_value(need, "B", more)
+    if status == "no" and words == format_value(limit, "B"):
+        words = f"{format_value(need - limit, 'B')} more than {words}"
+    if close := _close(need, limit, least, most):
+        verb = "would need" if need > limit else "needs"
+        text = f"{subject} {verb} {words} and {has}; {close}"
+        return Verdict("tight", "May not fit.", text)
+    if status == "no":
+        text = f"{subject} would need {words} and {has}."
+    else:
+        free = format_value(limit - need, "B")
+        if holds > 1:
+            free = _left(words, format_value(limit, "B", more))
+        text = f"{subject} needs {words} and {has}: {free} free."
+    return Verdict(status, _LEADS[status], text)
+
+
+def _close(need: float, limit: float, least: float | None, most: float | None) -> str:
+    """Name the end of a modeled need on the other side of the limit, if one is."""
+    if need > limit and least is not None and least <= limit:
+        return f"the estimate may be as low as {format_value(least, 'B')}."
+    if need <= limit and most is not None and most > limit:
+        return f"the estimate may be as high as {format_value(most, 'B')}."
+    return ""
+
+
+def _left(need: str, limit: str) -> str:
+    r"""What printed numbers leave, in the unit of the limit.
+
+    >>> _left("76.42\u00a0GB", "76.97\u00a0GB").replace("\u00a0", " ")
+    '0.55 GB'
+    """
+    whole, used = (parse_quantity(w.replace(NBSP, " "), "B") for w in (limit, need))
+    return format_value(whole - used, limit.partition(NBSP)[2], 1)
+
+
+def close_note(limit: float, least: float, most: float) -> str:
+    """That a yes or no is not sure; empty where the whole range says the same.
+
+    >>> close_note(80e9, 74e9, 90e9), close_note(80e9, 60e9, 70e9)
+    ('Not sure: the limit lies within the range of the estimate.', '')
+    """
+    within = least <= limit < most
+    return "Not sure: the limit lies within the range of the estimate." if within else ""
+
+
+def capacity_text(capacity: float, label: float | None, more: int = 0) -> str:
+    r"""What a card holds, with what it is sold as where that is another number.
+
+    `more` decimals are for a number from which another is taken.
+
+    >>> capacity_text(85.52e9, 80e9).replace("\u00a0", " "), capacity_text(48e9, 48e9) == "48\u00a0GB"
+    ('85.5 GB (80 GB on the label)', True)
+    """
+    words = format_value(capacity, "B", more)
+    if label is None or format_value(label, "B") == format_value(capacity, "B"):
+        return words
+    return f"{words} ({format_value(label, 'B')} on the label)"
+
+
+def capacity_note(gpu: Accelerator) -> str:
+    r"""What a card holds beside what its label says, and who says so.
+
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> capacity_note(find_accelerator("H100")).replace("\u00a0", " ")
+    'H100 SXM5 80GB: 80 GB on the label, 85.5 GB (81,559 MiB) by its driver.'
+    """
+    label = format_value(gpu.memory, "B") if gpu.memory else "nothing known"
+    if gpu.capacity == gpu.memory or gpu.memory is None:
+        return (
+            f"{gpu.name}: {label} on the label; no reading of its driver is published, "
+            "so the label counts."
+        )
+    who = "its driver" if gpu.driver_memory else "what programs are shown"
+    reading = f"{format_number(gpu.capacity / 2**20)} MiB"
+    read = f"{format_value(gpu.capacity, 'B')} ({reading})"
+    return f"{gpu.name}: {label} on the label, {read} by {who}."
+
+
+def find_root(
+    excess: Callable[[float], float],
+    first: float,
+    second: float,
+    near: float = 1e-9,
+) -> float | None:
+    """Where a smooth function of one number is zero, by secants; None if not found.
+
+    >>> round(find_root(lambda x: x * x - 2, 1.0, 2.0), 6)
+    1.414214
+    """
+    low, high = excess(first), excess(second)
+    for _ in range(12):
+        if high == low:
+            break
+        first, second = second, second - high * (second - first) / (high - low)
+        if not math.isfinite(second) or abs(second) > 600:
+            return None
+        low, high = high, excess(second)
+        if abs(high) < near:
+            return second
+    return second if abs(high) < 1e-6 else None
+
+
+def round_past_limit(value: float, *, up: bool) -> str:
+    """Three digits, rounded to the side on which the verdict has turned.
+
+    >>> round_past_limit(4.9862, up=True), round_past_limit(4.9862, up=False)
+    ('4.99', '4.98')
+    """
+    if value <= 0:
+        return "0"
+    scale = 10.0 ** (math.floor(math.log10(value)) - 2)
+    whole = math.ceil(value / scale) if up else math.floor(value / scale)
+    return format_number(float(f"{whole * scale:.6g}"))
+
+
+def within(inputs: type, field: str, value: float) -> bool:
+    """Whether a value in base units may be typed for a field, roundings included."""
+    asked = input_specs(inputs)[field]
+    low, high = asked.minimum or 0.0, asked.maximum or math.inf
+    return low * 1.01 <= value <= high * 0.99

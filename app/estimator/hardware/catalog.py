@@ -1,0 +1,413 @@
+"""Accelerators, servers and network parts in base units."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from app.estimator import data_files
+
+_ACCELERATORS = ("accelerators.toml", "accelerator")
+_SYSTEMS = ("systems.toml", "system")
+_DESIGNS = ("systems.toml", "reference_architecture")
+_NETWORKS = ("networks.toml", "network")
+
+# Which peak a number format runs at; formats without their own units of
+# computation are unpacked to 16 bit first.
+_RATE_OF = {
+    "bf16": ("bf16", "fp16"),
+    "fp16": ("fp16", "bf16"),
+    "fp32": ("fp32",),
+    "tf32": ("tf32",),
+    "fp8": ("fp8",),
+    "int8": ("int8",),
+    "fp4": ("fp4",),
+    "nvfp4": ("fp4",),
+    "mxfp4": ("fp4",),
+    "mxfp8": ("fp8",),
+}
+
+_BEFORE_ADA = ("Volta", "Turing", "Ampere")
+_LACKING: dict[str, tuple[str, ...]] = {
+    "bf16": ("Volta", "Turing"),
+    "tf32": ("Volta", "Turing", "CDNA 4"),
+    "fp8": _BEFORE_ADA,
+    "mxfp8": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
+    "fp4": (*_BEFORE_ADA, "Ada Lovelace", "Hopper", "CDNA 3"),
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Accelerator:
+    """One accelerator. None is a value that no source gives.
+
+    `memory` [B] is the size on the label, `driver_memory` what the driver prints as
+    total, `engine_memory` what a program is shown; `memory_bandwidth` [B/s], peaks
+    [FLOP/s, dense], `nvlink` and `pcie` [B/s, one way, per GPU], `tdp` [W];
+    `host`: times what an x86 server takes to launch a kernel [1];
+    `announced` parts are not sold yet, and their values may change.
+    """
+
+    id: str
+    name: str
+    vendor: str = ""
+    kind: str = "accelerator"
+    architecture: str = ""
+    launch_year: int | None = None
+    form_factor: str = ""
+    memory: float | None = None
+    driver_memory: float | None = None
+    engine_memory: float | None = None
+    memory_source: tuple[str, ...] = ()
+    memory_read_on: str = ""
+    memory_type: str = ""
+    memory_bandwidth: float | None = None
+    fp32: float | None = None
+    tf32: float | None = None
+    bf16: float | None = None
+    fp16: float | None = None
+    fp8: float | None = None
+    int8: float | None = None
+    fp4: float | None = None
+    tdp: float | None = None
+    interconnect: str = ""
+    nvlink: float | None = None
+    pcie_generation: int | None = None
+    mig_instances: int = 0
+    host: float | None = None
+    announced: bool = False
+    note: str = ""
+    unverified: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    read_on: str = ""
+
+    @property
+    def capacity(self) -> float:
+        """Bytes that can be filled: a published reading, or else the label [B].
+
+        >>> find_accelerator("H100").capacity / 2**20
+        81559.0
+        """
+        return self.driver_memory or self.engine_memory or self.memory or 0.0
+
+    @property
+    def shown(self) -> float:
+        """Bytes of which an engine takes its share [B]."""
+        return self.engine_memory or self.capacity
+
+    @property
+    def nvlink_both_ways(self) -> float | None:
+        """The figure of data sheets: both directions of all links [B/s]."""
+        return None if self.nvlink is None else 2 * self.nvlink
+
+    @property
+    def pcie(self) -> float | None:
+        """One way over 16 lanes of its PCIe generation [B/s]."""
+        return _PCIE.get(self.pcie_generation or 0)
+
+    def peak(self, number_format: str) -> float | None:
+        """Dense peak for a number format [FLOP/s]; None where the card has none.
+
+        >>> find_accelerator("H100").peak("fp8")
+        1978900000000000.0
+        >>> find_accelerator("A100").peak("fp8") is None
+        True
+        """
+        rates = (getattr(self, f) for f in _RATE_OF.get(number_format, ()))
+        return next((rate for rate in rates if rate), None)
+
+    def lacks(self, number_format: str) -> bool:
+        """Whether the card is known to have no units for a number format.
+
+        >>> find_accelerator("A100").lacks("fp8"), find_accelerator("H100").lacks("fp8")
+        (True, False)
+        """
+        return self.architecture in _LACKING.get(number_format, ())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class System:
+    """A server or rack sold as one: its GPUs, links, adapters and power.
+
+    `nvlink` [B/s, one way, per GPU], `nic` [B/s, one way, per adapter],
+    `power` [W, highest planned], memories [B]. At full power it needs
+    `power_supplies_needed` of its `power_supplies`.
+    """
+
+    id: str
+    name: str
+    accelerator: str
+    gpus: int
+    vendor: str = ""
+    launch_year: int | None = None
+    gpu_memory: float | None = None
+    nvswitches: int | None = None
+    nvlink: float | None = None
+    nics: int | None = None
+    nic: float | None = None
+    nic_cages: int | None = None
+    scale_out_network: str = ""
+    cpu: str = ""
+    system_memory: float | None = None
+    power: float | None = None
+    power_supplies: int | None = None
+    power_supplies_needed: int | None = None
+    rack_units: int | None = None
+    cooling: str = ""
+    note: str = ""
+    unverified: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    read_on: str = ""
+
+    @property
+    def capacity(self) -> float:
+        """Bytes that its GPUs can fill together [B]; `gpu_memory` is the label.
+
+        >>> find_system("dgx-h100").capacity == 8 * find_accelerator("H100").capacity
+        True
+        """
+        return self.gpus * find_accelerator(self.accelerator).capacity
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReferenceDesign:
+    """A published reference architecture; `switch` where it is made for one."""
+
+    id: str
+    name: str
+    vendor: str = ""
+    systems: tuple[str, ...] = ()
+    switch: str = ""
+    nodes_per_unit: int | None = None
+    gpus_per_unit: int | None = None
+    reference_nodes: str = ""
+    reference_gpus: str = ""
+    compute_fabric: str = ""
+    power_note: str = ""
+    note: str = ""
+    unverified: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    read_on: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NetworkPart:
+    """A link standard, adapter, DPU or switch; rates in B/s, one way."""
+
+    id: str
+    name: str
+    kind: str
+    vendor: str = ""
+    ports: int | None = None
+    ports_per_cage: int = 1
+    port_rate: float | None = None
+    bandwidth: float | None = None
+    switching_capacity: float | None = None
+    switching_convention: str = ""
+    pcie_generation: int | None = None
+    form_factor: str = ""
+    power: float | None = None
+    note: str = ""
+    unverified: tuple[str, ...] = ()
+    source: tuple[str, ...] = ()
+    read_on: str = ""
+
+
+def accelerator_id(name: str) -> str:
+    """The catalog id for a name in use (`H100`, `H100-SXM-80GB`).
+
+    Raises LookupError naming the nearest ids.
+
+    >>> accelerator_id("H100")
+    'h100-sxm5-80'
+    """
+    return data_files.find_id(*_ACCELERATORS, name, "an accelerator")
+
+
+def system_id(name: str) -> str:
+    """The catalog id for a system; LookupError naming the nearest ids."""
+    return data_files.find_id(*_SYSTEMS, name, "a system")
+
+
+def network_id(name: str) -> str:
+    """The catalog id for a network part; LookupError naming the nearest ids."""
+    return data_files.find_id(*_NETWORKS, name, "a network part")
+
+
+@functools.lru_cache(maxsize=1024)
+def find_accelerator(name: str) -> Accelerator:
+    """The accelerator for an id or a name in use; LookupError if there is none."""
+    row = data_files.load_table(*_ACCELERATORS)[accelerator_id(name)]
+    return Accelerator(**_fields(row, _ACCELERATOR_UNITS))
+
+
+@functools.lru_cache(maxsize=256)
+def find_system(name: str) -> System:
+    """The system for an id or a name in use; LookupError if there is none."""
+    row = data_files.load_table(*_SYSTEMS)[system_id(name)]
+    return System(**_fields(row, _SYSTEM_UNITS))
+
+
+@functools.lru_cache(maxsize=256)
+def find_network(name: str) -> NetworkPart:
+    """The network part for an id or name in use; LookupError if there is none."""
+    row = data_files.load_table(*_NETWORKS)[network_id(name)]
+    fields = _fields(row, _NETWORK_UNITS)
+    throughput = fields.pop("throughput", None)
+    if "bandwidth" not in fields:
+        fields["bandwidth"] = throughput or fields.get("port_rate")
+    return NetworkPart(**fields)
+
+
+@functools.lru_cache(maxsize=64)
+def find_reference_design(name: str) -> ReferenceDesign:
+    """The reference architecture for an id; LookupError if there is none."""
+    key = data_files.find_id(*_DESIGNS, name, "a reference architecture")
+    return ReferenceDesign(**_fields(data_files.load_table(*_DESIGNS)[key], _DESIGN_UNITS))
+
+
+def accelerators() -> tuple[Accelerator, ...]:
+    """All accelerators in the order of the catalog."""
+    return tuple(find_accelerator(key) for key in data_files.load_table(*_ACCELERATORS))
+
+
+def systems() -> tuple[System, ...]:
+    """All systems in the order of the catalog."""
+    return tuple(find_system(key) for key in data_files.load_table(*_SYSTEMS))
+
+
+def reference_designs() -> tuple[ReferenceDesign, ...]:
+    """All reference architectures in the order of the catalog."""
+    return tuple(find_reference_design(key) for key in data_files.load_table(*_DESIGNS))
+
+
+def design_of(system: str, switch: str = "") -> ReferenceDesign | None:
+    """The published design that a system is built into, best with that switch.
+
+    >>> design_of("gb200-nvl72").nodes_per_unit
+    8
+    >>> [design_of("dgx-b300", s).nodes_per_unit for s in ("sn5600", "q3400-ra")]
+    [64, 72]
+    """
+    made = [d for d in reference_designs() if system in d.systems]
+    chosen = [d for d in made if d.switch == switch] or made
+    return chosen[0] if chosen else None
+
+
+def networks() -> tuple[NetworkPart, ...]:
+    """All network parts in the order of the catalog."""
+    return tuple(find_network(key) for key in data_files.load_table(*_NETWORKS))
+
+
+# Field of the TOML entry: field of the dataclass and factor to the base unit.
+_ACCELERATOR_UNITS: dict[str, tuple[str, float]] = {
+    "memory_gb": ("memory", 1e9),
+    "memory_gib": ("memory", 2.0**30),
+    "driver_memory_mib": ("driver_memory", 2.0**20),
+    "engine_memory_mib": ("engine_memory", 2.0**20),
+    "memory_bandwidth_gb_per_s": ("memory_bandwidth", 1e9),
+    "fp32_tflops_dense": ("fp32", 1e12),
+    "tf32_tflops_dense": ("tf32", 1e12),
+    "bf16_tflops_dense": ("bf16", 1e12),
+    "fp16_tflops_dense": ("fp16", 1e12),
+    "fp8_tflops_dense": ("fp8", 1e12),
+    "int8_tops_dense": ("int8", 1e12),
+    "fp4_tflops_dense": ("fp4", 1e12),
+    "tdp_w": ("tdp", 1.0),
+    "nvlink_gb_per_s_one_way": ("nvlink", 1e9),
+}
+_SYSTEM_UNITS: dict[str, tuple[str, float]] = {
+    "total_gpu_memory_gb": ("gpu_memory", 1e9),
+    "nvlink_gb_per_s_one_way": ("nvlink", 1e9),
+    "nic_gbit_per_s_one_way": ("nic", 1e9 / 8),
+    "system_memory_gb": ("system_memory", 1e9),
+    "power_max_kw": ("power", 1e3),
+    # Said once per GPU by `nvlink`; the name of the GPU is that of `accelerator`.
+    "nvlink_total_tb_per_s_both_ways": ("", 0.0),
+    "gpu": ("", 0.0),
+}
+_DESIGN_UNITS: dict[str, tuple[str, float]] = {
+    "nodes_per_scalable_unit": ("nodes_per_unit", 0),
+    "gpus_per_scalable_unit": ("gpus_per_unit", 0),
+}
+_NETWORK_UNITS: dict[str, tuple[str, float]] = {
+    "port_gbit_per_s_one_way": ("port_rate", 1e9 / 8),
+    "throughput_gbit_per_s_one_way": ("throughput", 1e9 / 8),
+    "bandwidth_gb_per_s_one_way": ("bandwidth", 1e9),
+    "switching_capacity_tbit_per_s": ("switching_capacity", 1e12 / 8),
+    "power_max_w": ("power", 1.0),
+}
+
+# One way over 16 lanes after line coding.
+_PCIE: dict[int, float] = {3: 15.75e9, 4: 31.5e9, 5: 63e9, 6: 121e9}
+
+
+# What an entry says about its values instead of being one.
+_ABOUT = frozenset({"aliases", "cited", "sparse", "unknown"})
+
+
+def field_of(key: str) -> str:
+    """The field that a key of an entry fills, or the key itself.
+
+    >>> field_of("bf16_tflops_dense"), field_of("launch_year")
+    ('bf16', 'launch_year')
+    """
+    for factors in (_ACCELERATOR_UNITS, _SYSTEM_UNITS, _NETWORK_UNITS):
+        if key in factors and factors[key][0]:
+            return factors[key][0]
+    return key
+
+
+def _fields(row: dict[str, Any], factors: dict[str, tuple[str, float]]) -> dict[str, Any]:
+    """Turn a TOML entry into the fields of its dataclass, in base units."""
+    fields: dict[str, Any] = {}
+    for key, value in row.items():
+        name, factor = factors.get(key, (key, 0.0))
+        if not name or key in _ABOUT:
+            continue
+        fields[name] = _exact(value * factor) if factor else _frozen(value)
+    dates = {key: str(row[key]) for key in ("read_on", "memory_read_on") if key in row}
+    return fields | dates
+
+
+def _exact(value: float) -> float:
+    """Drop the dust of a multiplication by a power of ten."""
+    return float(f"{value:.12g}") if math.isfinite(value) else value
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+# Formats whose dense rate doubles. NVIDIA has it from Ampere on, AMD from CDNA 3 on,
+# where the block-scaled FP4 of CDNA 4 stays as it is.
+_NVIDIA = frozenset({"tf32", "bf16", "fp16", "fp8", "int8", "fp4"})
+_DOUBLED: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("Ampere", "Ada Lovelace", "Hopper", "Blackwell"), _NVIDIA),
+    "CDNA 3": frozenset({"tf32", "bf16", "fp16", "fp8", "int8"}),
+    "CDNA 4": frozenset({"bf16", "fp16", "fp8", "int8"}),
+}
+_NONE = frozenset({"Volta", "Turing", "TPU", "Gaudi"})
+
+
+def sparse_rate(card: Accelerator, number_format: str, stated: Mapping[str, float]) -> float | None:
+    """The peak with 2:4 sparsity [FLOP/s]; None where there is none, or none known.
+
+    `stated` are the rates that a source gives itself, in units of 10^12.
+
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> sparse_rate(find_accelerator("H100"), "fp8", {})
+    3957800000000000.0
+    """
+    if number_format in stated:
+        return stated[number_format] * 1e12
+    dense: float | None = getattr(card, number_format)
+    if dense is None or number_format not in _DOUBLED.get(card.architecture, ()):
+        return None
+    return 2 * dense
+
+
+def has_no_sparsity(card: Accelerator) -> bool:
+    """Whether the card is known to have no sparse rate in any format."""
+    return card.architecture in _NONE

@@ -1,0 +1,321 @@
+"""Time and bytes of collectives (NCCL ring/tree)."""
+
+import dataclasses
+import functools
+import math
+from typing import Literal
+
+from app.estimator import data_files
+from app.estimator.hardware.catalog import Accelerator
+
+Collective = Literal["all_reduce", "all_gather", "reduce_scatter", "alltoall", "broadcast"]
+
+# Passes of the message over the ring; see nccl-tests, PERFORMANCE.md.
+_PASSES: dict[Collective, int] = {
+    "all_reduce": 2,
+    "all_gather": 1,
+    "reduce_scatter": 1,
+    "alltoall": 1,
+}
+
+
+def bytes_sent(operation: Collective, ranks: int, message: float) -> float:
+    """Bytes one rank sends in a ring, in one direction.
+
+    2(n−1)/n·S for all-reduce, (n−1)/n·S for all-gather, reduce-scatter and
+    all-to-all, S for broadcast. S is the whole buffer: what is reduced, what is
+    gathered in the end, what one rank exchanges.
+
+    Where:
+        operation: the collective.
+        ranks: ranks n that take part [1]; one rank sends nothing.
+        message: size S of the buffer [B].
+
+    Source: nccl-tests.
+
+    >>> bytes_sent("all_reduce", 8, 1e9)
+    1750000000.0
+    """
+    if ranks < 1:
+        raise ValueError(f"a collective needs at least one rank, not {ranks}")
+    if ranks == 1:
+        return 0.0
+    if operation == "broadcast":
+        return message
+    return _PASSES[operation] * (ranks - 1) * message / ranks
+
+
+def data_parallel(parameters: float, bytes_per_value: float, stage: int = 0) -> float:
+    """Bytes sent per rank and step for gradients and weights, many ranks.
+
+    2Ψ·W for plain data parallelism and ZeRO 1 and 2 (reduce-scatter and
+    all-gather, or an all-reduce); 3Ψ·W for ZeRO 3, which gathers weights twice.
+
+    Source: zero, section 7.
+
+    >>> data_parallel(7.5e9, 2)
+    30000000000.0
+    """
+    return (3 if stage == 3 else 2) * parameters * bytes_per_value
+
+
+def tensor_parallel(layers: int, message: float, ranks: int) -> float:
+    """Bytes sent per rank for one micro-batch, forward and backward.
+
+    Four all-reduces per layer (two forward, two backward) of the activations
+    b·s·h·W; sequence parallelism sends the same as gathers and scatters.
+
+    Source: megatron-2019.
+
+    >>> tensor_parallel(1, 1e6, 2)
+    4000000.0
+    """
+    return layers * 4 * bytes_sent("all_reduce", ranks, message)
+
+
+def pipeline_hop(message: float, scatter_gather: int = 1) -> float:
+    """Bytes per micro-batch over one stage boundary in one direction.
+
+    b·s·h·W, divided by the tensor-parallel ranks that each send their part.
+
+    Source: megatron-2021, section 4.1.
+
+    >>> pipeline_hop(1e6, 8)
+    125000.0
+    """
+    return message / scatter_gather
+
+
+def expert_parallel(
+    tokens: float, experts_per_token: float, hidden: int, bytes_per_value: float
+) -> float:
+    """Bytes sent per rank and layer to experts elsewhere and back, one pass.
+
+    T·k·h·(W_dispatch + W_combine) when no expert is local.
+
+    Where:
+        tokens: tokens on the rank T [1].
+        experts_per_token: experts each token goes to k [1].
+        hidden: width h [1].
+        bytes_per_value: dispatch and combine together [B].
+
+    Source: deepseek-insights, section 2.3.2.
+
+    >>> expert_parallel(32, 9, 7000, 3)
+    6048000
+    """
+    return tokens * experts_per_token * hidden * bytes_per_value
+
+
+# How strongly latency and transfer, or two tiers of links, add up: 1 would be one
+# after the other, infinity at the same time.
+OVERLAP = 1.5
+TIERS = 2.0
+# Part of each rank's own block that is copied within its memory meanwhile.
+_LOCAL_COPY = 0.33
+# All-to-all reaches a little less of a link and starts its hops together.
+_ALLTOALL_SHARE = 0.96
+_ALLTOALL_HOPS = 0.76
+# What the kernels of inference engines take from rank to rank [s].
+_KERNEL_STEP = 2.5e-7
+# From this many GPUs on NCCL lets the switch reduce, on links where that gains.
+_SWITCH_GPUS = 6
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LinkModel:
+    """What one kind of link achieves; latencies [s], shares of its rate [1]."""
+
+    id: str
+    name: str
+    base: float
+    step: float
+    share: float
+    ramp: float
+    switch_gain: float = 1.0
+    crowding: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Interconnect:
+    """Links that join GPUs: inside a domain, and between domains.
+
+    `domain` GPUs [1] reach each other at `rate` [B/s, one way, per GPU] over
+    `link`; beyond it each GPU has `nic_rate` [B/s, one way] over `nic`.
+    """
+
+    link: LinkModel
+    rate: float
+    domain: int = 8
+    nic: LinkModel | None = None
+    nic_rate: float = 0.0
+
+
+@functools.cache
+def link(name: str) -> LinkModel:
+    """The measured behavior of one kind of link by its id; KeyError if unknown.
+
+    >>> link("nvlink-4").share
+    0.973
+    """
+    row = data_files.load_table("links.toml", "link")[name]
+    known = {f.name for f in dataclasses.fields(LinkModel)}
+    fields = {key: value for key, value in row.items() if key in known}
+    for latency in ("base", "step", "ramp"):
+        fields[latency] = fields[latency] * 1e-6
+    return LinkModel(**fields)
+
+
+def link_inside(gpu: Accelerator) -> LinkModel:
+    """The kind of link that joins GPUs of this type within a server.
+
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> link_inside(find_accelerator("L40S")).id
+    'pcie-4'
+    """
+    if not gpu.nvlink:
+        return link("pcie-5" if (gpu.pcie_generation or 4) >= 5 else "pcie-4")
+    if gpu.vendor == "AMD":
+        return link("mesh")
+    if gpu.nvlink > 600e9:
+        return link("nvlink-5")
+    return link("nvlink-4" if gpu.architecture == "Hopper" else "nvlink-3")
+
+
+def fabric_of(
+    gpu: Accelerator, nic_rate: float = 50e9, nic: str = "infiniband", domain: int = 0
+) -> Interconnect:
+    """The fabric around a GPU: its links inside and one adapter per GPU.
+
+    Where:
+        gpu: an accelerator; without NVLink its PCIe lanes are the link.
+        nic_rate: rate of the network per GPU, one way [B/s]; 50 GB/s is NDR.
+        nic: the kind of network, an id of `links`.
+        domain: GPUs joined by the inner link; 0 takes 72 for a rack-wide
+            domain and 8 otherwise.
+    """
+    rate = gpu.nvlink or gpu.pcie or 15.75e9
+    size = domain or (72 if "72" in gpu.interconnect else 8)
+    return Interconnect(link_inside(gpu), rate, size, link(nic), nic_rate)
+
+
+def collective_time(
+    operation: Collective, ranks: int, message: float, fabric: Interconnect, spread: int = 1
+) -> float:
+    """Time of one collective [s].
+
+    Within a domain: (latency^1.5 + transfer^1.5)^(1/1.5), where latency = base +
+    step·hops and transfer = w + 2√(ramp·w) for w = bytes / (share·rate): the time
+    on the wire, and filling a pipeline of pieces. Over several domains the inner
+    and the outer part overlap: (inner² + outer²)^½.
+
+    Where:
+        operation: the collective.
+        ranks: ranks that take part [1].
+        message: the buffer as `traffic.bytes_sent` means it [B].
+        fabric: the links.
+        spread: neighbors of a rank in its domain that belong to other groups
+            [1]; 8 where tensor parallelism fills the domain.
+
+    Source: nccl-tests, ml-engineering.
+
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> fabric = fabric_of(find_accelerator("H100"))
+    >>> round(collective_time("all_reduce", 8, 512 * 2**20, fabric) * 1e3, 2)
+    2.26
+    """
+    if ranks <= 1 or message <= 0:
+        return 0.0
+    inside = max(1, min(ranks, fabric.domain // max(1, spread)))
+    groups = math.ceil(ranks / inside)
+    inner = _inner_time(operation, inside, message, fabric)
+    if groups == 1:
+        return inner
+    outer = time_between(operation, inside, groups, message, fabric)
+    return _both(inner, outer, TIERS)
+
+
+def engine_collective_time(
+    operation: Collective,
+    ranks: int,
+    message: float,
+    fabric: Interconnect,
+    latency: float,
+) -> float:
+    """Time of one collective of an inference engine, which has its own kernels [s].
+
+    As `collective_time`, with `latency` and a quarter of a microsecond per hop in
+    place of the library's, where all ranks share a domain.
+    """
+    if ranks <= 1 or message <= 0:
+        return 0.0
+    if ranks > fabric.domain:
+        return collective_time(operation, ranks, message, fabric)
+    _, transfer = parts_inside(operation, ranks, message, fabric)
+    return _both(latency + _KERNEL_STEP * _hops(operation, ranks), transfer, OVERLAP)
+
+
+def _inner_time(operation: Collective, ranks: int, message: float, fabric: Interconnect) -> float:
+    return _both(*parts_inside(operation, ranks, message, fabric), OVERLAP)
+
+
+def parts_inside(
+    operation: Collective, ranks: int, message: float, fabric: Interconnect
+) -> tuple[float, float]:
+    """Latency and transfer within one domain [s]."""
+    if ranks == 1:
+        return 0.0, 0.0
+    way = fabric.link
+    rate = fabric.rate * way.share
+    if way.crowding:
+        rate *= (2 / ranks) ** way.crowding
+    if way.id == "mesh":
+        rate *= (ranks - 1) / (fabric.domain - 1)
+    if operation == "alltoall":
+        rate *= _ALLTOALL_SHARE
+    elif operation == "all_reduce" and ranks >= _SWITCH_GPUS:
+        rate *= way.switch_gain
+    moved = bytes_sent(operation, ranks, message) + _LOCAL_COPY * message / ranks
+    return _timed(way, _hops(operation, ranks), moved / rate)
+
+
+def _hops(operation: Collective, ranks: int) -> float:
+    """Steps from rank to rank within one domain, one after the other [1]."""
+    if operation == "alltoall":
+        return (ranks - 1.0) * _ALLTOALL_HOPS
+    return (ranks - 1.0) * (2 if operation == "all_reduce" else 1)
+
+
+def time_between(
+    operation: Collective, inside: int, groups: int, message: float, fabric: Interconnect
+) -> float:
+    """The part between domains, where every GPU uses its own adapter."""
+    way = fabric.nic
+    if way is None or fabric.nic_rate <= 0:
+        raise ValueError(f"{inside * groups} GPUs need a network beyond one domain")
+    if operation == "alltoall":
+        moved = message * (groups - 1) / groups
+    else:
+        moved = bytes_sent(operation, groups, message / inside)
+    hops = math.ceil(math.log2(groups)) * (2 if operation == "all_reduce" else 1)
+    wire = moved / (fabric.nic_rate * way.share)
+    return _both(*_timed(way, hops, wire), OVERLAP)
+
+
+def _timed(way: LinkModel, hops: float, wire: float) -> tuple[float, float]:
+    """Latency, and transfer with the filling of a pipeline of pieces [s]."""
+    return way.base + way.step * hops, wire + 2 * math.sqrt(way.ramp * wire)
+
+
+def _both(one: float, other: float, power: float) -> float:
+    total: float = (one**power + other**power) ** (1 / power)
+    return total
+
+
+def bus_bandwidth(operation: Collective, ranks: int, message: float, seconds: float) -> float:
+    """The rate nccl-tests prints as busbw: bytes sent per rank over time [B/s].
+
+    >>> bus_bandwidth("all_reduce", 8, 1e9, 0.004)
+    437500000000.0
+    """
+    return bytes_sent(operation, ranks, message) / seconds

@@ -1,0 +1,219 @@
+"""Leaf, spine and core switch counts."""
+
+import dataclasses
+import functools
+import math
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FatTree:
+    """One plane of a fat tree; links are counted once each.
+
+    `down` ports of a leaf lead to nodes, `up` ports to spines; ports that would not
+    spread evenly stay free. `pods` are the groups of leaves and spines that cores
+    join; 1 below three tiers.
+    """
+
+    tiers: int
+    ports: int
+    leaves: int
+    spines: int
+    cores: int
+    down: int
+    up: int
+    pods: int = 1
+
+    @property
+    def switches(self) -> int:
+        """Leaves, spines and cores together."""
+        return self.leaves + self.spines + self.cores
+
+    @property
+    def leaf_spine(self) -> int:
+        """Links between leaves and spines."""
+        return self.leaves * self.up if self.spines else 0
+
+    @property
+    def spine_core(self) -> int:
+        """Links between spines and cores: half of the ports of each spine."""
+        return self.spines * (self.ports // 2) if self.cores else 0
+
+    @property
+    def oversubscription(self) -> float:
+        """Ports towards nodes over ports towards spines; 1 is non-blocking."""
+        return self.down / self.up if self.spines else 1.0
+
+
+@functools.lru_cache(maxsize=1024)
+def split_ports(ports: int, oversubscription: float = 1.0) -> tuple[int, int]:
+    """Ports of a leaf towards nodes and towards spines.
+
+    up = ⌈p / (1 + r)⌉, down = p − up, so that down/up never exceeds r.
+
+    Where:
+        ports: ports of the switch p [1], at least 2.
+        oversubscription: ratio r [1], at least 1.
+
+    Source: leiserson-1985.
+
+    >>> split_ports(64), split_ports(64, 3.0)
+    ((32, 32), (48, 16))
+    """
+    if ports < 2:
+        raise ValueError(f"a leaf needs two ports or more, not {ports}")
+    if oversubscription < 1:
+        raise ValueError(f"a ratio below 1 wastes ports: {oversubscription}")
+    up = max(1, math.ceil(ports / (1 + oversubscription) - 1e-9))
+    return ports - up, up
+
+
+def even_spines(leaves: int, up: int, ports: int) -> int | None:
+    """Fewest spines over which every leaf spreads its links evenly; None beyond.
+
+    The least s that divides `up` with leaves·up/s ≤ ports. Evenness is why three
+    scalable units take as many spines as four.
+
+    >>> even_spines(24, 32, 64), even_spines(32, 32, 64), even_spines(65, 32, 64)
+    (16, 16, None)
+    """
+    for spines in range(max(1, -(-leaves * up // ports)), up + 1):
+        if up % spines == 0 and leaves * (up // spines) <= ports:
+            return spines
+    return None
+
+
+def ways_up(ports: int, oversubscription: float) -> range:
+    """Numbers of links up that keep the ratio of a leaf, the most first.
+
+    >>> list(ways_up(64, 1.0)), list(ways_up(64, 2.0))
+    ([32], [22, 21])
+    """
+    down, most = split_ports(ports, oversubscription)
+    fewest = max(1, math.ceil(down / oversubscription - 1e-9))
+    return range(most, min(fewest, most) - 1, -1)
+
+
+def two_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
+    """Leaves joined by spines, every leaf to every spine; None if too many.
+
+    Where:
+        leaves: leaf switches [1].
+        ports: ports of every switch [1].
+        oversubscription: ratio at the leaves [1].
+
+    Source: superpod-h100, table 4.
+
+    >>> two_tiers(32, 64).spines, two_tiers(8, 64, 2.0).spines
+    (16, 3)
+    """
+    down, _ = split_ports(ports, oversubscription)
+    trees = [
+        FatTree(2, ports, leaves, spines, 0, down, up)
+        for up in ways_up(ports, oversubscription)
+        if (spines := even_spines(leaves, up, ports)) is not None
+    ]
+    return min(trees, key=lambda tree: tree.switches, default=None)
+
+
+def three_tiers(leaves: int, ports: int, oversubscription: float = 1.0) -> FatTree | None:
+    """Pods of leaves and spines joined by cores; None if too many.
+
+    A pod has at most p/2 leaves, as a spine gives half of its ports to leaves and
+    half to cores. Pods are equally large, and the k-th spine of every pod shares its
+    cores.
+
+    Source: superpod-b200, table 3.
+
+    >>> tree = three_tiers(512, 64)
+    >>> tree.spines, tree.cores
+    (512, 256)
+    """
+    down, _ = split_ports(ports, oversubscription)
+    half = ports // 2
+    pods = -(-leaves // half)
+    cores = even_spines(pods, half, ports)
+    if cores is None:
+        return None
+    # A group of cores has p/2 links to each pod; a pod of s spines has s such groups.
+    trees = [
+        FatTree(3, ports, leaves, pods * spines, spines * cores, down, up, pods)
+        for up in ways_up(ports, oversubscription)
+        if (spines := even_spines(-(-leaves // pods), up, half)) is not None
+    ]
+    return min(trees, key=lambda tree: tree.switches, default=None)
+
+
+def one_switch(endpoints: int, ports: int) -> FatTree | None:
+    """A single switch when everything fits on it, else None.
+
+    >>> one_switch(64, 64).switches
+    1
+    """
+    return FatTree(1, ports, 1, 0, 0, ports, 0) if endpoints <= ports else None
+
+
+@functools.lru_cache(maxsize=4096)
+def fat_tree(
+    leaves: int, ports: int, oversubscription: float = 1.0, tiers: int = 0
+) -> FatTree | None:
+    """The tree with the fewest tiers for `leaves`, or with `tiers` of them.
+
+    None when the leaves are too many for it.
+
+    >>> fat_tree(32, 64).tiers, fat_tree(128, 64).tiers, fat_tree(5000, 64)
+    (2, 3, None)
+    """
+    builders = {2: two_tiers, 3: three_tiers}
+    for wanted in (tiers,) if tiers else (2, 3):
+        tree = builders[wanted](leaves, ports, oversubscription)
+        if tree is not None:
+            return tree
+    return None
+
+
+def most_leaves(ports: int, oversubscription: float = 1.0, tiers: int = 2) -> int:
+    """The most leaves that a tree of 2 or 3 tiers can join [1].
+
+    p for two tiers, p²/2 for three, whatever the ratio: an oversubscribed leaf has
+    fewer links up, each to another spine.
+
+    >>> most_leaves(64), most_leaves(64, tiers=3)
+    (64, 2048)
+    """
+    split_ports(ports, oversubscription)
+    return ports if tiers == 2 else ports * (ports // 2)
+
+
+def rail_units(nodes: int, rails: int, down: int, spare: int = 0) -> int:
+    """Scalable units of a rail-optimized fabric.
+
+    A unit has one leaf for each rail and as many nodes as a leaf has ports to nodes.
+
+    Where:
+        nodes: nodes in all [1].
+        rails: adapters per node [1].
+        down: ports of a leaf towards nodes [1].
+        spare: links of other endpoints, such as fabric managers [1].
+
+    Source: superpod-h100.
+
+    >>> rail_units(127, 8, 32, spare=4), rail_units(128, 8, 32, spare=4)
+    (4, 5)
+    """
+    return max(-(-nodes // down), -(-(nodes * rails + spare) // (rails * down)))
+
+
+def rail_leaves(nodes: int, rails: int, down: int, spare: int = 0) -> int:
+    """Leaves of a rail-optimized fabric: adapter i of every node on leaf i.
+
+    A single unit that is less than half full lets several rails share a leaf.
+    Arguments as for `rail_units`.
+
+    >>> rail_leaves(127, 8, 32, spare=4), rail_leaves(4, 8, 32)
+    (32, 1)
+    """
+    units = rail_units(nodes, rails, down, spare)
+    if units > 1:
+        return units * rails
+    shared = max(1, down // nodes)
+    return max(-(-rails // shared), -(-(nodes * rails + spare) // down))

@@ -1,0 +1,133 @@
+"""Multi-Instance GPU profiles and placement."""
+
+import dataclasses
+import functools
+
+from app.estimator import data_files
+
+_CARDS = ("mig.toml", "card")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MigProfile:
+    """One kind of instance: its slices, its memory [B] and where it can start.
+
+    `memory` is the size in its name, `reported` what the driver gives it.
+    """
+
+    name: str
+    memory: float
+    reported: float | None
+    compute_slices: int
+    memory_slices: int
+    starts: tuple[int, ...]
+
+    @property
+    def size(self) -> str:
+        """The share of compute in its name, as in `1g`."""
+        return self.name.partition(".")[0]
+
+    @property
+    def capacity(self) -> float:
+        """Bytes that can be filled: what the driver reports, or else the name [B]."""
+        return self.reported or self.memory
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MigGpu:
+    """A card that can be partitioned."""
+
+    id: str
+    compute_slices: int
+    memory_slices: int
+    profiles: tuple[MigProfile, ...]
+    source: tuple[str, ...]
+
+    def find(self, name: str) -> MigProfile | None:
+        """The profile called `name`, as in `1g.10gb`.
+
+        `1g` is the one of that size with the least memory, on any card.
+        """
+        word = name.strip().lower().removeprefix("mig-").removeprefix("mig ")
+        named = (p for p in self.profiles if word in (p.name, p.size))
+        return min(named, key=lambda p: p.memory, default=None)
+
+
+@functools.cache
+def find_card(accelerator: str) -> MigGpu | None:
+    """The partitions of an accelerator by its id; None if it has none."""
+    row = data_files.load_table(*_CARDS).get(accelerator)
+    if row is None:
+        return None
+    return MigGpu(
+        id=accelerator,
+        compute_slices=row["compute_slices"],
+        memory_slices=row["memory_slices"],
+        profiles=tuple(
+            MigProfile(
+                name=p["name"],
+                memory=p["memory_gb"] * 1e9,
+                reported=p["reported_gib"] * 2.0**30 if "reported_gib" in p else None,
+                compute_slices=p["compute"],
+                memory_slices=p["memory"],
+                starts=tuple(p["starts"]),
+            )
+            for p in row["profiles"]
+        ),
+        source=tuple(row["source"]),
+    )
+
+
+def cards() -> tuple[str, ...]:
+    """The accelerators that can be partitioned."""
+    return tuple(data_files.load_table(*_CARDS))
+
+
+def place(card: MigGpu, wanted: tuple[MigProfile, ...]) -> tuple[int, ...] | None:
+    """Where each of `wanted` starts so that all fit; None when they cannot.
+
+    Largest first, every start is tried; instances never share a slice.
+
+    >>> card = find_card("h100-sxm5-80")
+    >>> place(card, (card.find("3g.40gb"), card.find("3g.40gb")))
+    (0, 4)
+    >>> place(card, (card.find("4g.40gb"), card.find("4g.40gb"))) is None
+    True
+    """
+    if sum(p.compute_slices for p in wanted) > card.compute_slices:
+        return None
+    order = sorted(range(len(wanted)), key=lambda i: -wanted[i].memory_slices)
+    starts = _place([wanted[i] for i in order], frozenset())
+    if starts is None:
+        return None
+    found = [0] * len(wanted)
+    for index, start in zip(order, starts, strict=True):
+        found[index] = start
+    return tuple(found)
+
+
+def _place(left: list[MigProfile], taken: frozenset[int]) -> list[int] | None:
+    if not left:
+        return []
+    profile, *rest = left
+    for start in profile.starts:
+        slices = frozenset(range(start, start + profile.memory_slices))
+        if not slices & taken:
+            others = _place(rest, taken | slices)
+            if others is not None:
+                return [start, *others]
+    return None
+
+
+@functools.lru_cache(maxsize=1024)
+def most(card: MigGpu, profile: MigProfile, beside: tuple[MigProfile, ...] = ()) -> int:
+    """How many more instances of a profile fit beside others.
+
+    >>> card = find_card("a100-sxm4-80")
+    >>> most(card, card.find("1g.10gb"))
+    7
+    """
+    count = 0
+    while place(card, (*beside, *([profile] * (count + 1)))) is not None:
+        count += 1
+    return count

@@ -1,0 +1,447 @@
+"""Every catalog value with unit, source, date and reason if missing."""
+
+import dataclasses
+import datetime as dt
+import functools
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from app.estimator import data_files
+from app.estimator.hardware import catalog
+from app.estimator.hardware.catalog import (
+    Accelerator,
+    NetworkPart,
+    System,
+    has_no_sparsity,
+    sparse_rate,
+)
+from app.estimator.units import NBSP, format_number, format_value
+
+Kind = Literal["accelerator", "system", "link", "adapter", "dpu", "switch"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CatalogField:
+    """A value that a kind of part has, declared once.
+
+    `name` is the field that an author links as `hw:part#name`. `unit` is the base
+    unit of a number, `shown` the unit in which it is written where the readable
+    multiple is not the custom. `says` is the direction or the convention of the
+    value, `optional` that a part without it is not missing anything.
+    """
+
+    name: str
+    label: str
+    group: str
+    unit: str = ""
+    shown: str = ""
+    says: str = ""
+    optional: bool = False
+
+
+RATES = ("fp32", "tf32", "bf16", "fp16", "fp8", "int8", "fp4")
+"""Number formats with a peak, from the widest on."""
+
+_MEMORY, _COMPUTE, _LINKS = "Memory", "Dense compute", "Links"
+_POWER, _BUILD = "Power and partitions", "Build"
+
+_MADE = (
+    CatalogField("vendor", "Maker", _BUILD),
+    CatalogField("launch_year", "Launched", _BUILD),
+)
+
+_ACCELERATOR = (
+    CatalogField("memory", "Memory as sold", _MEMORY, "B"),
+    CatalogField("driver_memory", "Memory as the driver reports", _MEMORY, "B"),
+    CatalogField("engine_memory", "Memory as a program is shown", _MEMORY, "B", optional=True),
+    CatalogField("capacity", "Memory that calculators fill", _MEMORY, "B"),
+    CatalogField("memory_type", "Kind of memory", _MEMORY),
+    CatalogField("memory_bandwidth", "Memory bandwidth", _MEMORY, "B/s", "GB/s"),
+    *(CatalogField(name, name.upper(), _COMPUTE, "FLOP/s", "TFLOP/s", "dense") for name in RATES),
+    CatalogField("nvlink", "Link to other chips", _LINKS, "B/s", "GB/s", "one way"),
+    CatalogField("interconnect", "Kind of link", _LINKS),
+    CatalogField("pcie_generation", "PCIe generation", _LINKS),
+    CatalogField("tdp", "Power", _POWER, "W", says="at most"),
+    CatalogField("mig_instances", "MIG instances", _POWER, says="at most"),
+    CatalogField("architecture", "Architecture", _BUILD),
+    CatalogField("form_factor", "Form", _BUILD),
+    CatalogField(
+        "host",
+        "Time to launch a kernel",
+        _BUILD,
+        says="times that of an x86 server",
+        optional=True,
+    ),
+    *_MADE,
+)
+
+_SYSTEM = (
+    CatalogField("gpus", "Accelerators", "Accelerators"),
+    CatalogField("accelerator", "Kind of accelerator", "Accelerators"),
+    CatalogField("gpu_memory", "Memory of all as sold", _MEMORY, "B"),
+    CatalogField("capacity", "Memory of all that calculators fill", _MEMORY, "B"),
+    CatalogField("system_memory", "Memory of the CPUs", _MEMORY, "B"),
+    CatalogField("nvlink", "Link per accelerator", _LINKS, "B/s", "GB/s", "one way"),
+    CatalogField("nvswitches", "NVLink switches", _LINKS),
+    CatalogField("nics", "Adapters to the compute network", _LINKS),
+    CatalogField("nic", "Rate of one adapter", _LINKS, "B/s", "Gbit/s", "one way"),
+    CatalogField("nic_cages", "Cages for these adapters", _LINKS, optional=True),
+    CatalogField("scale_out_network", "Network", _LINKS),
+    CatalogField("power", "Power", _POWER, "W", says="highest planned"),
+    CatalogField("power_supplies", "Power supplies", _POWER),
+    CatalogField("power_supplies_needed", "Of these needed at full power", _POWER),
+    CatalogField("cooling", "Cooling", _POWER),
+    CatalogField("rack_units", "Rack units", _BUILD),
+    CatalogField("cpu", "CPUs", _BUILD),
+    *_MADE,
+)
+
+_BANDWIDTH = CatalogField("bandwidth", "Bandwidth", _LINKS, "B/s", "GB/s", "one way")
+_PORT_RATE = CatalogField("port_rate", "Rate of a port", _LINKS, "B/s", "Gbit/s", "one way")
+_PCIE = CatalogField("pcie_generation", "PCIe generation", _LINKS)
+_TAIL = (
+    CatalogField("power", "Power", _POWER, "W", says="at most"),
+    CatalogField("form_factor", "Form", _BUILD),
+    CatalogField("vendor", "Maker", _BUILD),
+)
+
+_LINK = (
+    _BANDWIDTH,
+    dataclasses.replace(_PORT_RATE, optional=True),
+    dataclasses.replace(_PCIE, optional=True),
+)
+
+_ADAPTER = (
+    _BANDWIDTH,
+    dataclasses.replace(_PORT_RATE, optional=True),
+    CatalogField("ports", "Ports", _LINKS, says="at most"),
+    _PCIE,
+    *_TAIL,
+)
+
+_SWITCH = (
+    CatalogField("ports", "Ports", _LINKS),
+    CatalogField("ports_per_cage", "Ports in a cage", _LINKS),
+    _PORT_RATE,
+    _BANDWIDTH,
+    CatalogField("switching_capacity", "Switching capacity", _LINKS, "B/s", "Tbit/s"),
+    *_TAIL,
+)
+
+FIELDS: dict[Kind, tuple[CatalogField, ...]] = {
+    "accelerator": _ACCELERATOR,
+    "system": _SYSTEM,
+    "link": _LINK,
+    "adapter": _ADAPTER,
+    "dpu": _ADAPTER,
+    "switch": _SWITCH,
+}
+"""What every kind of part has, in the order in which it is shown."""
+
+UNITS: dict[str, str] = {
+    **{f.name: f.unit for fields in FIELDS.values() for f in fields if f.unit},
+    "nvlink_both_ways": "B/s",
+    "pcie": "B/s",
+}
+"""Base units of fields and of what follows from them; the rest are plain numbers."""
+
+_ROWS = {
+    "nvlink_both_ways": "nvlink",
+    "pcie": "pcie_generation",
+    "shown": "capacity",
+    "memory_read_on": "driver_memory",
+    "switching_convention": "switching_capacity",
+}
+
+
+def row_of(field: str) -> str:
+    """The row of a part's page on which a field stands.
+
+    >>> row_of("nvlink_both_ways"), row_of("memory")
+    ('nvlink', 'memory')
+    """
+    return _ROWS.get(field, field)
+
+
+State = Literal["known", "unknown", "absent"]
+Entry = Accelerator | System | NetworkPart
+_NETWORK_KINDS: Mapping[str, Kind] = {
+    "link_standard": "link",
+    "nic": "adapter",
+    "dpu": "dpu",
+    "switch": "switch",
+}
+_FILES: Mapping[str, tuple[str, str]] = {
+    "accelerator": ("accelerators.toml", "accelerator"),
+    "system": ("systems.toml", "system"),
+}
+_NETWORKS = ("networks.toml", "network")
+_NO_LISTING = "Nobody has published what the driver lists; calculators use the label."
+_NO_RATE = "None of the sources names a rate for this format."
+_NOT_STATED = "No source that we trust states it."
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartValue:
+    """One value of a part.
+
+    `number` is in the base unit of its field; `words` are what is shown, `beside` the
+    same in the other convention: sparse beside dense, both ways beside one way.
+    `reason` says why an unknown value is unknown, or why the part has none (absent).
+    `sources` are where it was read on `read_on`; `own` that they were given for this
+    value in particular. `unverified` says that no primary source was found.
+    """
+
+    field: CatalogField
+    number: float | str | None
+    words: str
+    beside: str = ""
+    reason: str = ""
+    state: State = "known"
+    sources: tuple[str, ...] = ()
+    read_on: dt.date | None = None
+    own: bool = False
+    unverified: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its field."""
+        return self.field.name
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CatalogPart:
+    """A part with all values that a part of its kind has."""
+
+    id: str
+    name: str
+    kind: Kind
+    vendor: str
+    year: int | None
+    note: str
+    values: tuple[PartValue, ...]
+    entry: Entry
+    aliases: tuple[str, ...] = ()
+
+    def __getitem__(self, name: str) -> PartValue:
+        """The value called `name`; raises KeyError."""
+        for value in self.values:
+            if value.name == name:
+                return value
+        raise KeyError(name)
+
+    def get(self, name: str) -> PartValue | None:
+        """The value called `name`, or None where this kind has none."""
+        return next((value for value in self.values if value.name == name), None)
+
+    @property
+    def groups(self) -> dict[str, list[PartValue]]:
+        """Its values by group, in the order of their declaration."""
+        found: dict[str, list[PartValue]] = {}
+        for value in self.values:
+            found.setdefault(value.field.group, []).append(value)
+        return found
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where its values were read, those of single values last."""
+        return tuple(dict.fromkeys(s for v in self._cited_last for s in v.sources))
+
+    @property
+    def _cited_last(self) -> list[PartValue]:
+        return sorted(self.values, key=lambda value: value.own)
+
+    @property
+    def missing(self) -> tuple[PartValue, ...]:
+        """The values that are not known."""
+        return tuple(v for v in self.values if v.state == "unknown")
+
+
+@functools.cache
+def parts() -> tuple[CatalogPart, ...]:
+    """All parts in the order of the catalog: accelerators, systems, network.
+
+    >>> len({part.id for part in parts()}) == len(parts())
+    True
+    """
+    entries: tuple[Entry, ...] = (
+        *catalog.accelerators(),
+        *catalog.systems(),
+        *catalog.networks(),
+    )
+    return tuple(_part(entry) for entry in entries)
+
+
+@functools.cache
+def _by_id() -> dict[str, CatalogPart]:
+    return {part.id: part for part in parts()}
+
+
+def find_part(name: str) -> CatalogPart | None:
+    r"""The part with this id.
+
+    >>> find_part("h100-sxm5-80")["nvlink"].beside
+    '900\xa0GB/s both ways'
+    """
+    return _by_id().get(name)
+
+
+def address_of(part: str, field: str = "") -> str:
+    """Where a part is shown, or one of its values.
+
+    >>> address_of("h100-sxm5-80", "nvlink_both_ways")
+    '/hardware/h100-sxm5-80#nvlink'
+    """
+    return f"/hardware/{part}#{row_of(field)}" if field else f"/hardware/{part}"
+
+
+def _part(entry: Entry) -> CatalogPart:
+    kind = _kind(entry)
+    row = data_files.load_table(*_FILES.get(kind, _NETWORKS))[entry.id]
+    made = _PartBuilder(entry, row)
+    values = [made.value(field) for field in FIELDS[kind]]
+    return CatalogPart(
+        id=entry.id,
+        name=entry.name,
+        kind=kind,
+        vendor=entry.vendor,
+        year=getattr(entry, "launch_year", None),
+        note=entry.note,
+        values=tuple(v for v in values if v is not None),
+        entry=entry,
+        aliases=tuple(row.get("aliases", ())),
+    )
+
+
+def _kind(entry: Entry) -> Kind:
+    if isinstance(entry, System):
+        return "system"
+    return "accelerator" if isinstance(entry, Accelerator) else _NETWORK_KINDS[entry.kind]
+
+
+class _PartBuilder:
+    """The values of one entry, made from its fields and what its row says of them."""
+
+    def __init__(self, entry: Entry, row: Mapping[str, Any]) -> None:
+        self._entry = entry
+        self._row = row
+        self._unknown: Mapping[str, str] = row.get("unknown", {})
+        self._unverified = {catalog.field_of(key) for key in entry.unverified}
+
+    def value(self, field: CatalogField) -> PartValue | None:
+        """The value of a field; None where it is optional and not there."""
+        number = getattr(self._entry, field.name)
+        if number in (None, "") or field.name in self._unknown:
+            return None if field.optional else self._without(field)
+        sources, read_on, own = self._cited(field.name)
+        return PartValue(
+            field=field,
+            number=number,
+            words=_words(field, number),
+            beside=self._beside(field, number),
+            sources=sources,
+            read_on=read_on,
+            own=own,
+            unverified=field.name in self._unverified and not own,
+        )
+
+    def _cited(self, name: str) -> tuple[tuple[str, ...], dt.date, bool]:
+        """Where a value was read, when, and whether that was said of it alone."""
+        for cited in self._row.get("cited", ()):
+            if name in cited["values"]:
+                return (cited["source"],), cited["read_on"], True
+        if name in {"driver_memory", "engine_memory"} or self._reads_driver(name):
+            read = self._row["memory_source"], self._row["memory_read_on"]
+            return tuple(read[0]), read[1], True
+        return self._entry.source, self._row["read_on"], False
+
+    def _reads_driver(self, name: str) -> bool:
+        return name == "capacity" and "memory_source" in self._row
+
+    def _without(self, field: CatalogField) -> PartValue:
+        absent = self._absent(field)
+        if absent[0]:
+            return PartValue(field, None, absent[0], reason=absent[1], state="absent")
+        reason = self._unknown.get(field.name) or _reason(field)
+        return PartValue(field, None, "unknown", reason=reason, state="unknown")
+
+    def _absent(self, field: CatalogField) -> tuple[str, str]:
+        """How to say that the part has none, and why; empty where that is open."""
+        entry = self._entry
+        if not isinstance(entry, Accelerator):
+            return ("", "")
+        if field.name in RATES and entry.lacks(field.name):
+            why = f"{entry.architecture} has no units for this format."
+            return ("not supported", why)
+        if field.name == "nvlink" and entry.interconnect.startswith("none"):
+            return ("none", "Cards of this kind connect over PCIe only.")
+        if field.name == "pcie_generation" and entry.form_factor == "cloud-only":
+            return ("not sold", "It is rented as part of a machine.")
+        return ("", "")
+
+    def _beside(self, field: CatalogField, number: Any) -> str:
+        """The same value in the other convention."""
+        if field.says == "one way":
+            return f"{_words(field, 2 * number)} both ways"
+        entry = self._entry
+        binary = "memory" if "memory_gib" in self._row else ""
+        if field.name in {"driver_memory", "engine_memory", "capacity", binary}:
+            return self._counted(field.name, number)
+        if isinstance(entry, Accelerator):
+            return _of_card(entry, field, self._row.get("sparse", {}))
+        if field.name == "switching_capacity":
+            return str(getattr(entry, "switching_convention", ""))
+        return ""
+
+    def _counted(self, name: str, number: float) -> str:
+        if name == "memory":
+            return f"{format_number(number / 2**30)}{NBSP}GiB"
+        exact = f"{format_number(number / 2**20)}{NBSP}MiB"
+        if name != "capacity":
+            return exact
+        if isinstance(self._entry, System):
+            if catalog.find_accelerator(self._entry.accelerator).driver_memory:
+                return "what the drivers of its accelerators report"
+            return "the labels of its accelerators, without a reading"
+        read = self._reads_driver(name)
+        return "what the driver reports" if read else "the label, without a reading"
+
+
+def _words(field: CatalogField, number: Any) -> str:
+    if field.name == "mig_instances":
+        return format_value(number) if number else "none"
+    if field.name == "accelerator":
+        return catalog.find_accelerator(number).name
+    if field.name == "launch_year":
+        return str(number)
+    if isinstance(number, str):
+        return number
+    written = format_value(number, field.shown or field.unit)
+    return written.replace("FLOP", "OP") if field.name == "int8" else written
+
+
+def _of_card(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
+    if field.name in RATES:
+        return _sparse(card, field, stated)
+    return _pcie(card) if field.name == "pcie_generation" else ""
+
+
+def _sparse(card: Accelerator, field: CatalogField, stated: Mapping[str, float]) -> str:
+    rate = sparse_rate(card, field.name, stated)
+    if rate:
+        return f"{_words(field, rate)} sparse"
+    return "no sparse rate" if has_no_sparsity(card) and field.name != "fp32" else ""
+
+
+def _pcie(card: Accelerator) -> str:
+    rate = card.pcie
+    if rate is None:
+        return ""
+    one, both = format_value(rate, "GB/s"), format_value(2 * rate, "GB/s")
+    return f"{one} one way over 16 lanes, {both} both ways"
+
+
+def _reason(field: CatalogField) -> str:
+    if field.name in RATES:
+        return _NO_RATE
+    return _NO_LISTING if field.name == "driver_memory" else _NOT_STATED

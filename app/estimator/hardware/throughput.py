@@ -1,0 +1,191 @@
+"""Sustained FLOP/s and bandwidth of one accelerator; roofline."""
+
+import dataclasses
+import functools
+
+from app.estimator import data_files
+from app.estimator.hardware.catalog import Accelerator
+
+# Rows and columns that one multiprocessor works on at a time.
+_TILE = 128.0
+# Work lost while the last multiprocessors of a product wait, in waves of tiles.
+_FILL = 0.15
+# Share of the memory bandwidth that streaming kernels reach (SimuMax and the
+# operator tables of aiconfigurator: 0.67 to 0.87).
+STREAMING = 0.8
+# How rates follow the power limit when a long run is held by it; fitted with the
+# shares of data/training_rates.toml.
+_POWER = 0.43
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GpuGeneration:
+    """What accelerators of one architecture sustain, as shares of their peaks."""
+
+    id: str
+    watts: float
+    matmul_bf16: float
+    attention: float
+    attention_older: float
+    flops_per_multiprocessor: float
+    matmul_fp8: float | None = None
+    matmul_fp4: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SustainedRates:
+    """What one accelerator sustains over a long run.
+
+    `matmul` is the rate in the chosen format, `matmul16` and `attention` those in
+    16 bit [FLOP/s]; `bandwidth` what streaming reaches [B/s]; `multiprocessors`
+    how many tiles it works on at once [1]; `peak` the dense peak of the format.
+    """
+
+    matmul: float
+    matmul16: float
+    attention: float
+    bandwidth: float
+    multiprocessors: float
+    peak: float
+
+
+@functools.cache
+def generation(architecture: str) -> GpuGeneration:
+    """The shares that accelerators of an architecture sustain.
+
+    >>> generation("Hopper").matmul_bf16
+    0.627
+    """
+    rows = data_files.load_table("training_rates.toml", "generation")
+    row = next((r for r in rows.values() if architecture in r["architectures"]), None)
+    row = row or rows["other"]
+    known = {f.name for f in dataclasses.fields(GpuGeneration)}
+    return GpuGeneration(**{k: v for k, v in row.items() if k in known})
+
+
+def engine_of(
+    gpu: Accelerator, number_format: str = "bf16", *, older_kernels: bool = False
+) -> SustainedRates:
+    """What `gpu` sustains in products of a format [FLOP/s], and from memory [B/s].
+
+    Share of the dense peak, scaled by (power limit / usual limit)^0.43.
+
+    Where:
+        gpu: an accelerator with a 16-bit peak and a memory bandwidth.
+        number_format: bf16, fp16, fp8, mxfp8, nvfp4, ...
+        older_kernels: attention as before the generation's own kernels.
+
+    Raises ValueError naming what the data sheet lacks.
+
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> round(engine_of(find_accelerator("H100")).matmul / 1e12)
+    620
+    """
+    sustained = generation(gpu.architecture)
+    peak16 = gpu.peak("bf16")
+    peak = gpu.peak(number_format)
+    if peak16 is None or gpu.memory_bandwidth is None:
+        raise ValueError(f"16-bit rate and bandwidth of the {gpu.name} are not known")
+    if peak is None:
+        raise ValueError(f"the {gpu.name} does not compute in {number_format}")
+    held = 1.0
+    if sustained.watts and gpu.tdp:
+        held = (gpu.tdp / _usual_watts(gpu, sustained)) ** _POWER
+    share = _attention_share(sustained, older_kernels)
+    return SustainedRates(
+        matmul=peak * held * _share(sustained, number_format),
+        matmul16=peak16 * held * sustained.matmul_bf16,
+        attention=peak16 * held * share,
+        bandwidth=gpu.memory_bandwidth * STREAMING,
+        multiprocessors=peak16 / sustained.flops_per_multiprocessor,
+        peak=peak,
+    )
+
+
+def _usual_watts(gpu: Accelerator, sustained: GpuGeneration) -> float:
+    """The limit at which the share was measured, for a chip of this size."""
+    multiprocessors = (gpu.peak("bf16") or 0.0) / sustained.flops_per_multiprocessor
+    whole = {"ampere": 108.0, "hopper": 132.0, "blackwell": 148.0, "ada": 142.0}
+    size = multiprocessors / whole.get(sustained.id, multiprocessors)
+    return sustained.watts * min(1.0, size)
+
+
+def _share(sustained: GpuGeneration, number_format: str) -> float:
+    if number_format in ("nvfp4", "mxfp4", "fp4"):
+        return sustained.matmul_fp4 or 0.4
+    if number_format in ("fp8", "mxfp8", "int8"):
+        return sustained.matmul_fp8 or sustained.matmul_bf16
+    return sustained.matmul_bf16
+
+
+def _attention_share(sustained: GpuGeneration, older_kernels: bool) -> float:
+    return sustained.attention_older if older_kernels else sustained.attention
+
+
+def matmul_time(
+    rows: float, inputs: float, outputs: float, rate: float, engine: SustainedRates
+) -> float:
+    """Time of a product of `rows` × `inputs` with `inputs` × `outputs` [s].
+
+    The roofline with a rounded corner, (c³ + m³)^⅓: c = 2·m·n·k / rate, longer
+    where few tiles leave multiprocessors idle; m = bytes of all three matrices in
+    16 bit over the bandwidth.
+
+    Where:
+        rows: tokens m [1].
+        inputs: width k [1].
+        outputs: width n [1].
+        rate: sustained rate for large products [FLOP/s].
+        engine: the accelerator.
+
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> engine = engine_of(find_accelerator("H100"))
+    >>> round(matmul_time(8192, 8192, 8192, engine.matmul, engine) * 1e3, 3)
+    1.781
+    """
+    tiles = max(1.0, rows / _TILE) * max(1.0, outputs / _TILE)
+    computing = 2 * rows * inputs * outputs / rate
+    computing *= 1 + _FILL * engine.multiprocessors / tiles
+    moved = 2 * (inputs * outputs + rows * (inputs + outputs))
+    moving = moved / engine.bandwidth
+    time: float = (computing**3 + moving**3) ** (1 / 3)
+    return time
+
+
+def critical_batch(peak: float, bandwidth: float, weight_bytes: float) -> float:
+    """Tokens in flight from which a product is bound by compute [token].
+
+    F·W / (2·B): the weights are read once, and each token needs two operations
+    per weight.
+
+    Where:
+        peak: FLOP/s of the format of the multiplication.
+        bandwidth: memory bandwidth [B/s].
+        weight_bytes: bytes of one weight [B].
+
+    Source: pope-2022.
+
+    >>> round(critical_batch(989.4e12, 3.35e12, 2), 1)
+    295.3
+    """
+    return peak * weight_bytes / (2 * bandwidth)
+
+
+def routed_critical_batch(dense: float, experts: float, experts_per_token: float) -> float:
+    """Tokens from which routed experts are bound by compute [token]: × E/k.
+
+    >>> routed_critical_batch(300.0, 256, 8)
+    9600.0
+    """
+    return dense * experts / experts_per_token
+
+
+def roofline(flops_per_byte: float, peak: float, bandwidth: float) -> float:
+    """Highest rate at an arithmetic intensity [FLOP/s]: min(F, B·I).
+
+    Source: williams-2009.
+
+    >>> roofline(100.0, 989e12, 3.35e12) / 1e12
+    335.0
+    """
+    return min(peak, bandwidth * flops_per_byte)

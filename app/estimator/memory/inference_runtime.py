@@ -1,0 +1,117 @@
+"""What vLLM, SGLang, TensorRT-LLM, Transformers reserve besides weights and cache."""
+
+import dataclasses
+
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.number_formats import bytes_of, weight_table
+
+GIB = 2.0**30
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EngineMemory:
+    """Memory that an engine takes beside weights and cache.
+
+    `outside` and `outside_each` are bytes outside of the framework, on the first
+    GPU and for each further one; `sampler` bytes per logit of the `sequences` that
+    are sampled when the peak is measured, on the whole vocabulary.
+    `outside` counts against the fraction of the card that may be used; with
+    `static` the fraction bounds weights and cache together instead.
+    """
+
+    id: str
+    label: str
+    outside: float
+    outside_each: float
+    sampler: float
+    sequences: int
+    step_tokens: int
+    static: bool = False
+
+    def outside_of(self, gpus: int) -> float:
+        """Bytes outside of the framework on one of `gpus` GPUs [B]."""
+        return self.outside + self.outside_each * (gpus - 1)
+
+
+# Constants from start-up logs: vLLM pull request 10511 (0.6.5), 2031 (0.2.x), issue
+# 13061 (0.7) and 21348 (0.9 and SGLang).
+ENGINES: dict[str, EngineMemory] = {
+    engine.id: engine
+    for engine in (
+        EngineMemory("vllm-0.2", "vLLM 0.2", 0.88 * GIB, 4.1 * GIB, 12.0, 256, 4096),
+        EngineMemory("vllm-0.6", "vLLM 0.6", 1.79 * GIB, 1.79 * GIB, 41.0, 256, 8192),
+        EngineMemory("vllm-0.7", "vLLM 0.7", 0.25 * GIB, 0.0, 26.5, 256, 2048),
+        EngineMemory("vllm-0.9", "vLLM 0.9", 0.6 * GIB, 0.83 * GIB, 35.0, 1024, 8192),
+        EngineMemory("sglang", "SGLang", 0.9 * GIB, 0.4 * GIB, 0.0, 0, 0, static=True),
+    )
+}
+
+
+def usable_bytes(engine: EngineMemory, shown: float, fraction: float, gpus: int) -> float:
+    """What an engine may fill of a card that shows `shown` bytes [B].
+
+    fraction · shown; SGLang takes its fraction of what is free before the weights.
+
+    >>> usable_bytes(ENGINES["vllm-0.6"], 100e9, 0.9, 1)
+    90000000000.0
+    """
+    if engine.static:
+        outside = engine.outside_of(gpus)
+        return fraction * (shown - outside) + outside
+    return fraction * shown
+
+
+def measured_width(model: Architecture) -> int:
+    """The width of the MLP in the engine's own measurement."""
+    if not model.is_routed:
+        return model.mlp_width
+    return int(model.experts_per_token * model.expert_width)
+
+
+def peak_bytes(
+    model: Architecture, engine: EngineMemory, gpus: int, step_tokens: int | None = None
+) -> float:
+    """The highest temporary memory of the engine's own measurement on one GPU [B].
+
+    Either a step of T tokens through one layer, T · 2 B · (3f/t + 4h), or sampling
+    over the whole vocabulary. `step_tokens` stands in for the engine's own T.
+    """
+    tokens = engine.step_tokens if step_tokens is None else step_tokens
+    width = measured_width(model)
+    layer = tokens * 2 * (3 * width / gpus + 4 * model.hidden)
+    return max(layer, engine.sequences * model.vocabulary * engine.sampler)
+
+
+# What stays beside tensors on each GPU: workspaces of the libraries.
+WORKSPACE = 24e6
+
+
+def prefill_bytes(tokens: float, hidden: float, width: float) -> float:
+    """Temporary tensors while a prompt runs through one unfused layer, 16 bit [B].
+
+    T · (6f + 8h): gate, up and their product, beside residual, norm and its FP32
+    copy. Checked against the memory columns of the Qwen2.5 speed benchmark.
+
+    >>> prefill_bytes(30720, 896, 4864)
+    1116733440
+    """
+    return tokens * (6 * width + 8 * hidden)
+
+
+def prompt_bytes(model: Architecture, tokens: float) -> float:
+    """Temporary tensors of `tokens` of prompts in the widest layer of a model [B]."""
+    width = model.mlp_width
+    if model.is_routed:
+        width = int(model.experts_per_token * model.expert_width) + model.shared_width
+    return prefill_bytes(tokens, model.hidden, width)
+
+
+def loading_bytes(model: Architecture, weights: str) -> float:
+    """The whole model while it is loaded, before anything is answered [B].
+
+    AWQ files of tied models make a copy of the table.
+    """
+    stored = weight_table(model, weights).total
+    if weights.startswith("awq") and model.tied:
+        return stored + bytes_of(model.embedding_parameters, 16)
+    return stored

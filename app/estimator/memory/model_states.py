@@ -1,0 +1,213 @@
+"""Weights, gradients, optimizer per parameter; ZeRO, LoRA, offload, framework traits."""
+
+import dataclasses
+import functools
+
+from app.estimator import data_files
+from app.estimator.memory.parallel_layout import ParallelLayout, ParameterShare
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.number_formats import adapter_parameters, weight_table
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BytesPerParameter:
+    """Bytes per parameter of a training recipe."""
+
+    weights: float
+    gradients: float
+    master: float
+    moments: float
+
+    @property
+    def optimizer(self) -> float:
+        """Master copy and moments together."""
+        return self.master + self.moments
+
+    @property
+    def total(self) -> float:
+        """All bytes per parameter."""
+        return self.weights + self.gradients + self.optimizer
+
+
+# Precision: bytes of weights, gradients, master copy, and of each moment.
+_PRECISION: dict[str, tuple[float, float, float, float]] = {
+    "bf16-mixed": (2, 2, 4, 4),
+    "bf16-mixed-fp32-grads": (2, 4, 4, 4),
+    "bf16": (2, 2, 0, 2),
+    "fp32": (4, 4, 0, 4),
+}
+# Optimizer: moments kept for each parameter; 8-bit ones take one byte each.
+_MOMENTS: dict[str, float] = {
+    "adamw": 2,
+    "adamw-8bit": 2,
+    "sgd": 0,
+    "sgd-momentum": 1,
+    "adafactor": 0,
+    "muon": 1,
+    "lion": 1,
+}
+OPTIMIZERS: tuple[tuple[str, str], ...] = (
+    ("adamw", "AdamW"),
+    ("adamw-8bit", "AdamW, 8-bit moments"),
+    ("sgd", "SGD"),
+    ("sgd-momentum", "SGD with momentum"),
+    ("adafactor", "Adafactor"),
+    ("muon", "Muon"),
+    ("lion", "Lion"),
+)
+PRECISIONS: tuple[tuple[str, str], ...] = (
+    ("bf16-mixed", "BF16 with FP32 master"),
+    ("bf16-mixed-fp32-grads", "BF16 with FP32 master and gradients"),
+    ("bf16", "BF16 alone"),
+    ("fp32", "FP32"),
+)
+
+
+def recipe(optimizer: str = "adamw", precision: str = "bf16-mixed") -> BytesPerParameter:
+    """Bytes per parameter for an optimizer and a precision.
+
+    Adafactor's factored moments (a row and a column per matrix) round to nothing.
+    Sources: Rajbhandari (2020); Dettmers (2021); Shazeer and Stern (2018).
+
+    >>> recipe("adamw", "bf16-mixed").total
+    16
+    >>> recipe("adamw", "bf16-mixed-fp32-grads").total
+    18
+    """
+    weights, gradients, master, width = _PRECISION[precision]
+    width = 1 if optimizer == "adamw-8bit" else width
+    return BytesPerParameter(weights, gradients, master, _MOMENTS[optimizer] * width)
+
+
+def zero_bytes(
+    parameters: float, bytes_each: BytesPerParameter, shards: int, stage: int
+) -> tuple[float, float, float]:
+    """Weights, gradients and optimizer of one GPU under a ZeRO stage.
+
+    Stage 1 divides the optimizer by the shards, stage 2 the gradients as well,
+    stage 3 the weights as well. Source: Rajbhandari (2020), section 5.
+
+    >>> sum(zero_bytes(7.5e9, recipe(), 64, 3))
+    1875000000.0
+    """
+    weights = parameters * bytes_each.weights / (shards if stage >= 3 else 1)
+    gradients = parameters * bytes_each.gradients / (shards if stage >= 2 else 1)
+    optimizer = parameters * bytes_each.optimizer / (shards if stage >= 1 else 1)
+    return weights, gradients, optimizer
+
+
+def state_bytes(
+    share: ParameterShare, bytes_each: BytesPerParameter, layout: ParallelLayout
+) -> tuple[float, float, float]:
+    """Weights, gradients and optimizer of a share; experts have their own shards."""
+    dense = zero_bytes(share.dense, bytes_each, layout.shards, layout.zero)
+    if not share.experts:
+        return dense
+    routed = zero_bytes(share.experts, bytes_each, layout.expert_shards, layout.zero)
+    return (dense[0] + routed[0], dense[1] + routed[1], dense[2] + routed[2])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FineTuning:
+    """What is trained. With adapters the model is frozen at `base` bytes each.
+
+    `adapters` counts trainable parameters (0: all weights are trained); `targets`
+    names the matrices that have one. `host` says what waits outside of the GPU:
+    none, optimizer or all.
+    """
+
+    adapters: float = 0.0
+    base: float = 0.0
+    targets: frozenset[str] = frozenset()
+    host: str = "none"
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether only adapters are trained."""
+        return self.adapters > 0
+
+    def saved_inputs(self, hidden: int, width: float) -> tuple[float, float]:
+        """Bytes per token that a layer need not keep, whole and divided.
+
+        The input of a frozen matrix is kept only for the gradient of its weights:
+        without an adapter on them, 2h for each half of the layer and 2f for the
+        last product fall away.
+        """
+        if not self.is_partial:
+            return 0.0, 0.0
+        whole = 0.0 if {"q", "k", "v"} & self.targets else 2.0 * hidden
+        whole += 0.0 if {"gate", "up"} & self.targets else 2.0 * hidden
+        return whole, 0.0 if "down" in self.targets else 2.0 * width
+
+
+_TARGETS: dict[str, tuple[str, ...]] = {
+    "all-linear": ("q", "k", "v", "o", "gate", "up", "down"),
+    "attention": ("q", "k", "v", "o"),
+    "qv": ("q", "v"),
+    "mlp": ("gate", "up", "down"),
+}
+
+
+@functools.lru_cache(maxsize=8)
+def full_training(host: str) -> FineTuning:
+    """All weights are trained."""
+    return FineTuning(host=host)
+
+
+@functools.lru_cache(maxsize=1024)
+def tuning_of(model: Architecture, method: str, rank: int, targets: str, host: str) -> FineTuning:
+    """Adapters of `rank` on a frozen model, in 16 bit (LoRA) or in NF4 (QLoRA).
+
+    Sources: Hu (2021); Dettmers (2023).
+    """
+    names = _TARGETS[targets]
+    base = 2.0
+    if method == "qlora":
+        table = weight_table(model, "nf4-double")
+        base = (table.total - table.tower) / model.parameters
+    return FineTuning(
+        adapters=adapter_parameters(model, rank, names),
+        base=base,
+        targets=frozenset(names),
+        host=host,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingFramework:
+    """Habits of one training framework.
+
+    `loss` is bytes per logit at the peak of an unfused loss, `split_loss` the same
+    when the vocabulary is divided, `fused_loss` that of a fused kernel.
+    `dummies`: one 16-bit gradient of every weight shape is kept ready.
+    `unfused`: every operation keeps its own inputs.
+    `eager`: bytes at work in the backward pass of one layer, as a multiple of what
+    unfused modules keep of it.
+    """
+
+    id: str
+    label: str
+    loss: float
+    split_loss: float
+    fused_loss: float
+    dummies: bool = False
+    unfused: bool = False
+    eager: float = 0.0
+
+
+FRAMEWORKS: dict[str, TrainingFramework] = {
+    row["id"]: TrainingFramework(**row)
+    for row in data_files.load_toml("training_software.toml")["framework"]
+}
+USUAL = "usual"
+FRAMEWORK_CHOICES: tuple[tuple[str, str], ...] = (
+    (USUAL, "PyTorch FSDP, torchtune for adapters"),
+    *((framework.id, framework.label) for framework in FRAMEWORKS.values()),
+)
+
+
+def framework_of(choice: str, method: str) -> TrainingFramework:
+    """The framework that was chosen, or the usual one for a method of tuning."""
+    if choice == USUAL:
+        choice = "torch" if method == "full" else "torchtune"
+    return FRAMEWORKS[choice]

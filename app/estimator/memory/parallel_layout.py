@@ -1,0 +1,210 @@
+"""Tensor/pipeline/context/expert/data parallel degrees; which are legal."""
+
+import dataclasses
+import functools
+
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.layers import Layer
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ParallelLayout:
+    """Degrees of parallelism on `gpus` GPUs.
+
+    `zero` is the ZeRO stage (3 is what FSDP does), `virtual` the chunks of layers
+    on each pipeline stage, `sequence_parallel` whether norms are divided too.
+    """
+
+    gpus: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+    context: int = 1
+    expert: int = 1
+    virtual: int = 1
+    zero: int = 1
+    sequence_parallel: bool = True
+
+    @property
+    def data(self) -> int:
+        """Copies of the model that see different data: n / (t·p·c)."""
+        return self.gpus // (self.tensor * self.pipeline * self.context)
+
+    @property
+    def shards(self) -> int:
+        """GPUs over which ZeRO divides: data and context parallel ones."""
+        return self.data * self.context
+
+    @property
+    def expert_split(self) -> int:
+        """GPUs over which the experts of a layer are divided.
+
+        Expert parallelism divides them whole; without it tensor parallelism
+        divides each of them.
+        """
+        return self.expert if self.expert > 1 else self.tensor
+
+    @property
+    def expert_shards(self) -> int:
+        """GPUs over which ZeRO divides the states of one expert: n / (p·e)."""
+        return max(1, self.gpus // (self.pipeline * self.expert_split))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class PipelineStage:
+    """The layers of one pipeline stage as (layer, number) pairs."""
+
+    index: int
+    runs: tuple[tuple[Layer, int], ...]
+    layers: int
+    first: bool
+    last: bool
+
+
+@functools.lru_cache(maxsize=4096)
+def stages(model: Architecture, pipeline: int, virtual: int = 1) -> tuple[PipelineStage, ...]:
+    """The pipeline stages of `model`, one for each different make-up.
+
+    Equal stages are given once, at their lowest index, because earlier stages keep
+    more micro-batches. Uneven layers go to the middle stages.
+    """
+    bounds = _bounds(model.layers, pipeline * virtual)
+    found: dict[tuple[object, ...], PipelineStage] = {}
+    for index in range(pipeline):
+        counts: dict[Layer, int] = {}
+        for chunk in range(index, pipeline * virtual, pipeline):
+            for layer in model.stack[bounds[chunk] : bounds[chunk + 1]]:
+                counts[layer] = counts.get(layer, 0) + 1
+        first, last = index == 0, index == pipeline - 1
+        runs = tuple(counts.items())
+        stage = PipelineStage(index, runs, sum(counts.values()), first, last)
+        found.setdefault((runs, first, last), stage)
+    return tuple(found.values())
+
+
+def _bounds(layers: int, chunks: int) -> list[int]:
+    """Where each chunk of layers starts and ends; the ends get the fewer ones."""
+    base, more = divmod(layers, chunks)
+    start = (chunks - more) // 2
+    sizes = [base + (1 if start <= i < start + more else 0) for i in range(chunks)]
+    bounds = [0]
+    for size in sizes:
+        bounds.append(bounds[-1] + size)
+    return bounds
+
+
+def in_flight(stage: int, layout: ParallelLayout, micro_batches: int) -> float:
+    """Micro-batches whose activations a stage keeps at once.
+
+    min(m, p − i) for one forward, one backward; interleaving adds
+    (p − 1 − 2i)/(p·v), at least nothing. Source: Narayanan (2021), Korthikanti (2022).
+
+    >>> in_flight(0, ParallelLayout(pipeline=8, virtual=3), 64)
+    10.333333333333334
+    """
+    p, v = layout.pipeline, layout.virtual
+    if v == 1:
+        return min(micro_batches, p - stage)
+    chunks = (p - stage - 1) * 2 + (v - 1) * p + 1
+    return min(micro_batches, chunks / v)
+
+
+# Tokens of a step where nobody says how many, as published runs have them.
+_USUAL_TOKENS = 4e6
+
+
+def usual_micro_batches(layout: ParallelLayout, sequence: int, micro_batch: int) -> int:
+    """Micro-batches per step where nobody says how many.
+
+    About four million tokens together, and at least one for every pipeline stage.
+
+    >>> usual_micro_batches(ParallelLayout(gpus=16384, tensor=8, pipeline=16), 8192, 1)
+    16
+    """
+    each = sequence * micro_batch * layout.data
+    return max(layout.pipeline, round(_USUAL_TOKENS / each))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ParameterShare:
+    """Parameters of one layer on one GPU: dense ones and routed experts."""
+
+    dense: float
+    experts: float
+
+
+@functools.lru_cache(maxsize=8192)
+def layer_share(layer: Layer, tensor: int, expert_split: int) -> ParameterShare:
+    """What one GPU holds of a layer under tensor and expert parallelism."""
+    dense, experts = float(layer.vectors - layer.mlp.routed_vectors), 0.0
+    for matrix in layer.matrices:
+        if matrix.part == "experts":
+            experts += matrix.parameters / expert_split
+        elif matrix.split == "whole":
+            dense += matrix.parameters
+        elif matrix.split == "heads":
+            dense += matrix.parameters / min(tensor, max(1, layer.mixer.kv_heads))
+        else:
+            dense += matrix.parameters / tensor
+    return ParameterShare(dense, experts + layer.mlp.routed_vectors / expert_split)
+
+
+def stage_share(
+    model: Architecture, stage: PipelineStage, layout: ParallelLayout
+) -> ParameterShare:
+    """Parameters of a whole stage on one GPU, with its tables.
+
+    A tied output head on another stage than the input table is kept a second time.
+    """
+    dense = experts = 0.0
+    for layer, number in stage.runs:
+        part = layer_share(layer, layout.tensor, layout.expert_split)
+        dense += part.dense * number
+        experts += part.experts * number
+    table = model.vocabulary * model.hidden / layout.tensor
+    if stage.first:
+        dense += table + model.positions * model.hidden
+    if stage.last:
+        twice = stage.first and model.tied
+        dense += (0 if twice else table) + model.other
+    return ParameterShare(dense, experts)
+
+
+@functools.lru_cache(maxsize=8192)
+def tensor_parallel_problem(model: Architecture, gpus: int) -> str | None:
+    """Why `gpus` cannot share each layer of `model`; None when they can.
+
+    Query heads must divide evenly; KV heads must divide evenly or be copied evenly.
+    """
+    if gpus == 1:
+        return None
+    for layer, _ in model.runs:
+        mixer = layer.mixer
+        if mixer.heads and mixer.heads % gpus:
+            return (
+                f"{mixer.heads} attention heads cannot be divided over {gpus} GPUs; "
+                f"possible: {_listed(model)}."
+            )
+        kv = mixer.kv_heads
+        if mixer.kind == "attention" and kv % gpus and gpus % kv:
+            return f"{kv} KV heads cannot be divided over {gpus} GPUs; possible: {_listed(model)}."
+    return None
+
+
+@functools.lru_cache(maxsize=2048)
+def tensor_parallel_choices(model: Architecture, most: int = 64) -> tuple[int, ...]:
+    """The numbers of GPUs up to `most` that can share each layer."""
+    return tuple(n for n in range(1, most + 1) if tensor_parallel_problem(model, n) is None)
+
+
+def _listed(model: Architecture) -> str:
+    counts = [n for n in range(2, 129) if all(_divides(layer.mixer, n) for layer, _ in model.runs)]
+    words = [str(n) for n in (1, *counts)]
+    return " or ".join((", ".join(words[:-1]), words[-1])) if counts else "1"
+
+
+def _divides(mixer: object, gpus: int) -> bool:
+    heads: int = getattr(mixer, "heads", 0)
+    kv: int = getattr(mixer, "kv_heads", 0)
+    latent = getattr(mixer, "kind", "") != "attention"
+    even = latent or not kv or kv % gpus == 0 or gpus % kv == 0
+    return heads % gpus == 0 and even

@@ -1,0 +1,374 @@
+"""Memory of one GPU per pipeline stage."""
+
+import dataclasses
+
+from app.estimator.memory.activations import kept_by, layer_bytes, logits_bytes
+from app.estimator.memory.model_states import (
+    FRAMEWORKS,
+    BytesPerParameter,
+    FineTuning,
+    TrainingFramework,
+    state_bytes,
+    zero_bytes,
+)
+from app.estimator.memory.parallel_layout import (
+    ParallelLayout,
+    PipelineStage,
+    in_flight,
+    layer_share,
+    stage_share,
+    stages,
+)
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.layers import Layer
+
+_ALL = FineTuning()
+
+
+def usual_overhead(gpus: int) -> float:
+    """CUDA context, workspaces and fragmentation of a GPU where nobody says [B].
+
+    With other GPUs the buffers of their communication as well.
+    """
+    return 1e9 if gpus == 1 else 4e9
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TrainingStep:
+    """One training step as the memory sees it.
+
+    `sequence` [token] and `micro_batch` [sequence] of one forward pass;
+    `micro_batches` of one optimizer step. `overlapped`: tensor-parallel transfers
+    run inside the products, so that no whole sequence is gathered.
+    """
+
+    sequence: int
+    micro_batch: float = 1
+    micro_batches: int = 1
+    recompute: str = "none"
+    flash: bool = True
+    framework: TrainingFramework = FRAMEWORKS["torch"]
+    fused_loss: bool = False
+    overlapped: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StageMemory:
+    """Bytes on one GPU of one pipeline stage at its fullest instant.
+
+    `host` is what its server keeps for it instead.
+    """
+
+    stage: int
+    weights: float
+    gradients: float
+    optimizer: float
+    activations: float
+    logits: float
+    buffers: float = 0.0
+    overhead: float = 0.0
+    host: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """Their sum."""
+        states = self.weights + self.gradients + self.optimizer
+        moving = self.activations + self.logits
+        return states + moving + self.buffers + self.overhead
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResidentMemory:
+    """Bytes on one GPU of one stage that are there whatever its micro-batches are."""
+
+    stage: int
+    weights: float
+    gradients: float
+    optimizer: float
+    buffers: float
+
+    @property
+    def total(self) -> float:
+        """Their sum."""
+        return self.weights + self.gradients + self.optimizer + self.buffers
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TransientMemory:
+    """What comes and goes on a stage at its fullest instant, in bytes per token.
+
+    `kept` by all layers, of as many micro-batches as are in flight; `beside` them what
+    is at work, and `logits`.
+    """
+
+    stage: int
+    kept: float
+    beside: float
+    logits: float
+
+    def both(self, tokens: float, flight: float) -> tuple[float, float]:
+        """Activations and logits of micro-batches of some tokens [B]."""
+        return tokens * (self.kept * flight + self.beside), tokens * self.logits
+
+
+def stage_loads(
+    model: Architecture,
+    layout: ParallelLayout,
+    step: TrainingStep,
+    recipe: BytesPerParameter,
+    overhead: float,
+    *,
+    tuning: FineTuning = _ALL,
+) -> tuple[StageMemory, ...]:
+    """The load of a GPU on each different stage of the pipeline."""
+    standings = resident_memory(model, layout, step.framework, recipe, tuning)
+    movings = transient_memory(model, layout, step, tuning)
+    return tuple(
+        _load(stays, moves, overhead, tuning)
+        for stays, moves in zip(standings, movings, strict=True)
+    )
+
+
+def fullest_stage(loads: tuple[StageMemory, ...]) -> StageMemory:
+    """The fullest stage, which decides whether the plan fits."""
+    return max(loads, key=lambda load: load.total)
+
+
+def resident_memory(
+    model: Architecture,
+    layout: ParallelLayout,
+    framework: TrainingFramework,
+    recipe: BytesPerParameter,
+    tuning: FineTuning = _ALL,
+) -> tuple[ResidentMemory, ...]:
+    """States and buffers on each different stage.
+
+    The same for layouts that differ only in how sequences are divided.
+    """
+    found = []
+    for stage in stages(model, layout.pipeline, layout.virtual):
+        states = _states(model, stage, layout, recipe, tuning)
+        if framework.dummies:
+            buffers = _stand_ins(model, stage, layout)
+        else:
+            buffers = _gathered(model, stage, layout, recipe, tuning)
+        found.append(ResidentMemory(stage.index, *states, buffers))
+    return tuple(found)
+
+
+def transient_memory(
+    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
+) -> tuple[tuple[float, float], ...]:
+    """Activations and logits on each different stage.
+
+    The same for layouts that differ only in how experts and states are divided.
+    """
+    tokens = tokens_of(layout, step)
+    return tuple(
+        moves.both(tokens, in_flight(moves.stage, layout, step.micro_batches))
+        for moves in moving_by_stage(model, layout, step, tuning)
+    )
+
+
+def moving_by_stage(
+    model: Architecture, layout: ParallelLayout, step: TrainingStep, tuning: FineTuning = _ALL
+) -> tuple[TransientMemory, ...]:
+    """What comes and goes on each different stage per token.
+
+    The same for steps that differ only in their micro-batches.
+    """
+    return tuple(
+        moving_on(model, stage, layout, step, tuning)
+        for stage in stages(model, layout.pipeline, layout.virtual)
+    )
+
+
+def tokens_of(layout: ParallelLayout, step: TrainingStep) -> float:
+    """Tokens of one micro-batch on a GPU."""
+    return step.sequence * step.micro_batch / layout.context
+
+
+def _load(
+    stays: ResidentMemory, moves: tuple[float, float], overhead: float, tuning: FineTuning
+) -> StageMemory:
+    """Everything on one stage, without what waits on the host."""
+    kept = tuning.host == "none"
+    streamed = tuning.host == "all"
+    host = 0.0 if kept else stays.optimizer + (stays.weights if streamed else 0.0)
+    return StageMemory(
+        stage=stays.stage,
+        weights=0.0 if streamed else stays.weights,
+        gradients=stays.gradients,
+        optimizer=stays.optimizer if kept else 0.0,
+        activations=moves[0],
+        logits=moves[1],
+        buffers=stays.buffers,
+        overhead=overhead,
+        host=host,
+    )
+
+
+def _states(
+    model: Architecture,
+    stage: PipelineStage,
+    layout: ParallelLayout,
+    recipe: BytesPerParameter,
+    tuning: FineTuning,
+) -> tuple[float, float, float]:
+    """Weights, gradients and optimizer; with adapters the model itself is frozen."""
+    share = stage_share(model, stage, layout)
+    if not tuning.is_partial:
+        return state_bytes(share, recipe, layout)
+    shards = layout.shards if layout.zero >= 3 else 1
+    frozen = (share.dense + share.experts) * tuning.base / shards
+    part = tuning.adapters * stage.layers / model.layers / layout.tensor
+    weights, gradients, optimizer = zero_bytes(part, recipe, layout.shards, layout.zero)
+    return frozen + weights, gradients, optimizer
+
+
+def moving_on(
+    model: Architecture,
+    stage: PipelineStage,
+    layout: ParallelLayout,
+    step: TrainingStep,
+    tuning: FineTuning,
+) -> TransientMemory:
+    """Activations and logits per token at the fuller of two instants.
+
+    While the loss runs the logits are there; while the first layers go backward one
+    layer is at work (or, recomputed, open). Both instants hold what all layers of
+    the micro-batches in flight keep.
+    """
+    kept = sum(n * _kept(model, a, layout, step, tuning) for a, n in stage.runs)
+    working = max((_at_work(model, a, layout, step) for a, _ in stage.runs), default=0.0)
+    beside, logits = working, 0.0
+    if stage.last:
+        width = _loss_width(layout, step)
+        each = logits_bytes(1.0, model.vocabulary, layout.tensor, width)
+        around = _around_loss(model, layout, step)
+        if each + around >= working:
+            beside, logits = around, each
+    return TransientMemory(
+        stage=stage.index,
+        kept=kept,
+        beside=beside + _eager(model, stage, layout, step),
+        logits=logits,
+    )
+
+
+def _kept(
+    model: Architecture,
+    layer: Layer,
+    layout: ParallelLayout,
+    step: TrainingStep,
+    tuning: FineTuning,
+) -> float:
+    """Bytes per token that one layer keeps."""
+    if step.framework.unfused and step.recompute == "none":
+        kept = layer_bytes(model, layer, step.sequence, eager=not step.flash)
+        return kept / layout.tensor
+    fused = kept_by(layer, model.hidden, flash=step.flash)
+    kept = fused.per_token(layout, step.sequence, step.recompute)
+    if layout.context > 1 and step.recompute != "full":
+        # Exchanged among context-parallel GPUs, the output is kept twice.
+        kept += 2.0 * layer.mixer.heads * layer.mixer.value_dim / layout.tensor
+    if tuning.is_partial and step.recompute in {"none", "selective"}:
+        whole, divided = tuning.saved_inputs(model.hidden, layer.mlp.width)
+        kept -= whole / (layout.tensor if layout.sequence_parallel else 1)
+        kept -= divided / layout.tensor
+    return kept
+
+
+def _at_work(
+    model: Architecture, layer: Layer, layout: ParallelLayout, step: TrainingStep
+) -> float:
+    """Bytes per token at work in the backward pass of one layer.
+
+    A recomputed layer is open as a whole; otherwise the MLP's gradients are. Whole
+    sequences are gathered around the products of tensor parallelism.
+    """
+    fused = kept_by(layer, model.hidden, flash=step.flash)
+    hidden = 2.0 * model.hidden
+    if step.recompute == "full":
+        opened = fused.per_token(layout, step.sequence, "none")
+    else:
+        opened = fused.working / layout.tensor + hidden / layout.tensor
+    if layout.pipeline > 1:
+        opened += hidden / layout.tensor
+    if layout.tensor > 1:
+        gathered = 1 if step.framework.dummies else 4 if step.overlapped else 6
+        opened += gathered * hidden
+    return opened
+
+
+def _eager(
+    model: Architecture, stage: PipelineStage, layout: ParallelLayout, step: TrainingStep
+) -> float:
+    """Bytes per token of unfused operations that the allocator cannot reuse."""
+    if not step.framework.eager or not stage.runs:
+        return 0.0
+    layer = stage.runs[-1][0]
+    each = layer_bytes(model, layer, step.sequence, eager=not step.flash)
+    return step.framework.eager * each / layout.tensor
+
+
+def _loss_width(layout: ParallelLayout, step: TrainingStep) -> float:
+    """Bytes per logit while the loss runs."""
+    framework = step.framework
+    if step.fused_loss:
+        return framework.fused_loss
+    return framework.loss if layout.tensor == 1 else framework.split_loss
+
+
+def _around_loss(model: Architecture, layout: ParallelLayout, step: TrainingStep) -> float:
+    """Bytes per token around the loss: final norm, input and gradient of the head."""
+    hidden = 2.0 * model.hidden
+    split = layout.tensor if layout.sequence_parallel else 1
+    gathered = 2 if layout.tensor > 1 and (step.framework.dummies or not step.overlapped) else 1
+    return 2 * hidden / split + gathered * hidden
+
+
+# Workspaces of the mathematics libraries.
+_WORKSPACE = 7e7
+
+
+def _stand_ins(model: Architecture, stage: PipelineStage, layout: ParallelLayout) -> float:
+    """One 16-bit gradient of each weight shape of the stage, kept ready.
+
+    Equal layers share theirs; of grouped experts there is one.
+    """
+    largest = 0.0
+    for layer, _ in stage.runs:
+        share = layer_share(layer, layout.tensor, layout.expert_split)
+        own = share.dense
+        if layer.mlp.experts:
+            own += share.experts * layout.expert_split / layer.mlp.experts
+        largest = max(largest, own)
+    head = model.vocabulary * model.hidden / layout.tensor if stage.last else 0.0
+    return 2.0 * (largest + head) + _WORKSPACE
+
+
+def _gathered(
+    model: Architecture,
+    stage: PipelineStage,
+    layout: ParallelLayout,
+    recipe: BytesPerParameter,
+    tuning: FineTuning,
+) -> float:
+    """Weights that ZeRO-3 gathers while they are used.
+
+    Two layers, the one in use and the one fetched ahead, and the tables, which stay;
+    in a pipeline the whole stage stays gathered and its gradients add up in FP32.
+    Source: Zhao (2023), section 3.
+    """
+    streamed = tuning.host == "all"
+    if (layout.zero < 3 or layout.shards == 1) and not streamed:
+        return 0.0
+    width = tuning.base if tuning.is_partial else min(recipe.weights, 2.0)
+    if layout.pipeline > 1 and not streamed:
+        share = stage_share(model, stage, layout)
+        each = width if tuning.is_partial else width + 4.0
+        return each * (share.dense + share.experts)
+    largest = max((a.parameters for a, _ in stage.runs), default=0)
+    tables = model.embedding_parameters + model.head_parameters
+    return width * (2 * largest + tables) / layout.tensor

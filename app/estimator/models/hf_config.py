@@ -1,0 +1,583 @@
+"""Read keys of a Hugging Face config.json; per-family defaults."""
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from app.estimator import data_files
+
+Config = Mapping[str, Any]
+
+
+class UnreadableConfigError(ValueError):
+    """A configuration that names no size or that contradicts itself."""
+
+
+_KEYS: dict[str, list[str]] = data_files.load_toml("config_fields.toml")["keys"]
+_FAMILIES = data_files.load_toml("families.toml")
+
+
+def config_int(config: Config, meaning: str, default: int | None = None) -> int:
+    """The whole number that `config` gives for a meaning, under any of its keys."""
+    for key in _KEYS[meaning]:
+        value = config.get(key)
+        if isinstance(value, list) and value:
+            value = value[0]
+        if value is not None and not isinstance(value, bool):
+            return _positive(key, value)
+    if default is None:
+        raise UnreadableConfigError(f"The configuration has no {_KEYS[meaning][0]}.")
+    return default
+
+
+def _positive(key: str, value: Any) -> int:
+    try:
+        number = int(value)
+    except (TypeError, ValueError):
+        raise UnreadableConfigError(f"{key} is “{value}”, not a whole number.") from None
+    if number < 0 or number > 10**9:
+        raise UnreadableConfigError(f"{key} is {value}; 0 to 1,000,000,000 can be read.")
+    return number
+
+
+def text_part(config: Config) -> Config:
+    """The part that describes the language model, its family under one name."""
+    text = _inner(config)
+    family = text.get("model_type")
+    if isinstance(family, str) and family in _FAMILIES["aliases"]:
+        return {**text, "model_type": _FAMILIES["aliases"][family]}
+    return text
+
+
+def _inner(config: Config) -> Config:
+    for key in ("text_config", "llm_config", "language_config", "thinker_config"):
+        inner = config.get(key)
+        if isinstance(inner, Mapping):
+            outer = {k: v for k, v in config.items() if k in _INHERITED}
+            return _inner({**outer, **inner})
+    return config
+
+
+def check_family(config: Config) -> None:
+    """Refuse families that would be counted wrongly."""
+    family = str(config.get("model_type", "llama"))
+    if family in _FAMILIES["unread"]:
+        raise UnreadableConfigError(f"Models of the family “{family}” cannot be read yet.")
+    if family in _FAMILIES["encoders"]:
+        message = f"“{family}” is an encoder without a decoder, which cannot be read."
+        raise UnreadableConfigError(message)
+
+
+_INHERITED = frozenset({"tie_word_embeddings", "vocab_size"})
+
+
+def layer_kinds(config: Config, layers: int, full_every: int) -> list[str]:
+    """Say for each layer `full`, `sliding` or `linear`.
+
+    The list `layer_types` decides where it is given; else a pattern in words or a
+    period; else the period of the family.
+    """
+    listed = config.get("layer_types")
+    if isinstance(listed, list) and len(listed) >= layers:
+        return [_kind_of(str(word)) for word in listed[:layers]]
+    pattern = config.get("layer_pattern")
+    if isinstance(pattern, str):
+        return _kinds_in_words(pattern, layers)
+    return _kinds_by_period(config, layers, full_every)
+
+
+def _kinds_by_period(config: Config, layers: int, full_every: int) -> list[str]:
+    """Full layers at every so many, at the letters G, or before the first window."""
+    first = config.get("max_window_layers")
+    if config.get("model_type") in _UNUSED_WINDOW and first and window_of(config):
+        return ["sliding" if i >= first else "full" for i in range(layers)]
+    period = config.get("sliding_window_pattern") or full_every
+    period = config.get("global_attn_every_n_layers") or period
+    if isinstance(period, str):
+        return ["full" if period[i % len(period)] == "G" else "sliding" for i in range(layers)]
+    if not period or not window_of(config):
+        return [("sliding" if window_of(config) else "full")] * layers
+    return ["sliding" if (i + 1) % period else "full" for i in range(layers)]
+
+
+def _kind_of(word: str) -> str:
+    plain = word.lower()
+    if any(part in plain for part in _RECURRENT):
+        return "linear"
+    return "sliding" if any(part in plain for part in _LOCAL) else "full"
+
+
+_RECURRENT = ("linear", "mamba", "recurrent", "conv", "delta", "ssm", "lightning")
+_LOCAL = ("sliding", "chunked", "local", "swa", "window")
+
+
+def _kinds_in_words(pattern: str, layers: int) -> list[str]:
+    """Read `alternate sliding/full, sliding first` or `5 sliding : 1 full`."""
+    counted = re.search(r"(\d+)\s*(\w+)\s*:\s*(\d+)\s*(\w+)", pattern)
+    if counted:
+        first = [_kind_of(counted[2])] * int(counted[1])
+        unit = first + [_kind_of(counted[4])] * int(counted[3])
+    elif "full first" in pattern:
+        unit = ["full", "sliding"]
+    elif "alternate" in pattern:
+        unit = ["sliding", "full"]
+    else:
+        raise UnreadableConfigError(f"layer_pattern “{pattern}” cannot be read.")
+    return [unit[i % len(unit)] for i in range(layers)]
+
+
+_UNUSED_WINDOW = frozenset({"qwen2", "qwen2_moe", "qwen3", "qwen3_moe"})
+
+
+def window_of(config: Config) -> int | None:
+    """Tokens that a sliding (or chunked) layer sees; None where there is none."""
+    used = config.get("use_sliding_window")
+    if used is False or (used is None and config.get("model_type") in _UNUSED_WINDOW):
+        return None
+    for key in ("sliding_window", "attention_chunk_size", "sliding_window_size"):
+        value = config.get(key)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            return value
+    return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MoeRouting:
+    """Which layers have experts, and their number and width."""
+
+    layers: frozenset[int]
+    experts: int
+    per_token: float
+    width: int
+    shared_width: int
+    idle: int = 0
+
+
+def _is_shortcut(config: Config) -> bool:
+    """Whether experts run beside a dense MLP, in every other layer (LongCat-Flash)."""
+    return config.get("model_type") == "longcat_flash"
+
+
+def routing_of(config: Config, layers: int) -> MoeRouting | None:
+    """How tokens are routed to experts; None for a dense model."""
+    experts = config_int(config, "experts", 0)
+    if experts < 2:
+        return None
+    width = config_int(config, "expert_width", 0) or config_int(config, "width")
+    chosen = float(min(config_int(config, "experts_per_token", 1), experts))
+    # Experts that do nothing are chosen as often as any other.
+    idle = int(config.get("zero_expert_num") or 0)
+    return MoeRouting(
+        layers=frozenset(_routed_layers(config, layers)),
+        experts=experts,
+        per_token=chosen * experts / (experts + idle),
+        width=width,
+        shared_width=_shared_width(config, width),
+        idle=idle,
+    )
+
+
+def _routed_layers(config: Config, layers: int) -> list[int]:
+    listed = config.get("mlp_layer_types")
+    if isinstance(listed, list):
+        return [i for i, word in enumerate(listed[:layers]) if word != "dense"]
+    listed = config.get("moe_layers")
+    if isinstance(listed, list):
+        return [i for i in listed if i < layers]
+    frequency = config.get("moe_layer_freq", 1)
+    if isinstance(frequency, list):
+        return [i for i, routed in enumerate(frequency[:layers]) if routed]
+    if "expert_layer_period" in config:
+        period, offset = config["expert_layer_period"], config["expert_layer_offset"]
+        return [i for i in range(layers) if i % period == offset]
+    return _by_step(config, layers, int(frequency))
+
+
+def _by_step(config: Config, layers: int, frequency: int) -> list[int]:
+    if _is_shortcut(config):
+        return list(range(0, layers, 2))
+    first = config.get("first_k_dense_replace") or config.get("num_dense_layers") or 0
+    first = max(first, config.get("moe_layer_start_index") or 0)
+    step = config.get("decoder_sparse_step") or config.get("interleave_moe_layer_step")
+    step = step or config.get("moe_layer_interval") or 1
+    dense = set(config.get("mlp_only_layers") or ())
+    last = config.get("moe_layer_end_index")
+    if isinstance(last, int) and last >= 0:
+        layers = min(layers, last + 1)
+    return [
+        i
+        for i in range(first, layers)
+        if (i + 1) % step == 0 and i % frequency == 0 and i not in dense
+    ]
+
+
+def _shared_width(config: Config, width: int) -> int:
+    if _is_shortcut(config):
+        return config_int(config, "width")
+    for key in (
+        "shared_expert_intermediate_size",
+        "moe_shared_expert_intermediate_size",
+        "shared_intermediate_size",
+    ):
+        if config.get(key):
+            return _positive(key, config[key])
+    for key in ("n_shared_experts", "num_shared_experts", "moe_num_shared_experts"):
+        if config.get(key):
+            return _positive(key, config[key]) * width
+    if config.get("model_type") == "llama4_text":
+        return config_int(config, "width")
+    return 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FamilyTraits:
+    """The habits of a family; the defaults are those of Llama.
+
+    `norm_terms` is 1 for a norm with a weight, 2 with a weight and a bias, 0 for
+    one without parameters; `norms` counts them per layer.
+    """
+
+    gated: bool = True
+    norm_terms: int = 1
+    norms: int = 2
+    qkv_bias: bool = False
+    out_bias: bool = False
+    mlp_bias: bool = False
+    query_norm: Literal["", "head", "heads"] = ""
+    query_norm_terms: int = 1
+    tied: bool = False
+    learned_positions: bool = False
+    extra_positions: int = 0
+    final_norm: bool = True
+    embedding_norm: bool = False
+    head_bias: bool = False
+    sinks: bool = False
+    sliding_sinks: bool = False
+    query_gate: bool = False
+    head_gate: bool = False
+    router_bias: bool = False
+    expert_bias: bool = False
+    shared_gate: bool = False
+    shared_bias: bool = False
+    routed_norms: int = 0
+    layer_scalars: int = 0
+    full_every: int = 0
+
+
+_WORDS = data_files.load_toml("families.toml")
+_FAMILY_TABLE = {name: FamilyTraits(**row) for name, row in _WORDS["traits"].items()}
+
+
+def is_known(family: str) -> bool:
+    """Whether the rules of a family are known rather than taken from Llama.
+
+    >>> is_known("mistral"), is_known("unheard_of")
+    (True, False)
+    """
+    known = family in _FAMILY_TABLE or family in _WORDS["like_llama"]
+    return known or is_encoder_decoder(family)
+
+
+def is_encoder_decoder(family: str) -> bool:
+    """Whether a family has an encoder beside its decoder."""
+    return family in _WORDS["encoder_decoder"]
+
+
+def traits_of(config: Config) -> FamilyTraits:
+    """The habits of the family that `config` belongs to, with its own switches."""
+    family = str(config.get("model_type", "llama"))
+    traits = _FAMILY_TABLE.get(family, _FAMILY_TABLE["llama"])
+    changes: dict[str, Any] = {}
+    for key, names in _WORDS["switches"].items():
+        if isinstance(config.get(key), bool):
+            changes.update(dict.fromkeys(names, config[key]))
+    changes.update(_special(family, config))
+    return dataclasses.replace(traits, **changes) if changes else traits
+
+
+def _special(family: str, config: Config) -> dict[str, Any]:
+    """Read the switches that mean something else in one family."""
+    reader = _SPECIAL.get(family)
+    changes = reader(config) if reader else {}
+    if family in _WORDS["no_out_bias"]:
+        changes["out_bias"] = False
+    return changes
+
+
+def _falcon(config: Config) -> dict[str, Any]:
+    new = bool(config.get("new_decoder_architecture"))
+    parallel = bool(config.get("parallel_attn", True))
+    two = config.get("num_ln_in_parallel_attn", 2) == 2 if new else not parallel
+    return {"norms": 2 if two else 1}
+
+
+def _mpt(config: Config) -> dict[str, Any]:
+    inner = config.get("attn_config")
+    alibi = isinstance(inner, Mapping) and inner.get("alibi", True)
+    bias = bool(config.get("bias")) or config.get("no_bias") is False
+    return {
+        "norm_terms": 2 if bias else 1,
+        "qkv_bias": bias,
+        "out_bias": bias,
+        "mlp_bias": bias,
+        **({"learned_positions": False} if alibi else {}),
+    }
+
+
+def _cohere(config: Config) -> dict[str, Any]:
+    return {"query_norm": "heads" if config.get("use_qk_norm") else ""}
+
+
+def _stablelm(config: Config) -> dict[str, Any]:
+    parallel = bool(config.get("use_parallel_residual"))
+    heads = bool(config.get("qk_layernorm"))
+    return {"norms": 1 if parallel else 2, "query_norm": "heads" if heads else ""}
+
+
+def _glm_moe(config: Config) -> dict[str, Any]:
+    return {"query_norm": "head" if config.get("use_qk_norm") else ""}
+
+
+def _hyperclovax(config: Config) -> dict[str, Any]:
+    return {"norms": 4 if config.get("use_post_norm") else 2}
+
+
+def _laguna(config: Config) -> dict[str, Any]:
+    return {"head_gate": bool(config.get("gating", True))}
+
+
+def _nemotron_h(config: Config) -> dict[str, Any]:
+    attention = bool(config.get("attention_bias"))
+    mlp = bool(config.get("mlp_bias"))  # `use_bias` speaks of the state space alone
+    return {"qkv_bias": attention, "out_bias": attention, "mlp_bias": mlp}
+
+
+def _mimo(config: Config) -> dict[str, Any]:
+    return {
+        "sliding_sinks": bool(config.get("add_swa_attention_sink_bias", True)),
+        "sinks": bool(config.get("add_full_attention_sink_bias", False)),
+    }
+
+
+def _lfm3(config: Config) -> dict[str, Any]:
+    gate = bool(config.get("use_attention_gate", True))
+    return {"head_gate": gate, "norms": 4 if config.get("use_sandwich_norm") else 2}
+
+
+def _phi(config: Config) -> dict[str, Any]:
+    norm = "head" if config.get("qk_layernorm") else ""
+    return {"query_norm": norm, "query_norm_terms": 2}
+
+
+_SPECIAL = {
+    "phi": _phi,
+    "falcon": _falcon,
+    "mpt": _mpt,
+    "cohere": _cohere,
+    "stablelm": _stablelm,
+    "glm4_moe": _glm_moe,
+    "hyperclovax": _hyperclovax,
+    "laguna": _laguna,
+    "lfm3": _lfm3,
+    "mimo_v2_flash": _mimo,
+    "nemotron_h": _nemotron_h,
+}
+_FIELDS_WORDS = data_files.load_toml("config_fields.toml")
+_ENDINGS = tuple(_FIELDS_WORDS["endings"])
+_EVERYWHERE = frozenset(_FIELDS_WORDS["everywhere"])
+_OF_FAMILIES = frozenset(_FIELDS_WORDS["of_families"])
+
+
+class TrackedConfig(Mapping[str, Any]):
+    """The fields of a `config.json`, and which of them anybody read.
+
+    >>> fields = TrackedConfig({"hidden_size": 64, "odd_blocks": 3})
+    >>> fields["hidden_size"], fields.unread()
+    (64, ('odd_blocks',))
+    """
+
+    def __init__(self, given: Config) -> None:
+        """Take the fields of `given`; none of them is read yet."""
+        self._given = dict(given)
+        self._read: set[str] = set()
+
+    def __getitem__(self, key: str) -> Any:
+        """Read one field."""
+        self._read.add(key)
+        return self._given[key]
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Read one field, which may be missing: far quicker than by an exception."""
+        self._read.add(key)
+        return self._given.get(key, default)
+
+    def __iter__(self) -> Iterator[str]:
+        """Name the fields."""
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        """Count the fields."""
+        return len(self._given)
+
+    def unread(self) -> tuple[str, ...]:
+        """Fields that nobody read and that may change what is counted."""
+        known = is_known(str(self._given.get("model_type", "llama")))
+        return tuple(
+            key
+            for key, value in self._given.items()
+            if value is not None
+            and value != _FIELDS_WORDS["neutral"].get(key)
+            and key not in self._read
+            and not _is_harmless(key, known=known)
+        )
+
+
+def with_defaults(text: Config) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Add what a nested configuration leaves to the defaults of its class.
+
+    The second value names the fields that were added, less what is switched off.
+    """
+    defaults = data_files.load_table("defaults.toml", "family")
+    row = defaults.get(str(text.get("model_type")), {}).get("config", {})
+    added = {key: value for key, value in row.items() if key not in text}
+    return {**added, **text}, tuple(key for key, value in added.items() if value)
+
+
+def _is_harmless(key: str, *, known: bool) -> bool:
+    if key.startswith("_") or key.endswith(_ENDINGS) or key in _EVERYWHERE:
+        return True
+    return known and key in _OF_FAMILIES
+
+
+ATTENTION_FREE = frozenset({"mamba", "mamba2", "falcon_mamba"})
+Words = list[tuple[str, str]]
+
+# Letters and words of block patterns, as (mixer, MLP).
+_BLOCKS: dict[str, tuple[str, str]] = {
+    "M": ("linear", "none"),
+    "*": ("full", "none"),
+    "-": ("none", "dense"),
+    "E": ("none", "routed"),
+    "mamba": ("linear", "none"),
+    "linear_attention": ("linear", "none"),
+    "attention": ("full", "none"),
+    "full_attention": ("full", "none"),
+    "mlp": ("none", "dense"),
+    "moe": ("none", "routed"),
+}
+
+
+# Each layer of LongCat-Flash has attention and a dense MLP twice, the first of them
+# with routed experts beside it: two layers as they are counted here.
+_DOUBLE = "longcat_flash"
+
+
+def layer_count(config: Config) -> int:
+    """The number of layers; a list or pattern of blocks says it too."""
+    blocks = _blocks(config)
+    count = len(blocks) if blocks is not None else config_int(config, "layers")
+    if config.get("model_type") == _DOUBLE:
+        count *= 2
+    if not 1 <= count <= 2000:
+        raise UnreadableConfigError(f"{count} layers; 1 to 2,000 can be read.")
+    return count
+
+
+def layer_words(config: Config, traits: FamilyTraits, routing: MoeRouting | None) -> Words:
+    """For each layer its mixer and its MLP in one word each."""
+    blocks = _blocks(config)
+    if blocks is not None:
+        return [_block(word) for word in blocks]
+    count = layer_count(config)
+    routed = routing.layers if routing else frozenset[int]()
+    mlp = "none" if config.get("model_type") in ATTENTION_FREE else "dense"
+    mixers = _mixer_words(config, traits, count)
+    return [(m, "routed" if i in routed else mlp) for i, m in enumerate(mixers)]
+
+
+def _block(word: str) -> tuple[str, str]:
+    if word not in _BLOCKS:
+        raise UnreadableConfigError(f"The block “{word}” cannot be read.")
+    return _BLOCKS[word]
+
+
+def _blocks(config: Config) -> list[str] | None:
+    """The blocks of a model whose layers are either a mixer or an MLP."""
+    pattern = config.get("hybrid_override_pattern")
+    if isinstance(pattern, str):
+        return list(pattern)
+    if config.get("model_type") == "nemotron_h":
+        listed = config.get("layers_block_type") or config.get("layer_types")
+        return [str(word) for word in listed] if isinstance(listed, list) else None
+    return None
+
+
+def _mixer_words(config: Config, traits: FamilyTraits, count: int) -> list[str]:
+    family = str(config.get("model_type"))
+    if family in _UNIFORM:
+        return [_UNIFORM[family]] * count
+    if family == "deepseek_v4":
+        return _compressed(config, count)
+    full = _full_layers(config, count)
+    if full is not None:
+        return ["full" if i in full else "linear" for i in range(count)]
+    switches = config.get("hybrid_layer_pattern")
+    if isinstance(switches, list) and window_of(config):
+        return ["sliding" if on else "full" for on in switches[:count]]
+    return layer_kinds(config, count, traits.full_every)
+
+
+_UNIFORM = {**dict.fromkeys(ATTENTION_FREE, "linear"), "falcon_h1": "both"}
+
+
+_EVERY_FOURTH = ("qwen3_next", "qwen3_5")
+
+
+def _full_layers(config: Config, count: int) -> set[int] | None:
+    """The layers with attention in a hybrid that says which; None otherwise."""
+    if isinstance(config.get("layer_types"), list):
+        return None
+    if "attn_layer_period" in config:
+        period, offset = config["attn_layer_period"], config["attn_layer_offset"]
+        return {i for i in range(count) if i % period == offset}
+    listed = config.get("attn_layer_indices")
+    if isinstance(listed, list) or config.get("model_type") == "bamba":
+        return set(listed or ())
+    interval = config.get("full_attention_interval") or config.get("layer_group_size")
+    if not interval and str(config.get("model_type")).startswith(_EVERY_FOURTH):
+        interval = 4
+    if interval:
+        return {i for i in range(count) if (i + 1) % interval == 0}
+    return _listed_layers(config)
+
+
+def _listed_layers(config: Config) -> set[int] | None:
+    """Layers that a nested description of linear attention leaves to attention."""
+    switches = config.get("attn_type_list")
+    if isinstance(switches, list):
+        return {i for i, full in enumerate(switches) if full}
+    linear = config.get("linear_attn_config")
+    if isinstance(linear, dict) and isinstance(linear.get("full_attn_layers"), list):
+        return {int(i) - 1 for i in linear["full_attn_layers"]}
+    listed = config.get("full_attn_idxs")
+    return {int(i) for i in listed} if isinstance(listed, list) else None
+
+
+_RATIOS = {0: "sliding", 4: "compressed", 128: "heavy"}
+_COMPRESSED = {
+    "sliding_attention": "sliding",
+    "compressed_sparse_attention": "compressed",
+    "heavily_compressed_attention": "heavy",
+}
+
+
+def _compressed(config: Config, count: int) -> list[str]:
+    """The kinds of attention of DeepSeek-V4, by word or by compression ratio."""
+    listed = config.get("layer_types")
+    if isinstance(listed, list):
+        return [_COMPRESSED.get(str(word), "sliding") for word in listed[:count]]
+    ratios = config.get("compress_ratios")
+    if isinstance(ratios, list):
+        return [_RATIOS.get(ratio, "sliding") for ratio in ratios[:count]]
+    return ["heavy" if i < 3 or i % 2 == 0 else "compressed" for i in range(count)]

@@ -1,0 +1,704 @@
+"""Build an Architecture from a config.json."""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app.estimator.models import layers, sequence_mixers
+from app.estimator.models.architecture import Architecture, count_architecture
+from app.estimator.models.hf_config import (
+    Config,
+    FamilyTraits,
+    MoeRouting,
+    TrackedConfig,
+    UnreadableConfigError,
+    check_family,
+    config_int,
+    layer_count,
+    layer_words,
+    routing_of,
+    text_part,
+    traits_of,
+    window_of,
+    with_defaults,
+)
+from app.estimator.models.layers import Layer, Mlp, TokenMixer, WeightMatrix
+from app.estimator.models.quantized_formats import read_quantization
+from app.estimator.models.vision_tower import BESIDE, read_beside
+
+
+def softmax_mixer(config: Config, traits: FamilyTraits, index: int, *, sliding: bool) -> TokenMixer:
+    """Attention of one layer, latent where the configuration has latent ranks."""
+    window = window_of(config) if sliding else None
+    if config.get("kv_lora_rank"):
+        return sequence_mixers.latent_attention(_latent(config, traits, index), window)
+    hidden, heads = config_int(config, "hidden"), config_int(config, "heads")
+    if not heads:
+        raise UnreadableConfigError("The configuration has no attention heads.")
+    own = _layer_overrides(config, index, sliding=sliding)
+    each = config.get("num_attention_heads_per_layer")
+    if isinstance(each, list) and index < len(each):
+        heads = each[index]
+    heads = own.get("heads") or heads
+    shape = layers.AttentionShape(
+        hidden=hidden,
+        heads=heads,
+        kv_heads=own.get("kv_heads") or _kv_heads(config, heads),
+        head_dim=own.get("head_dim") or _head_dim(config, hidden, heads),
+        value_dim=own.get("value_dim") or config.get("v_head_dim") or 0,
+        qkv_bias=traits.qkv_bias,
+        out_bias=traits.out_bias,
+        norm=traits.query_norm,
+        norm_terms=traits.query_norm_terms,
+        sinks=traits.sinks or (sliding and traits.sliding_sinks),
+        gate=traits.query_gate,
+        head_gate=traits.head_gate,
+        keys_are_values=bool(config.get("attention_k_eq_v")) and not sliding,
+    )
+    mixer = layers.attention(shape, window, shares_cache=shares_cache(config, index))
+    return _indexed(config, index, mixer)
+
+
+def _indexed(config: Config, index: int, mixer: TokenMixer) -> TokenMixer:
+    """Add the indexer that picks blocks of tokens in a layer (MiniMax-M3)."""
+    listed = config.get("layer_types")
+    if not isinstance(listed, list) or listed[index] != "minimax_m3_sparse":
+        return mixer
+    heads, dim = config.get("index_n_heads", 4), config.get("index_head_dim", 128)
+    hidden, block = config_int(config, "hidden"), config.get("index_block_size", 128)
+    blocks = config.get("index_topk_blocks", 16) + config.get("index_local_blocks", 1)
+    queries = layers.WeightMatrix("index_q", hidden, heads * dim, "attention", "whole")
+    keys = layers.WeightMatrix("index_k", hidden, dim, "attention", "whole")
+    return dataclasses.replace(
+        mixer,
+        matrices=(*mixer.matrices, queries, keys),
+        vectors=mixer.vectors + 2 * dim,
+        index=dim,
+        index_heads=heads,
+        index_dim=dim,
+        top=blocks * block,
+    )
+
+
+def shares_cache(config: Config, index: int) -> bool:
+    """Whether a layer reads the keys and values of an earlier one."""
+    shared = config.get("num_kv_shared_layers") or 0
+    return index >= config_int(config, "layers", 0) - shared if shared else False
+
+
+def _layer_overrides(config: Config, index: int, *, sliding: bool) -> dict[str, int]:
+    """Heads of one layer where they differ from the usual ones."""
+    own = config.get("per_layer_config")
+    if isinstance(own, dict):
+        row = own.get(f"{index:02d}") or own.get(str(index)) or {}
+        return {
+            "head_dim": row.get("head_dim") or 0,
+            "kv_heads": row.get("num_key_value_heads") or 0,
+        }
+    if sliding:
+        kv_heads = config.get("swa_num_key_value_heads") or 0
+        if not kv_heads and config.get("model_type") == "mimo_v2_flash":
+            kv_heads = 2 * config_int(config, "kv_heads")
+        return {
+            "head_dim": config.get("swa_head_dim") or 0,
+            "kv_heads": kv_heads,
+            "heads": config.get("swa_num_attention_heads") or 0,
+            "value_dim": config.get("swa_v_head_dim") or 0,
+        }
+    return {
+        "head_dim": config.get("global_head_dim") or _gemma4_head_dim(config),
+        "kv_heads": config.get("num_global_key_value_heads") or 0,
+    }
+
+
+def _gemma4_head_dim(config: Config) -> int:
+    """Full layers of Gemma 4 have heads of 512 unless the configuration says so."""
+    return 512 if config.get("model_type") in {"gemma4_text", "gemma4"} else 0
+
+
+def _head_dim(config: Config, hidden: int, heads: int) -> int:
+    return config_int(config, "head_dim", 0) or hidden // heads
+
+
+def _kv_heads(config: Config, heads: int) -> int:
+    falcon = config.get("model_type") == "falcon"
+    if falcon and not config.get("new_decoder_architecture"):
+        return 1 if config.get("multi_query", True) else heads
+    if config.get("multi_query") and "num_key_value_heads" not in config:
+        return config_int(config, "kv_heads", 1)
+    return config_int(config, "kv_heads", heads) or heads
+
+
+def _shares_index(config: Config, index: int) -> bool:
+    """Whether a layer takes the tokens that an earlier layer chose (GLM-5.2)."""
+    listed = config.get("indexer_types") or config.get("index_topk_pattern")
+    if listed:
+        return str(listed[index]) in {"shared", "S"}
+    every = max(int(config.get("index_topk_freq") or 1), 1)
+    offset = int(config.get("index_skip_topk_offset", 2))
+    return max(index - offset + 1, 0) % every != 0
+
+
+def _latent(
+    config: Config, traits: FamilyTraits, index: int
+) -> sequence_mixers.LatentAttentionShape:
+    return sequence_mixers.LatentAttentionShape(
+        hidden=config_int(config, "hidden"),
+        heads=config_int(config, "heads"),
+        query_rank=config.get("q_lora_rank") or 0,
+        kv_rank=config["kv_lora_rank"],
+        nope_dim=config.get("qk_nope_head_dim", 128),
+        rope_dim=config.get("qk_rope_head_dim", 64),
+        value_dim=config.get("v_head_dim", 128),
+        bias=bool(config.get("attention_bias")),
+        index_heads=config.get("index_n_heads") or 0,
+        index_dim=config.get("index_head_dim") or 0,
+        top=config.get("index_topk", 2048),
+        index_shared=_shares_index(config, index),
+        head_gate=traits.head_gate,
+    )
+
+
+def compressed_mixer(config: Config, word: str) -> TokenMixer:
+    """Attention over compressed keys (DeepSeek-V4), sparse, heavy or only local."""
+    rates = config.get("compress_rates") or {}
+    sparse = rates.get("compressed_sparse_attention", 4)
+    heavy = rates.get("heavily_compressed_attention", 128)
+    return sequence_mixers.compressed_attention(
+        sequence_mixers.CompressedAttentionShape(
+            hidden=config_int(config, "hidden"),
+            heads=config_int(config, "heads"),
+            head_dim=config_int(config, "head_dim"),
+            query_rank=config.get("q_lora_rank") or 0,
+            out_groups=config.get("o_groups", 8),
+            out_rank=config.get("o_lora_rank", 1024),
+            window=window_of(config) or 128,
+            streams=config.get("hc_mult", 4),
+            rate={"compressed": sparse, "heavy": heavy}.get(word, 0),
+            index_heads=config.get("index_n_heads", 64) if word == "compressed" else 0,
+            index_dim=config.get("index_head_dim", 128),
+            top=config.get("index_topk", 512),
+        )
+    )
+
+
+def recurrent_mixer(config: Config) -> TokenMixer:
+    """The mixer with a state of fixed size that the configuration describes."""
+    family = config.get("model_type")
+    if family in {"lfm2", "lfm2_moe", "lfm3"}:
+        return sequence_mixers.short_convolution(
+            config_int(config, "hidden"), config.get("conv_L_cache", 3)
+        )
+    if family == "minimax":
+        return sequence_mixers.lightning(
+            config_int(config, "hidden"),
+            config_int(config, "heads"),
+            config_int(config, "head_dim", 0)
+            or config_int(config, "hidden") // config_int(config, "heads"),
+        )
+    if family in {"kimi_linear", "bailing_hybrid"}:
+        return _kimi(config)
+    if "linear_num_value_heads" in config:
+        return _delta(config)
+    return _state_space(config)
+
+
+def _state_space(config: Config) -> TokenMixer:
+    if "mamba_num_heads" in config or "mamba_n_heads" in config:
+        return _mamba2(config)
+    if config.get("model_type") == "mamba2":
+        return _mamba2(config, config.get("num_heads"))
+    return _mamba(config)
+
+
+def _kimi(config: Config) -> TokenMixer:
+    inner = config.get("linear_attn_config") or {}
+    heads = inner.get("num_heads") or config.get("linear_num_heads") or 32
+    dim = inner.get("head_dim") or config.get("linear_head_dim") or 128
+    kernel = inner.get("short_conv_kernel_size") or config.get("linear_conv_kernel_dim")
+    return sequence_mixers.kimi_delta(
+        sequence_mixers.KimiDeltaShape(
+            hidden=config_int(config, "hidden"),
+            heads=heads,
+            dim=dim,
+            convolution=kernel or 4,
+            low_rank=config.get("model_type") == "kimi_linear",
+        )
+    )
+
+
+def _delta(config: Config) -> TokenMixer:
+    return sequence_mixers.gated_delta(
+        sequence_mixers.GatedDeltaShape(
+            hidden=config_int(config, "hidden"),
+            key_heads=config["linear_num_key_heads"],
+            key_dim=config["linear_key_head_dim"],
+            value_heads=config["linear_num_value_heads"],
+            value_dim=config["linear_value_head_dim"],
+            convolution=config.get("linear_conv_kernel_dim", 4),
+        )
+    )
+
+
+def _mamba(config: Config) -> TokenMixer:
+    hidden = config_int(config, "hidden")
+    expand = config.get("mamba_expand") or config.get("expand") or 2
+    jamba = config.get("model_type") == "jamba"
+    inner = expand * hidden if jamba else config.get("intermediate_size")
+    rank = config.get("mamba_dt_rank") or config.get("time_step_rank")
+    return sequence_mixers.mamba(
+        sequence_mixers.MambaShape(
+            hidden=hidden,
+            inner=inner or expand * hidden,
+            state=config.get("mamba_d_state") or config.get("state_size") or 16,
+            convolution=config.get("mamba_d_conv") or config.get("conv_kernel") or 4,
+            rank=rank if isinstance(rank, int) else 0,
+            conv_bias=bool(config.get("mamba_conv_bias", config.get("use_conv_bias", True))),
+            projection_bias=bool(config.get("mamba_proj_bias", config.get("use_bias", False))),
+            inner_norms=jamba,
+        )
+    )
+
+
+def _mamba2(config: Config, heads: int | None = None) -> TokenMixer:
+    heads = heads or config.get("mamba_num_heads") or config.get("mamba_n_heads")
+    dim = config.get("mamba_head_dim") or config.get("mamba_d_head")
+    state = config.get("ssm_state_size") or config.get("mamba_d_state")
+    groups = config.get("n_groups") or config.get("mamba_n_groups") or 1
+    kernel = config.get("conv_kernel") or config.get("mamba_d_conv") or 4
+    hidden = config_int(config, "hidden")
+    expand = config.get("mamba_expand") or config.get("expand") or 2
+    heads = heads or expand * hidden // 64
+    if dim == "auto" or not dim:
+        dim = expand * hidden // heads
+    norm = config.get("model_type") != "falcon_h1" or config.get("mamba_rms_norm")
+    return sequence_mixers.mamba2(
+        sequence_mixers.Mamba2Shape(
+            hidden=hidden,
+            heads=heads,
+            head_dim=dim,
+            state=state or config.get("state_size") or 128,
+            groups=groups,
+            convolution=kernel,
+            conv_bias=_switch(config, ("use_conv_bias", "mamba_conv_bias"), default=True),
+            projection_bias=_switch(config, ("use_bias", "mamba_proj_bias"), default=False),
+            norm=bool(norm),
+        )
+    )
+
+
+def _switch(config: Config, names: tuple[str, ...], *, default: bool) -> bool:
+    """The first of several names of a switch that is given."""
+    for name in names:
+        if config.get(name) is not None:
+            return bool(config[name])
+    return default
+
+
+_NO_MLP = Mlp()
+_NO_MIXER = TokenMixer(kind="none")
+
+
+def decoder_layers(config: Config, traits: FamilyTraits) -> tuple[Layer, ...]:
+    """The layers of the decoder in order; equal layers are one shared object."""
+    routing = routing_of(config, layer_count(config))
+    words = layer_words(config, traits, routing)
+    made: dict[tuple[TokenMixer, TokenMixer | None, Mlp], Layer] = {}
+    stack = []
+    for index, (mixer_word, mlp_word) in enumerate(words):
+        mixer, beside = _mixers(config, traits, index, mixer_word)
+        mlp = _mlp(config, traits, routing, index, mlp_word)
+        key = (mixer, beside, mlp)
+        if key not in made:
+            made[key] = Layer(mixer, mlp, _norms(config, traits, mixer, mlp), beside)
+        stack.append(made[key])
+    return tuple(stack)
+
+
+def _norms(config: Config, traits: FamilyTraits, mixer: TokenMixer, mlp: Mlp) -> int:
+    """Weights of the norms around the two halves of a layer."""
+    halves = (mixer != _NO_MIXER) + (mlp != _NO_MLP)
+    norms = traits.norms if halves == 2 else halves * max(1, traits.norms // 2)
+    norms += traits.routed_norms if mlp.is_routed else 0
+    if config.get("enable_moe_block"):
+        norms += 3
+    if config.get("hidden_size_per_layer_input"):
+        norms += 1
+    return norms * traits.norm_terms * config_int(config, "hidden") + traits.layer_scalars
+
+
+def _mixers(
+    config: Config, traits: FamilyTraits, index: int, word: str
+) -> tuple[TokenMixer, TokenMixer | None]:
+    """The mixer of a layer, and a second one that runs beside it."""
+    if word == "both":
+        attention = softmax_mixer(config, traits, index, sliding=False)
+        return attention, recurrent_mixer(config)
+    makers: dict[str, Callable[[], TokenMixer]] = {
+        "full": lambda: softmax_mixer(config, traits, index, sliding=False),
+        "sliding": lambda: softmax_mixer(config, traits, index, sliding=True),
+        "linear": lambda: recurrent_mixer(config),
+        "compressed": lambda: compressed_mixer(config, word),
+        "heavy": lambda: compressed_mixer(config, word),
+        "none": lambda: _NO_MIXER,
+    }
+    if word == "sliding" and config.get("model_type") == "deepseek_v4":
+        return compressed_mixer(config, word), None
+    return makers[word](), None
+
+
+def _mlp(
+    config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int, word: str
+) -> Mlp:
+    if word == "none":
+        return _NO_MLP
+    if word == "routed":
+        if routing is None:
+            raise UnreadableConfigError("A layer has experts, but their number is missing.")
+        return _with_side_inputs(config, routed_mlp(config, traits, routing))
+    return _with_side_inputs(config, _dense(config, traits, routing, index))
+
+
+def _dense(config: Config, traits: FamilyTraits, routing: MoeRouting | None, index: int) -> Mlp:
+    hidden = config_int(config, "hidden")
+    listed = config.get("intermediate_size")
+    width = listed[index] if isinstance(listed, list) and index < len(listed) else 0
+    if routing:
+        width = width or config.get("intermediate_size_mlp") or 0
+        width = width or config.get("dense_intermediate_size") or 0
+    if routing is None and config.get("model_type") == "granitemoehybrid":
+        width = config.get("shared_intermediate_size") or 0
+    width = width or config_int(config, "width", 0) or 4 * hidden
+    if config.get("block_auto_adjust_ff_dim"):
+        width = _adjusted(config, width)
+    if config.get("use_double_wide_mlp") and shares_cache(config, index):
+        width *= 2
+    if not isinstance(width, int) or width > 10**9:
+        raise UnreadableConfigError(f"An MLP width of {width} cannot be read.")
+    return layers.dense_mlp(hidden, width, gated=traits.gated, bias=traits.mlp_bias)
+
+
+def _adjusted(config: Config, width: int) -> int:
+    """Two thirds of the width, scaled and rounded up, as LFM2 does."""
+    scaled = int(config.get("block_ffn_dim_multiplier", 1.0) * int(2 * width / 3))
+    step = config.get("block_multiple_of", 256)
+    return int(-(-scaled // step) * step)
+
+
+def _with_side_inputs(config: Config, mlp: Mlp) -> Mlp:
+    """Add the projections of per-layer embeddings where the model has them."""
+    side = config.get("hidden_size_per_layer_input")
+    if not side:
+        return mlp
+    hidden = config_int(config, "hidden")
+    rank, streams = config.get("laurel_rank"), config.get("altup_num_inputs")
+    extra: tuple[WeightMatrix, ...] = (
+        WeightMatrix("side_in", hidden, side, "mlp", "whole"),
+        WeightMatrix("side_out", side, hidden, "mlp", "whole"),
+    )
+    vectors = 0
+    if rank:
+        extra += (
+            WeightMatrix("laurel_in", hidden, rank, "mlp", "whole"),
+            WeightMatrix("laurel_out", rank, hidden, "mlp", "whole"),
+        )
+        vectors += hidden
+    if streams:
+        vectors += streams**2 + streams**3 + streams * hidden + 2 * hidden
+    return Mlp(
+        matrices=mlp.matrices + extra,
+        vectors=mlp.vectors + vectors,
+        routed_vectors=mlp.routed_vectors,
+        width=mlp.width,
+        gated=mlp.gated,
+        experts=mlp.experts,
+        experts_per_token=mlp.experts_per_token,
+        shared_width=mlp.shared_width,
+    )
+
+
+def routed_mlp(config: Config, traits: FamilyTraits, routing: MoeRouting) -> Mlp:
+    """The experts of one layer."""
+    scales = 0
+    shared = routing.shared_width
+    if config.get("enable_moe_block"):
+        shared = config_int(config, "width")
+        scales = config_int(config, "hidden") + routing.experts
+    return layers.routed_mlp(
+        layers.MoeShape(
+            hidden=config_int(config, "hidden"),
+            experts=routing.experts,
+            per_token=routing.per_token,
+            width=routing.width,
+            shared_width=shared,
+            gated=traits.gated,
+            shared_gate=traits.shared_gate,
+            bias=traits.expert_bias,
+            router_bias=traits.router_bias,
+            latent=config.get("moe_latent_size") or 0,
+            scales=scales,
+            idle=routing.idle,
+        )
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Seq2SeqTraits:
+    """What a family of encoder-decoders has beside its layers."""
+
+    norm_terms: int = 2
+    bias: bool = True
+    key_bias: bool = True
+    embedding_norm: bool = False
+    final_norm: bool = False
+    positions: int = 0
+    learned_positions: bool = True
+    relative: bool = False
+    relative_each: bool = False
+
+
+_T5 = Seq2SeqTraits(norm_terms=1, bias=False, final_norm=True, relative=True)
+_HABITS: dict[str, Seq2SeqTraits] = {
+    "t5": _T5,
+    "mt5": _T5,
+    "umt5": dataclasses.replace(_T5, relative_each=True),
+    "bart": Seq2SeqTraits(embedding_norm=True, positions=2),
+    "mbart": Seq2SeqTraits(embedding_norm=True, final_norm=True, positions=2),
+    "pegasus": Seq2SeqTraits(final_norm=True),
+    "marian": Seq2SeqTraits(),
+    "m2m_100": Seq2SeqTraits(final_norm=True, learned_positions=False),
+    "whisper": Seq2SeqTraits(key_bias=False, final_norm=True),
+}
+
+
+def is_seq2seq(config: Config) -> bool:
+    """Whether a configuration describes an encoder and a decoder."""
+    return config.get("model_type") in _HABITS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EncoderDecoderShape:
+    """The layers of both halves and all parameters outside of them."""
+
+    encoder: tuple[Layer, ...]
+    decoder: tuple[Layer, ...]
+    outside: int
+    norm_terms: int
+
+
+def read_shape(config: Config) -> EncoderDecoderShape:
+    """Read both halves of an encoder-decoder model."""
+    habits = _HABITS[str(config["model_type"])]
+    hidden = config_int(config, "hidden")
+    encoders = config.get("encoder_layers") or config.get("num_layers") or 0
+    decoders = config.get("decoder_layers") or config.get("num_decoder_layers")
+    decoders = decoders or encoders
+    if not 1 <= max(encoders, decoders) <= 2000:
+        message = f"{max(encoders, decoders)} layers; 1 to 2,000 can be read."
+        raise UnreadableConfigError(message)
+    encoder = _layer(config, habits, "encoder", cross=False)
+    decoder = _layer(config, habits, "decoder", cross=True)
+    return EncoderDecoderShape(
+        encoder=(encoder,) * encoders,
+        decoder=(decoder,) * decoders,
+        outside=_outside(config, habits, hidden, encoders + decoders),
+        norm_terms=habits.norm_terms,
+    )
+
+
+def _layer(config: Config, habits: Seq2SeqTraits, half: str, *, cross: bool) -> Layer:
+    hidden = config_int(config, "hidden")
+    heads = config.get(f"{half}_attention_heads") or config_int(config, "heads")
+    width = config.get(f"{half}_ffn_dim") or config_int(config, "width")
+    gated = "gated" in str(config.get("feed_forward_proj", ""))
+    attention = _attention(config, habits, hidden, heads)
+    return Layer(
+        mixer=attention if cross else dataclasses.replace(attention, cache=0),
+        mlp=layers.dense_mlp(hidden, width, gated=gated, bias=habits.bias),
+        norms=(3 if cross else 2) * habits.norm_terms * hidden,
+        # What is kept of the encoder does not grow with the answer.
+        beside=dataclasses.replace(attention, cache=0) if cross else None,
+    )
+
+
+def _attention(config: Config, habits: Seq2SeqTraits, hidden: int, heads: int) -> TokenMixer:
+    head_dim = config.get("d_kv") or hidden // heads
+    shape = layers.AttentionShape(
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=head_dim,
+        qkv_bias=habits.bias,
+        out_bias=habits.bias,
+    )
+    made = layers.attention(shape)
+    if habits.bias and not habits.key_bias:
+        return dataclasses.replace(made, vectors=made.vectors - heads * head_dim)
+    return made
+
+
+def _outside(config: Config, habits: Seq2SeqTraits, hidden: int, layers: int) -> int:
+    """Norms of both halves, positions, relative biases and the audio front end."""
+    count = 2 * (int(habits.embedding_norm) + int(habits.final_norm))
+    total = count * habits.norm_terms * hidden
+    if habits.relative:
+        buckets = config.get("relative_attention_num_buckets", 32)
+        stacks = layers if habits.relative_each else 2
+        total += buckets * config_int(config, "heads") * stacks
+    elif habits.learned_positions:
+        total += _positions(config, habits) * hidden
+    if config.get("model_type") == "whisper":
+        mels = config.get("num_mel_bins", 80)
+        total += 3 * mels * hidden + hidden + 3 * hidden * hidden + hidden
+    return total
+
+
+def _positions(config: Config, habits: Seq2SeqTraits) -> int:
+    source = config.get("max_source_positions") or config_int(config, "positions", 1024)
+    target = config.get("max_target_positions") or config_int(config, "positions", 1024)
+    return int(source + target) + 2 * habits.positions
+
+
+def from_config(config: Mapping[str, Any], name: str = "") -> Architecture:
+    """Read the architecture from a Hugging Face `config.json`.
+
+    Raises UnreadableConfig with a sentence when a size is missing or wrong.
+
+    >>> from_config({"model_type": "llama", "hidden_size": 4096,
+    ...     "num_hidden_layers": 32, "num_attention_heads": 32,
+    ...     "intermediate_size": 11008, "vocab_size": 32000}).parameters
+    6738415616
+    """
+    alone = {k: v for k, v in text_part(config).items() if k not in BESIDE}
+    given, assumed = with_defaults(alone)
+    text = TrackedConfig(given)
+    check_family(text)
+    read = _from_seq2seq if is_seq2seq(text) else _from_decoder
+    model = validate_architecture(read(text, name))
+    quantization = read_quantization(config, text)
+    beside = read_beside(config, model.hidden)
+    return dataclasses.replace(
+        model,
+        tower=beside.tower,
+        quantization=quantization,
+        unread=(*text.unread(), *beside.unread),
+        assumed=(*assumed, *beside.assumed),
+    )
+
+
+def validate_architecture(model: Architecture) -> Architecture:
+    """Return `model` if all of its sizes are whole and none is negative."""
+    for layer, _ in model.runs:
+        for matrix in layer.matrices:
+            if not all(map(_is_size, (matrix.inputs, matrix.outputs, matrix.copies))):
+                message = f"A matrix of {matrix.inputs} × {matrix.outputs} cannot be."
+                raise UnreadableConfigError(message)
+        counts = (layer.vectors, layer.mixer.cache, layer.state, layer.convolution)
+        if not all(count == 0 or _is_size(count) for count in counts):
+            raise UnreadableConfigError("A size of a layer is negative or not whole.")
+    if not _is_size(model.parameters) or min(model.parts().values()) < 0:
+        raise UnreadableConfigError("A size of the model is negative or not whole.")
+    return model
+
+
+def _is_size(value: object) -> bool:
+    """Whether a value read from outside is a whole number above zero."""
+    return isinstance(value, int) and value > 0
+
+
+def _from_decoder(text: Mapping[str, Any], name: str) -> Architecture:
+    traits = traits_of(text)
+    hidden = config_int(text, "hidden")
+    stack = decoder_layers(text, traits)
+    predictors = _predictors(text)
+    vocabulary = config_int(text, "vocabulary")
+    positions = 0
+    if traits.learned_positions:
+        positions = config_int(text, "positions", 0) + traits.extra_positions
+    return count_architecture(
+        Architecture(
+            name=name or str(text.get("_name_or_path") or "this model"),
+            hidden=hidden,
+            vocabulary=vocabulary,
+            tied=traits.tied,
+            stack=stack,
+            positions=positions,
+            other=_reading_outside(text, traits, hidden, vocabulary),
+            side_tables=_side_tables(text, hidden),
+            table_width=text.get("word_embed_proj_dim") or 0,
+            max_context=config_int(text, "positions", 0) or None,
+            family=str(text.get("model_type", "llama")),
+            norm_terms=traits.norm_terms,
+            predicting=_predicting(stack) * predictors,
+            predictors=predictors,
+        )
+    )
+
+
+def _predictors(text: Mapping[str, Any]) -> int:
+    """How many modules for multi-token prediction come with a model."""
+    names = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
+    given = [text.get(name) or 0 for name in (*names, "num_mtp_layers")]
+    most = max(given)
+    if not isinstance(most, int) or not 0 <= most <= _MOST_PREDICTORS:
+        message = f"{most} modules of multi-token prediction cannot be."
+        raise UnreadableConfigError(message)
+    return most
+
+
+_MOST_PREDICTORS = 64
+
+
+def _predicting(stack: tuple[Layer, ...]) -> tuple[Layer, ...]:
+    """The layers of such a module: attention and MLP as the last of the model."""
+    attention = next((a for a in reversed(stack) if a.mixer.heads), None)
+    if attention is None:
+        return ()
+    if attention.mlp.width:
+        return (attention,)
+    return (attention, *(a for a in reversed(stack) if a.mlp.width))[:2]
+
+
+def _from_seq2seq(config: Mapping[str, Any], name: str) -> Architecture:
+    """An encoder-decoder model; `stack` holds its decoder."""
+    shape = read_shape(config)
+    return count_architecture(
+        Architecture(
+            name=name or "this model",
+            hidden=config_int(config, "hidden"),
+            vocabulary=config_int(config, "vocabulary"),
+            tied=bool(config.get("tie_word_embeddings", True)),
+            stack=shape.decoder,
+            encoder=shape.encoder,
+            other=shape.outside,
+            max_context=config_int(config, "positions", 0) or None,
+            family=str(config["model_type"]),
+            norm_terms=shape.norm_terms,
+        )
+    )
+
+
+def _reading_outside(
+    config: Mapping[str, Any], traits: FamilyTraits, hidden: int, vocabulary: int
+) -> int:
+    """Parameters that belong to no layer and to no table."""
+    norms = int(traits.final_norm) + int(traits.embedding_norm)
+    streams = config.get("hc_mult") or 0
+    mixing = streams * (streams * hidden + 1) + 1 if streams else 0
+    bias = vocabulary if traits.head_bias else 0
+    narrow = config.get("word_embed_proj_dim") or hidden
+    if narrow != hidden:  # a projection in and one out
+        mixing += 2 * narrow * hidden
+    return norms * traits.norm_terms * hidden + bias + mixing
+
+
+def _side_tables(config: Mapping[str, Any], hidden: int) -> int:
+    """Tables of embeddings for each layer, with their projection and norm."""
+    side = config.get("hidden_size_per_layer_input") or 0
+    if not side:
+        return 0
+    width = side * config_int(config, "layers")
+    rows = config.get("vocab_size_per_layer_input") or config_int(config, "vocabulary")
+    streams = config.get("altup_num_inputs") or 1
+    joining = 2 * (streams - 1) * hidden * hidden
+    return rows * width + width * hidden + side + joining

@@ -1,0 +1,576 @@
+"""Weight formats with scales, GGUF block formats, LoRA parameter counts."""
+
+import collections
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from app.estimator import data_files
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.layers import Layer, WeightMatrix
+from app.estimator.models.quantized_formats import (
+    EMBEDDING,
+    HEAD,
+    Quantization,
+    Scheme,
+    names_of_matrix,
+)
+
+Key = tuple[str, str, int]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Widths:
+    """Widths of the weights of a checkpoint that mixes formats.
+
+    `scheme` is the format of most quantized weights, `bits` the mean over all of
+    them. `parts` holds for each kind of matrix the share of its weights that is
+    quantized, and their mean bits. `embedding` and `head` are 0 where those tables
+    are not quantized.
+    """
+
+    scheme: Scheme
+    label: str
+    bits: float
+    parts: Mapping[Key, tuple[float, float]]
+    embedding: float = 0.0
+    head: float = 0.0
+
+    def share(self, matrix: WeightMatrix) -> float:
+        """The share of a matrix, over all layers, that is quantized [1]."""
+        return self.parts.get(_key(matrix), (0.0, 0.0))[0]
+
+    def bits_of(self, matrix: WeightMatrix) -> float:
+        """Mean bits of its quantized weights."""
+        return self.parts.get(_key(matrix), (0.0, 0.0))[1]
+
+
+def published_widths(model: Architecture) -> Widths | None:
+    """The widths of the weights of a checkpoint; None where none is quantized."""
+    how = model.quantization
+    if how is None or how.problem:
+        return None
+    weights: dict[Key, dict[Scheme | None, int]] = {}
+    for layer, index, number in _indexed(model, how):
+        for matrix in layer.matrices:
+            counts = weights.setdefault(_key(matrix), collections.Counter())
+            counts[_scheme_of(how, layer, matrix, index)] += matrix.parameters * number
+    embedding, head = _table(how, EMBEDDING), _table(how, HEAD)
+    totals: collections.Counter[Scheme] = collections.Counter()
+    for counts in weights.values():
+        totals.update({s: n for s, n in counts.items() if s is not None})
+    for scheme, number in (
+        (embedding, model.embedding_parameters),
+        (head, model.head_parameters),
+    ):
+        if scheme and number:
+            totals[scheme] += number
+    return _widths(weights, totals, embedding, head) if totals else None
+
+
+def _widths(
+    weights: Mapping[Key, Mapping[Scheme | None, int]],
+    totals: collections.Counter[Scheme],
+    embedding: Scheme | None,
+    head: Scheme | None,
+) -> Widths:
+    ranked = [scheme for scheme, _ in totals.most_common()]
+    bits = sum(s.bits * n for s, n in totals.items()) / totals.total()
+    return Widths(
+        scheme=ranked[0],
+        label=" and ".join(dict.fromkeys(scheme.label for scheme in ranked[:3])),
+        bits=bits,
+        parts={key: _mean(counts) for key, counts in weights.items()},
+        embedding=embedding.bits if embedding else 0.0,
+        head=head.bits if head else 0.0,
+    )
+
+
+def _mean(counts: Mapping[Scheme | None, int]) -> tuple[float, float]:
+    """The share that is quantized, and its mean bits."""
+    narrow = {scheme: number for scheme, number in counts.items() if scheme}
+    covered = sum(narrow.values())
+    if not covered:
+        return 0.0, 0.0
+    bits = sum(scheme.bits * number for scheme, number in narrow.items())
+    return covered / sum(counts.values()), bits / covered
+
+
+def _key(matrix: WeightMatrix) -> Key:
+    """What matrices of one kind have in common across layers."""
+    return matrix.part, matrix.name, matrix.inputs * matrix.outputs
+
+
+def _indexed(model: Architecture, how: Quantization) -> Iterator[tuple[Layer, str, int]]:
+    """Layers with their index; equal ones at once where lists name no layer."""
+    if not any(override.modules.names_layers for override in how.overrides):
+        yield from ((layer, "", number) for layer, number in model.runs)
+        return
+    yield from ((layer, str(i), 1) for i, layer in enumerate(model.stack))
+    yield from ((layer, "", 1) for layer in model.encoder)
+
+
+def _scheme_of(how: Quantization, layer: Layer, matrix: WeightMatrix, index: str) -> Scheme | None:
+    if matrix.part == "router":
+        return how.scheme if how.scope == "everything" else None
+    names = names_of_matrix(layer, matrix)
+    for override in how.overrides:
+        if override.modules.match(names, index):
+            return override.scheme
+    outside = how.scope == "experts" and matrix.part != "experts"
+    return None if outside else how.scheme
+
+
+def _table(how: Quantization, names: tuple[str, ...]) -> Scheme | None:
+    """The format of embeddings or the head, which few methods quantize."""
+    for override in how.overrides:
+        if override.modules.match(names):
+            return override.scheme
+    return how.scheme if how.scope == "everything" else None
+
+
+def bytes_of(elements: float, bits: float) -> float:
+    """Bytes of `elements` numbers at `bits` each, scales included.
+
+    bytes = elements · bits / 8
+
+    >>> bytes_of(70e9, 16)
+    140000000000.0
+    """
+    return elements * bits / 8
+
+
+def grouped_bits(bits: float, group: int, scale_bits: float, zero_bits: float) -> float:
+    """Bits per weight when every group of weights shares a scale and a zero point.
+
+    bits + (scale + zero) / group. Source: the definition of the format.
+
+    >>> grouped_bits(4, 128, 16, 4)
+    4.15625
+    """
+    return bits + (scale_bits + zero_bits) / group
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeightFormat:
+    """A format of weights.
+
+    `bits` per weight that is covered, with scales; `covers` says which matrices
+    are: all tensors, the linear layers, or only routed experts. `rest` is the
+    width of all other tensors. `math` is the format of the multiplication.
+    `widths` hold instead where a published checkpoint mixes formats.
+    """
+
+    id: str
+    label: str
+    bits: float
+    covers: Literal["all", "linear", "experts"] = "linear"
+    rest: float = 16.0
+    math: str = "bf16"
+    scale: str = ""
+    widths: Widths | None = None
+
+
+def _format(row: dict[str, Any]) -> WeightFormat:
+    """A format of the file; its groups add their scales to the bits of a weight."""
+    scales = [row.pop(key, 0) for key in ("group", "scale_bits", "zero_bits")]
+    bits = grouped_bits(row.pop("bits"), *scales) if scales[0] else row.pop("bits")
+    return WeightFormat(bits=bits, **row)
+
+
+_WORDS = data_files.load_toml("formats.toml")
+FORMATS: dict[str, WeightFormat] = {row["id"]: _format({**row}) for row in _WORDS["format"]}
+WEIGHT_CHOICES = tuple((each.id, each.label) for each in FORMATS.values())
+PUBLISHED = "published"
+"""The choice of weights as the model is published: BF16 where it is not quantized."""
+PUBLISHED_OR_FP8 = "published-or-fp8"
+"""The same, but FP8 where it is not quantized."""
+PUBLISHED_CHOICES = ((PUBLISHED, "As published"), *WEIGHT_CHOICES)
+CACHE_BITS: dict[str, float] = {row["id"]: row["bits"] for row in _WORDS["cache"]}
+CACHE_CHOICES = tuple((row["id"], row["label"]) for row in _WORDS["cache"])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeightTable:
+    """Bytes of a model in one format, by what tensor parallelism does to them.
+
+    `divided` is split evenly; `by_heads` holds (bytes, KV heads) pairs that split
+    down to one head; `copied` lies whole on every GPU; `experts` is the routed
+    part of `divided`, `tower` that of a vision tower. `quantized` counts the weights
+    that the format covers.
+    """
+
+    divided: float
+    by_heads: tuple[tuple[float, int], ...]
+    copied: float
+    experts: float
+    quantized: int
+    tower: float
+
+    @property
+    def total(self) -> float:
+        """All of them."""
+        return self.divided + self.copied + sum(size for size, _ in self.by_heads)
+
+    def per_gpu(self, tensor_parallel: int) -> float:
+        """Bytes on one of `tensor_parallel` GPUs."""
+        heads = sum(b / min(tensor_parallel, n) for b, n in self.by_heads)
+        return self.divided / tensor_parallel + heads + self.copied
+
+
+def format_of(model: Architecture, name: str) -> WeightFormat:
+    """The format called `name`; for `published` that of the model's checkpoint.
+
+    BF16 where the checkpoint is not quantized, or in a way that cannot be read;
+    `published-or-fp8` is FP8 where it is not quantized.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> format_of(find_model("gpt-oss-120b"), "published").label
+    'MXFP4 experts, the rest BF16'
+    >>> format_of(find_model("llama-2-7b"), "published").label
+    'BF16'
+    """
+    if name == PUBLISHED_OR_FP8:
+        name = PUBLISHED if model.quantization else "fp8"
+    return _published(model) if name == PUBLISHED else FORMATS[name]
+
+
+def published_hint(model: Architecture, name: str) -> str:
+    """Add to a refused format where it comes from, if nobody chose it."""
+    if name in FORMATS or model.quantization is None:
+        return ""
+    return f", in which {model.name} is published: choose another format of weights"
+
+
+@functools.lru_cache(maxsize=256)
+def _published(model: Architecture) -> WeightFormat:
+    """The format of a checkpoint: one of the catalog where it is exactly that."""
+    widths = published_widths(model)
+    if widths is None:
+        return FORMATS["bf16"]
+    most = widths.scheme
+    same = next((f for f in FORMATS.values() if _is_same(f, widths, model)), None)
+    return same or WeightFormat(
+        id=most.id,
+        label=widths.label,
+        bits=widths.bits,
+        math=most.math,
+        scale=most.scale,
+        widths=widths,
+    )
+
+
+def _is_same(form: WeightFormat, widths: Widths, model: Architecture) -> bool:
+    """Whether a format of the catalog has just these widths."""
+    if form.math != widths.scheme.math or widths.embedding or widths.head:
+        return False
+    if abs(form.bits - widths.bits) > 1e-9:
+        return False
+    return all(
+        widths.share(matrix) == float(covers(form, matrix))
+        for layer, _ in model.runs
+        for matrix in layer.matrices
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def weight_table(model: Architecture, name: str) -> WeightTable:
+    """The bytes of `model` in the format called `name`.
+
+    A vision tower keeps the width of what is not quantized, as published checkpoints
+    do, and is divided as matrices are, which is the default of vLLM and SGLang.
+    """
+    form = format_of(model, name)
+    divided, quantized = _tables(model, form)
+    copied, experts = 0.0, 0.0
+    by_heads: dict[int, float] = {}
+    vectors = model.other + model.positions * model.hidden
+    for layer, number in model.runs:
+        vectors += layer.vectors * number
+        for matrix in layer.matrices:
+            count = matrix.parameters * number
+            size = bytes_of(count, matrix_bits(form, matrix))
+            quantized += count * share_of(form, matrix)
+            if matrix.split == "whole":
+                copied += size
+            elif matrix.split == "heads":
+                heads = max(1, layer.mixer.kv_heads)
+                by_heads[heads] = by_heads.get(heads, 0.0) + size
+            else:
+                divided += size
+                experts += size if matrix.part == "experts" else 0.0
+    copied += bytes_of(vectors, form.rest)
+    return WeightTable(
+        divided=divided,
+        by_heads=tuple((size, heads) for heads, size in by_heads.items()),
+        copied=copied,
+        experts=experts,
+        quantized=round(quantized),
+        tower=bytes_of(model.tower_parameters, form.rest),
+    )
+
+
+def _tables(model: Architecture, form: WeightFormat) -> tuple[float, float]:
+    """Bytes of embeddings, head and tower, and the weights of them in the format."""
+    rows = model.embedding_parameters + model.head_parameters
+    wide = model.side_tables + model.tower_parameters
+    if form.widths is None:
+        return bytes_of(rows + wide, form.rest), 0.0
+    size, covered = bytes_of(wide, form.rest), 0.0
+    for count, bits in (
+        (model.embedding_parameters, form.widths.embedding),
+        (model.head_parameters, form.widths.head),
+    ):
+        size += bytes_of(count, bits or form.rest)
+        covered += count if bits else 0.0
+    return size, covered
+
+
+@functools.lru_cache(maxsize=8192)
+def gpu_weights(model: Architecture, name: str, gpus: int, over: int | None = None) -> float:
+    """Bytes of `model` in the format called `name` on one of `gpus` GPUs.
+
+    `over` GPUs share the routed experts, where they are more than share the rest.
+    """
+    table = weight_table(model, name)
+    return table.per_gpu(gpus) - table.experts / gpus + table.experts / (over or gpus)
+
+
+def share_of(form: WeightFormat, matrix: WeightMatrix) -> float:
+    """The share of the weights of a matrix, over all layers, in the format [1].
+
+    Routers keep their precision.
+    """
+    if form.widths is not None:
+        return form.widths.share(matrix)
+    if form.covers == "all":
+        return 1.0
+    if matrix.part == "router":
+        return 0.0
+    return float(form.covers == "linear" or matrix.part == "experts")
+
+
+def matrix_bits(form: WeightFormat, matrix: WeightMatrix) -> float:
+    """Bits of a weight of a matrix, on average over the layers that have it."""
+    share = share_of(form, matrix)
+    bits = form.bits if form.widths is None else form.widths.bits_of(matrix)
+    return share * bits + (1 - share) * form.rest
+
+
+def covers(form: WeightFormat, matrix: WeightMatrix) -> bool:
+    """Whether the format applies to most of a matrix."""
+    return share_of(form, matrix) > 0.5
+
+
+_GGUF_WORDS = data_files.load_toml("gguf.toml")
+# Bits per weight of each block format, scales included.
+BLOCK_BITS: dict[str, float] = _GGUF_WORDS["bits"]
+# What a format falls back to where a row is no multiple of 256 weights.
+_FALLBACK: dict[str, str] = _GGUF_WORDS["fallback"]
+# For a role the formats of chosen layers, as (condition, format), in the order in
+# which they are tried.
+_Rules = dict[str, list[tuple[str, str]]]
+_MIXTURES: dict[str, tuple[str, _Rules]] = {
+    name: (row["usual"], row.get("rules", {})) for name, row in _GGUF_WORDS["mixtures"].items()
+}
+MIXTURES: tuple[str, ...] = tuple(_MIXTURES)
+# Mixtures whose output projection is Q5_K; all others up to Q8_0 use Q6_K.
+_LOW_HEAD = frozenset({"IQ3_XXS", "IQ2_M", "IQ2_S", "IQ2_XS", "IQ2_XXS", "IQ1_M", "IQ1_S"})
+_WIDE = frozenset({"F32", "F16", "BF16", "Q8_0"})
+# The 8-expert models keep keys and values wide and the output projection at Q5_K.
+_EIGHT_EXPERTS = 8
+
+
+@functools.lru_cache(maxsize=1024)
+def file_bytes(model: Architecture, mixture: str) -> float:
+    """Bytes of the tensors of a GGUF file in a mixture such as `Q4_K_M`.
+
+    Each matrix is stored in the block format that llama.cpp picks for its role and
+    layer without an importance matrix; vectors and routers are FP32.
+    Source: llama.cpp, quantize. Raises KeyError for an unknown mixture.
+    """
+    usual, rules = _MIXTURES[mixture]
+    total = _gguf_tables(model, mixture, usual, rules)
+    vectors = model.other + model.positions * model.hidden
+    wide = BLOCK_BITS["F32"]
+    for index, layer in enumerate(model.stack):
+        vectors += layer.vectors
+        for matrix in layer.matrices:
+            if matrix.part == "router" and usual != "F32":
+                total += bytes_of(matrix.parameters, wide)
+            else:
+                form = _gguf_format(model, layer, matrix, index, mixture)
+                total += bytes_of(matrix.parameters, _bits(form, matrix.inputs))
+    return total + bytes_of(vectors, wide)
+
+
+def _gguf_tables(model: Architecture, mixture: str, usual: str, rules: _Rules) -> float:
+    """Bytes of the embedding table and of the output projection."""
+    head = usual if mixture in _WIDE else "Q5_K" if mixture in _LOW_HEAD else "Q6_K"
+    if model.tied:
+        return bytes_of(model.embedding_parameters, _bits(head, model.hidden))
+    table = next((form for _, form in rules.get("embedding", ())), usual)
+    return bytes_of(model.embedding_parameters, _bits(table, model.hidden)) + bytes_of(
+        model.head_parameters, _bits(head, model.hidden)
+    )
+
+
+def _bits(form: str, row: int) -> float:
+    """Bits of a format for rows of this length; the fallback where it is odd."""
+    if form in _FALLBACK and row % 256:
+        form = _FALLBACK[form] if row % 32 == 0 else "F16"
+    elif form not in _WIDE and row % 32:
+        form = "F16"
+    return BLOCK_BITS[form]
+
+
+def _gguf_format(
+    model: Architecture, layer: Layer, matrix: WeightMatrix, index: int, mixture: str
+) -> str:
+    usual, rules = _MIXTURES[mixture]
+    form = usual
+    for condition, chosen in rules.get(matrix.name, ()):
+        if _holds(condition, index, model, layer):
+            form = chosen
+            break
+    if usual in _WIDE:
+        return form
+    return _widened(model, matrix, form)
+
+
+def _widened(model: Architecture, matrix: WeightMatrix, form: str) -> str:
+    """The exceptions for 70B shapes and for 8 experts."""
+    seventy = model.layers == 80 and model.kv_heads < model.heads
+    if matrix.name == "v" and seventy and form in {"Q3_K", "Q4_K"}:
+        form = "Q5_K"
+    if model.experts == _EIGHT_EXPERTS and matrix.name in {"k", "v"}:
+        return "Q8_0"
+    narrow = form in {"Q2_K", "Q3_K", "Q4_K", "IQ4_NL", "IQ4_XS", "IQ3_S", "IQ3_XXS"}
+    if model.experts == _EIGHT_EXPERTS and matrix.name == "o" and narrow:
+        return "Q5_K"
+    return form
+
+
+def _holds(condition: str, index: int, model: Architecture, layer: Layer) -> bool:
+    count = model.layers
+    eighth = count // 8
+    early_or_late = index < eighth or index >= 7 * count // 8
+    mixer = layer.mixer
+    conditions = {
+        "all": True,
+        "more": early_or_late or (index - eighth) % 3 == 2,
+        "8th": index < eighth,
+        "16th": index < count // 16,
+        "two": index < 2,
+        "four": index < 4,
+        "middle": not early_or_late,
+        "shared": mixer.heads >= 4 * max(1, mixer.kv_heads) or model.experts >= 4,
+    }
+    return conditions[condition]
+
+
+# Names that adapter libraries use, and the matrices they mean here.
+TARGETS: dict[str, tuple[str, ...]] = {
+    "q": ("q", "q_b"),
+    "k": ("k",),
+    "v": ("v",),
+    "o": ("o", "out"),
+    "gate": ("gate",),
+    "up": ("up",),
+    "down": ("down",),
+    "q_a": ("q_a",),
+    "q_b": ("q_b",),
+    "kv_a": ("kv_a",),
+    "kv_b": ("kv_b",),
+    "router": ("router",),
+    "in": ("in",),
+    "x": ("x",),
+    "dt": ("dt",),
+    "out": ("out",),
+    "fc1": ("up",),
+    "fc2": ("down",),
+}
+_GROUPS: dict[str, tuple[str, ...]] = {
+    "qkv": ("q", "k", "v"),
+    "query_key_value": ("q", "k", "v"),
+    "c_attn": ("q", "k", "v"),
+    "attention": ("q", "k", "v", "o"),
+    "mlp": ("gate", "up", "down"),
+    "all": ("q", "k", "v", "o", "gate", "up", "down"),
+    "all-linear": ("q", "k", "v", "o", "gate", "up", "down"),
+}
+
+
+def low_rank_parameters(inputs: float, outputs: float, rank: float) -> float:
+    """Parameters of one adapter: r · (in + out). Source: Hu (2021).
+
+    >>> low_rank_parameters(4096, 4096, 8)
+    65536
+    """
+    return rank * (inputs + outputs)
+
+
+def adapter_parameters(model: Architecture, rank: int, targets: tuple[str, ...]) -> float:
+    """Trainable parameters of adapters on all layers of `model`.
+
+    `targets` are names such as q, v, gate or q_proj; unknown ones raise
+    LookupError. Routed experts are adapted in every copy.
+    """
+    names = {name for target in targets for name in _meant(target)}
+    return sum(
+        number * matrix.copies * low_rank_parameters(matrix.inputs, matrix.outputs, rank)
+        for layer, number in model.runs
+        for matrix in layer.matrices
+        if matrix.name in names
+    )
+
+
+def _meant(target: str) -> tuple[str, ...]:
+    word = target.strip().lower().removesuffix("_proj")
+    found = [n for part in _GROUPS.get(word, (word,)) for n in TARGETS.get(part, ())]
+    if not found:
+        raise LookupError(f"adapter target “{target}” is not known")
+    return tuple(found)
+
+
+# Marlin's product of experts in vLLM takes outputs in multiples of 256 and inputs in
+# multiples of 128; a gate and an up projection are one product.
+_OUTPUTS, _INPUTS = 256, 128
+
+
+def padding_bytes(model: Architecture, form: WeightFormat, parts: int = 1) -> float:
+    """Bytes that padding adds to all MXFP4 experts of a model [B].
+
+    Each expert is divided over `parts` GPUs. Both widths of its matrices are rounded
+    up: h to a multiple of 256, f ÷ parts to one of 128.
+
+    >>> from app.estimator.models.number_formats import FORMATS
+    >>> from app.estimator.models.lookup import find_model
+    >>> model, form = find_model("gpt-oss-120b"), FORMATS["mxfp4-experts"]
+    >>> round(padding_bytes(model, form) / 1e9, 2)
+    5.5
+    """
+    if form.math != "mxfp4":
+        return 0.0
+    return sum(
+        bytes_of(matrix.parameters * number, matrix_bits(form, matrix))
+        * (_growth(matrix, parts) - 1)
+        for layer, number in model.runs
+        for matrix in layer.mlp.matrices
+        if matrix.part == "experts" and share_of(form, matrix)
+    )
+
+
+def _growth(matrix: WeightMatrix, parts: int) -> float:
+    """A matrix of an expert with padding, over the matrix without [1]."""
+    hidden, width = matrix.inputs, matrix.outputs
+    if matrix.split == "rows":
+        hidden, width = width, hidden
+    each = -(-width // parts)
+    padded = _rounded_up(hidden, _OUTPUTS) * _rounded_up(each, _INPUTS) * parts
+    return padded / (hidden * width)
+
+
+def _rounded_up(number: int, step: int) -> int:
+    return -(-number // step) * step

@@ -1,1 +1,0 @@
-"""How the checkpoints of quantized models store their weights."""

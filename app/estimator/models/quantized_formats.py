@@ -1,0 +1,687 @@
+"""Read `quantization_config` of a published checkpoint: methods, groups, modules left out."""
+
+import dataclasses
+import fnmatch
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from app.estimator import data_files
+from app.estimator.models.layers import Layer, WeightMatrix
+
+_MOST_WILDCARDS = 16
+_IN_LAYER = "layers.N."
+_WORDS = data_files.load_toml("module_names.toml")
+
+# What precedes `layers.0` in the language model of checkpoints.
+_BEFORE_LAYERS = frozenset(_WORDS["before_layers"])
+_CONTAINERS: dict[str, list[str]] = _WORDS["containers"]
+_NAMES: dict[str, dict[str, list[str]]] = _WORDS["names"]
+EMBEDDING: tuple[str, ...] = tuple(_WORDS["embedding"])
+HEAD: tuple[str, ...] = tuple(_WORDS["head"])
+
+
+@functools.lru_cache(maxsize=4096)
+def _paths(names: tuple[str, ...]) -> frozenset[str]:
+    """Every run of whole components of these dotted names."""
+    found: set[str] = set()
+    for name in names:
+        parts = name.split(".")
+        found.update(
+            ".".join(parts[a:b]) for a in range(len(parts)) for b in range(a + 1, len(parts) + 1)
+        )
+    return frozenset(found)
+
+
+@functools.lru_cache(maxsize=4096)
+def _beginnings(names: tuple[str, ...]) -> frozenset[str]:
+    """Every beginning of whole components of these names in their layer."""
+    parts = [name.partition(_IN_LAYER)[2].split(".") for name in names]
+    return frozenset(".".join(p[:end]) for p in parts for end in range(len(p) + 1))
+
+
+@functools.lru_cache(maxsize=16384)
+def _is_matched(names: tuple[str, ...], glob: str) -> bool:
+    return any(fnmatch.fnmatchcase(name, glob) for name in names)
+
+
+def names_of_matrix(layer: Layer, matrix: WeightMatrix) -> tuple[str, ...]:
+    """What families call a matrix: full names in a checkpoint, in a layer N."""
+    part: str = matrix.part
+    if part == "attention" and layer.mixer.state and layer.mixer.kind != "attention":
+        part = "linear" if matrix in layer.mixer.matrices else part
+    table = _NAMES.get(part, _NAMES["mlp"])
+    words = table.get(matrix.name, [matrix.name])
+    return tuple(
+        f"model.{_IN_LAYER}{block}.{word}" for block in _CONTAINERS[part] for word in words
+    )
+
+
+class ModulePatterns:
+    """Modules that a list names: by name, with wildcards, or by a simple `re:`.
+
+    A plain entry names every module whose dotted name contains it as whole parts.
+    Expressions are read as wildcards, never run, so that none can take long;
+    `unreadable` are those for which that is not possible.
+    """
+
+    def __init__(self, entries: Iterable[str]) -> None:
+        """Read the entries of one list."""
+        plain: set[str] = set()
+        wild: dict[str, None] = {}
+        self._of_layer: dict[str, set[str]] = {}
+        self._of_layers: dict[tuple[str, str], None] = {}
+        unreadable = []
+        for entry in entries:
+            globs = _globs(entry)
+            if globs is None:
+                unreadable.append(entry)
+                continue
+            for glob in filter(None, map(_of_language_model, globs)):
+                index, name = _in_layer(glob)
+                if index and not _has_wildcard(index + name):
+                    self._of_layer.setdefault(index, set()).add(name)
+                elif index:
+                    self._of_layers[index, name] = None
+                elif _has_wildcard(glob):
+                    wild[glob] = None
+                else:
+                    plain.add(glob)
+        if len(wild) + len(self._of_layers) > _MOST_WILDCARDS:
+            unreadable.append(next(iter((*wild, *(n for _, n in self._of_layers)))))
+        self._plain, self._wild = frozenset(plain), tuple(wild)
+        self.unreadable = tuple(unreadable)
+
+    @property
+    def names_layers(self) -> bool:
+        """Whether it names some layers and not others."""
+        return bool(self._of_layer or self._of_layers)
+
+    def match(self, names: tuple[str, ...], layer: str = "") -> bool:
+        """Whether one of these full names, of the layer of this index, is named."""
+        if not self._plain.isdisjoint(_paths(names)):
+            return True
+        if any(_is_matched(names, glob) for glob in self._wild):
+            return True
+        if not layer:
+            return False
+        if not self._of_layer.get(layer, _NONE).isdisjoint(_beginnings(names)):
+            return True
+        return any(
+            fnmatch.fnmatchcase(layer, index) and _is_matched(names, name)
+            for index, name in self._of_layers
+        )
+
+
+def _in_layer(glob: str) -> tuple[str, str]:
+    """The index of the layer that a pattern names, and the name in it.
+
+    The index is empty where the pattern names no layer or every one.
+    """
+    found = _LAYER.match(glob)
+    if found is None or found["index"] == "*":
+        return "", ""
+    name = (found["name"] or "").removesuffix("*").removesuffix(".")
+    if _has_wildcard(found["index"] + name):
+        return found["index"], f"model.{_IN_LAYER}{name}*"
+    return found["index"], name
+
+
+_LAYER = re.compile(
+    r"(?:\*\.?)?(?:layers\.)?(?<![^.*])(?P<index>[\d*\[\]\-]*[\d\]][\d*\[\]\-]*|\*)"
+    r"(?:\.(?P<name>.*))?$"
+)
+_NONE: frozenset[str] = frozenset()
+
+
+def _has_wildcard(text: str) -> bool:
+    return any(sign in text for sign in "*?[")
+
+
+def _of_language_model(glob: str) -> str:
+    """A pattern without what precedes the layers; empty for those of other parts."""
+    known = glob.replace("transformer.h.", "layers.")
+    head, found, tail = known.partition("layers.")
+    if not found:
+        return glob.removeprefix("model.") or glob
+    before = [part for part in head.lstrip("*").split(".") if part]
+    if not all(part in _BEFORE_LAYERS for part in before):
+        return ""
+    name = found + tail
+    return f"*.{name}" if _has_wildcard(name) else name
+
+
+def _globs(entry: str) -> list[str] | None:
+    """The wildcards that an entry means; None where they cannot be told."""
+    text = entry.strip()
+    if text.startswith("re:"):
+        return _of_expression(text[3:])
+    if any(sign in text for sign in "\\^$(|+"):
+        return _of_expression(text)
+    # A star at an end stands for the parts before or after.
+    bare = text.removesuffix("*").removesuffix(".")
+    bare = bare.removeprefix("*.") or text
+    if not _has_wildcard(bare):
+        return [bare]
+    ending = "*" if text.endswith("*") else ""
+    return [f"*{bare}{ending}", f"*{bare}.*"]
+
+
+_SIMPLE = re.compile(r"[\w.*\[\]\-]*")
+_MOST_STARS = 8
+
+
+def _of_expression(text: str) -> list[str] | None:
+    """Wildcards for an expression of names, wildcards, digits and alternatives."""
+    ends = text.endswith("$") and not text.endswith("\\$")
+    body = text.removeprefix("^").removesuffix("$").replace("\\b", "")
+    for many in ("[0-9]+", "\\d+", ".*?", ".*", ".+", "[^.]+", "\\w+"):
+        body = body.replace(many, "*")
+    # A dot that was not escaped is meant as a dot, too.
+    body = body.replace("\\d", "[0-9]").replace("\\.", ".").replace("(?:", "(")
+    bodies = _alternatives(body)
+    if bodies is None:
+        return None
+    found = []
+    for each in bodies:
+        name = each.replace("\\", "")
+        if not _SIMPLE.fullmatch(name) or name.count("*") > _MOST_STARS:
+            return None
+        found.append(f"*{name}" if ends else f"*{name}*")
+    return [re.sub(r"\*+", "*", glob) for glob in found]
+
+
+def _alternatives(text: str) -> list[str] | None:
+    """Every choice of `(a|b)` written out; None where that is too many or nested."""
+    done = [""]
+    rest = text
+    while (start := rest.find("(")) >= 0:
+        end = rest.find(")", start)
+        inner = rest[start + 1 : end]
+        if end < 0 or "(" in inner or inner.startswith("?"):
+            return None
+        if rest[end + 1 : end + 2] in ("*", "+", "?"):
+            return None
+        before = rest[:start]
+        done = [f"{d}{before}{choice}" for d in done for choice in inner.split("|")]
+        if len(done) > _MOST_WILDCARDS:
+            return None
+        rest = rest[end + 1 :]
+    whole = [f"{d}{rest}" for d in done]
+    return [part for each in whole for part in each.split("|")]
+
+
+Config = Mapping[str, Any]
+Scope = Literal["linear", "experts", "everything"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scheme:
+    """A number format of weights: bits of a weight with its scales and zero points.
+
+    `math` is the format of the products, `id` the nearest format of the catalog.
+    """
+
+    id: str
+    label: str
+    bits: float
+    math: str = "bf16"
+    scale: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Override:
+    """Modules that have a format of their own; None: they keep 16 bit."""
+
+    modules: ModulePatterns
+    scheme: Scheme | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quantization:
+    """How a checkpoint is quantized.
+
+    `scheme` holds for the modules of `scope` that no override names; the first
+    override that names a module decides. `problem` says why it cannot be read: then
+    nothing else is set.
+    """
+
+    scheme: Scheme | None = None
+    scope: Scope = "linear"
+    overrides: tuple[Override, ...] = ()
+    problem: str = ""
+
+
+class UnknownFormatError(ValueError):
+    """A quantization that is not understood; the text names it."""
+
+
+def name_of(table: Config) -> str:
+    """How a quantization is called in a sentence."""
+    name = table.get("quant_method") or table.get("quant_algo")
+    return f"“{str(name)[:40]}”" if name else "one without a name"
+
+
+def _kept(table: Config, *more: str) -> tuple[Override, ...]:
+    """Modules that keep 16 bit, under any of the names for that list."""
+    names: list[str] = []
+    for key in (*_KEPT, *more):
+        value = table.get(key)
+        if isinstance(value, str):
+            names.append(value)
+        elif isinstance(value, list | tuple):
+            names += [str(each) for each in value if each is not None]
+    if not names:
+        return ()
+    return (Override(_patterns(tuple(names)), None),)
+
+
+_KEPT = (
+    "modules_to_not_convert",
+    "ignored_layers",
+    "ignore",
+    "exclude_modules",
+    "exclude",
+    "llm_int8_skip_modules",
+    "skip_modules",
+)
+
+
+def _patterns(names: tuple[str, ...]) -> ModulePatterns:
+    found = ModulePatterns(names)
+    if found.unreadable:
+        pattern = found.unreadable[0][:40]
+        raise UnknownFormatError(f"one with modules named by “{pattern}”")
+    return found
+
+
+def _integer(bits: int, group: int, *, zeros: bool, math: str = "bf16") -> Scheme:
+    """Integers with a 16-bit scale per group, or per channel without a group."""
+    if not 1 <= bits <= 8:
+        raise UnknownFormatError(f"one of {bits} bits")
+    label = f"INT{bits}"
+    if group <= 0:
+        return Scheme(f"int{bits}", f"{label}, scales by channel", float(bits), math)
+    width = bits + (16 + (bits if zeros else 0)) / group
+    what = "16-bit scale"
+    if zeros:
+        what += f" and {bits}-bit zero"
+    return Scheme(f"int{bits}", f"{label}, groups of {group}", width, math, f"{what} per {group}")
+
+
+FP8 = Scheme("fp8", "FP8", 8.0, "fp8")
+MXFP4 = Scheme("mxfp4", "MXFP4", 4.25, "mxfp4", "8-bit scale per 32")
+_MXFP8 = Scheme("mxfp8", "MXFP8", 8.25, "fp8", "8-bit scale per 32")
+_NVFP4 = Scheme("nvfp4", "NVFP4", 4.5, "nvfp4", "8-bit scale per 16")
+
+
+def _fp8_blocks(block: Any) -> Scheme:
+    """FP8 with a 32-bit scale per block, per channel or per tensor."""
+    if not block:
+        return FP8
+    rows, columns = (int(side) for side in block)
+    if rows < 1 or columns < 1:
+        raise UnknownFormatError(f"FP8 in blocks of {rows}×{columns}")
+    what = f"FP8 in blocks of {rows}×{columns}"
+    scale = f"FP32 scale per block of {rows}×{columns}"
+    return Scheme("fp8-block", what, 8 + 32 / (rows * columns), "fp8", scale)
+
+
+def _read_fp8(table: Config) -> Quantization:
+    scheme = _fp8_blocks(table.get("weight_block_size"))
+    return Quantization(scheme, overrides=_kept(table))
+
+
+def _read_mxfp4(table: Config) -> Quantization:
+    return Quantization(MXFP4, "experts", _kept(table))
+
+
+def _read_gptq(table: Config) -> Quantization:
+    """GPTQ and AWQ: zero points are stored, symmetric or not."""
+    bits, group = int(table.get("bits") or table["w_bit"]), _group(table)
+    zeros = table.get("zero_point", True) is not False
+    overrides = [*_dynamic(table, bits, group), *_kept(table)]
+    if table.get("lm_head") is True:
+        head = _integer(bits, group, zeros=zeros, math="fp16")
+        overrides.append(Override(ModulePatterns(("lm_head",)), head))
+    scheme = _integer(bits, group, zeros=zeros, math="fp16")
+    return Quantization(scheme, overrides=tuple(overrides))
+
+
+def _group(table: Config) -> int:
+    value = table.get("group_size", table.get("q_group_size", 128))
+    return -1 if value is None else int(value)
+
+
+def _dynamic(table: Config, bits: int, group: int) -> tuple[Override, ...]:
+    """Exceptions of GPTQModel: `-:` leaves modules out, `+:` gives them other bits."""
+    found: list[tuple[str, Scheme | None]] = []
+    for key, given in (table.get("dynamic") or {}).items():
+        sign, pattern = (key[0], key[2:]) if key[1:2] == ":" else ("+", key)
+        values = given or {}
+        own = int(values.get("bits", bits)), int(values.get("group_size", group))
+        scheme = None if sign == "-" else _integer(*own, zeros=True, math="fp16")
+        found.append((f"re:{pattern}", scheme))
+    return _by_scheme(found)
+
+
+# Published checkpoints mix two to four.
+_MOST_FORMATS = 8
+
+
+def _by_scheme(pairs: Iterable[tuple[str, Scheme | None]]) -> tuple[Override, ...]:
+    """One override for each format, of all modules that have it."""
+    named: dict[Scheme | None, list[str]] = {}
+    for name, scheme in pairs:
+        named.setdefault(scheme, []).append(name)
+        if len(named) > _MOST_FORMATS:
+            raise UnknownFormatError(f"one of more than {_MOST_FORMATS} formats")
+    return tuple(Override(_patterns(tuple(n)), scheme) for scheme, n in named.items())
+
+
+def _read_auto_round(table: Config) -> Quantization:
+    kind = str(table.get("data_type") or "int").lower()
+    bits, group = int(table["bits"]), _group(table)
+    if kind.startswith("mx"):
+        scheme = _float(bits, 32)
+    elif kind.startswith("nv"):
+        scheme = _float(bits, 16)
+    elif kind.startswith("fp"):
+        scheme = _float(bits, 0)
+    else:
+        scheme = _integer(bits, group, zeros=True, math="fp16")
+    others: list[tuple[str, Scheme | None]] = []
+    for name, values in (table.get("extra_config") or {}).items():
+        own = int((values or {}).get("bits", bits))
+        size = int((values or {}).get("group_size", group) or -1)
+        other = None if own >= 16 else _integer(own, size, zeros=True, math="fp16")
+        others.append((str(name), other))
+    return Quantization(scheme, overrides=(*_by_scheme(others), *_kept(table)))
+
+
+def _float(bits: int, group: int) -> Scheme:
+    """Floating point by bits and group, as the micro-scaling formats have them."""
+    if bits == 4 and group in (16, 32):
+        return _NVFP4 if group == 16 else MXFP4
+    if bits == 8:
+        return _MXFP8 if group == 32 else FP8
+    raise UnknownFormatError(f"FP{bits} in groups of {group}")
+
+
+def _read_bitsandbytes(table: Config) -> Quantization:
+    def has(key: str) -> bool:
+        return bool(table.get(key, table.get(f"_{key}")))
+
+    if has("load_in_8bit"):
+        scheme = Scheme("int8", "INT8, scales by row", 8.0, "int8")
+    elif has("load_in_4bit"):
+        kind = str(table.get("bnb_4bit_quant_type") or "fp4").upper()
+        scheme = Scheme("nf4", kind, 4.5, scale="FP32 scale per 64")
+        if table.get("bnb_4bit_use_double_quant"):
+            label, bits = f"{kind}, double quantized", 4 + 8 / 64 + 32 / (64 * 256)
+            scale = "8-bit scale per 64, FP32 per 256 scales"
+            scheme = Scheme("nf4-double", label, bits, scale=scale)
+    else:
+        raise UnknownFormatError("“bitsandbytes” with neither 4 nor 8 bits")
+    return Quantization(scheme, overrides=_kept(table))
+
+
+def _read_compressed(table: Config) -> Quantization:
+    """compressed-tensors: groups of modules with a format each, and a list left out."""
+    packing = str(table.get("format") or "")
+    if "sparse" in packing or "marlin-24" in packing:
+        raise UnknownFormatError(f"“{packing[:40]}”")
+    base = None
+    others: list[tuple[str, Scheme | None]] = []
+    for group in (table.get("config_groups") or {}).values():
+        scheme = _compressed_scheme(group) if group.get("weights") else None
+        targets = [str(target) for target in group.get("targets") or ("Linear",)]
+        if "Linear" in targets:
+            base = base or scheme
+        others += [(target, scheme) for target in targets if target != "Linear"]
+    overrides = (*_kept(table), *_by_scheme(others))
+    if base is None and not any(o.scheme for o in overrides):
+        raise UnknownFormatError(f"{name_of(table)} without any format of weights")
+    return Quantization(base, overrides=overrides)
+
+
+def _compressed_scheme(group: Config) -> Scheme:
+    weights = group["weights"]
+    bits, size = int(weights["num_bits"]), int(weights.get("group_size") or -1)
+    if weights.get("type") == "float":
+        if weights.get("strategy") == "block":
+            return _fp8_blocks(weights.get("block_structure"))
+        return _float(bits, max(size, 0))
+    acts = group.get("input_activations") or {}
+    math = "int8" if bits == 8 and acts else "bf16"
+    return _integer(bits, size, zeros=weights.get("symmetric") is False, math=math)
+
+
+def _read_modelopt(table: Config) -> Quantization:
+    """NVIDIA ModelOpt: one algorithm, groups of modules, or one for each module."""
+    kept = _kept(table)
+    layers = table.get("quantized_layers")
+    if isinstance(layers, Mapping) and layers:
+        others = (
+            (str(name), _algorithm(str((values or {}).get("quant_algo")), table))
+            for name, values in layers.items()
+        )
+        return Quantization(None, overrides=(*kept, *_by_scheme(others)))
+    word = table.get("quant_algo")
+    if word in (None, "", "MIXED_PRECISION") and table.get("config_groups"):
+        return _read_compressed(table)
+    return Quantization(_algorithm(str(word), table), overrides=kept)
+
+
+def _algorithm(word: str, table: Config) -> Scheme:
+    """The format that an algorithm of ModelOpt leaves the weights in."""
+    name = word.upper()
+    found = next((make for start, make in _ALGORITHMS if name.startswith(start)), None)
+    if found is None:
+        raise UnknownFormatError(f"“{word[:40]}”")
+    return found(table)
+
+
+_ALGORITHMS: tuple[tuple[str, Callable[[Config], Scheme]], ...] = (
+    ("NVFP4", lambda _: _NVFP4),
+    ("W4A16_NVFP4", lambda _: _NVFP4),
+    ("MXFP4", lambda _: MXFP4),
+    ("W4A8_MXFP4", lambda _: MXFP4),
+    ("MXFP8", lambda _: _MXFP8),
+    ("FP8_PB", lambda _: _fp8_blocks((128, 128))),
+    ("FP8_BLOCK", lambda _: _fp8_blocks((128, 128))),
+    ("FP8", lambda _: FP8),
+    ("W4A", lambda table: _integer(4, _group(table), zeros=False)),
+    ("INT4", lambda table: _integer(4, _group(table), zeros=False)),
+    ("W8A16", lambda _: _integer(8, -1, zeros=False)),
+    ("W8A8", lambda _: _integer(8, -1, zeros=False, math="int8")),
+    ("INT8", lambda _: _integer(8, -1, zeros=False, math="int8")),
+)
+
+
+def _read_quark(table: Config) -> Quantization:
+    """AMD Quark: a format for all modules, and others for named ones."""
+    base = _quark_scheme(table["global_quant_config"])
+    others = _by_scheme(
+        (str(name), _quark_scheme(values))
+        for name, values in (table.get("layer_quant_config") or {}).items()
+    )
+    return Quantization(base, overrides=(*_kept(table), *others))
+
+
+def _quark_scheme(values: Config) -> Scheme | None:
+    weight = values.get("weight")
+    if isinstance(weight, list):
+        weight = weight[0] if weight else None
+    if not weight:
+        return None
+    kind, group = str(weight.get("dtype") or ""), int(weight.get("group_size") or 0)
+    if kind.startswith("fp8"):
+        return _float(8, group)
+    if kind.startswith(("fp4", "mxfp4")):
+        return _float(4, group or 32)
+    digits = kind.removeprefix("u").removeprefix("int")
+    if not digits.isdigit():
+        raise UnknownFormatError(f"Quark's “{kind[:40]}”")
+    return _integer(int(digits), group or -1, zeros=kind.startswith("u"))
+
+
+def _read_hqq(table: Config) -> Quantization:
+    values = table.get("quant_config") or table
+    values = values.get("weight_quant_params") or values
+    bits, group = int(values["nbits"]), int(values.get("group_size") or -1)
+    extra = 32 / group if group > 0 else 0.0
+    label = f"HQQ INT{bits}, groups of {group}"
+    scale = f"16-bit scale and zero per {group}"
+    scheme = Scheme(f"int{bits}", label, bits + extra, "bf16", scale)
+    return Quantization(scheme, overrides=_kept(table))
+
+
+def _read_quanto(table: Config) -> Quantization:
+    word = str(table.get("weights"))
+    if word.startswith("float8"):
+        return Quantization(FP8, overrides=_kept(table))
+    digits = word.removeprefix("qint").removeprefix("int")
+    if not digits.isdigit():
+        raise UnknownFormatError(f"Quanto's “{word[:40]}”")
+    group = 128 if int(digits) < 8 else -1
+    scheme = _integer(int(digits), group, zeros=group > 0)
+    return Quantization(scheme, overrides=_kept(table))
+
+
+def _read_mlx(table: Config) -> Quantization:
+    """MLX quantizes tables too; a group has a 16-bit scale and a 16-bit bias."""
+    bits, group = int(table["bits"]), int(table["group_size"])
+    mode = str(table.get("mode") or "affine")
+    if mode != "affine":
+        return Quantization(_float(bits, group), "everything")
+    if not 1 <= bits <= 8 or group < 1:
+        raise UnknownFormatError(f"MLX with {bits} bits in groups of {group}")
+    label, scale = f"INT{bits}, groups of {group}", f"16-bit scale and bias per {group}"
+    scheme = Scheme(f"int{bits}", label, bits + 32 / group, "bf16", scale)
+    others: list[tuple[str, Scheme | None]] = []
+    for name, values in table.items():
+        if values is False:
+            others.append((str(name), None))
+        elif isinstance(values, Mapping):
+            own, size = int(values["bits"]), int(values["group_size"])
+            words = f"INT{own}, groups of {size}"
+            others.append((str(name), Scheme(f"int{own}", words, own + 32 / size)))
+    return Quantization(scheme, "everything", _by_scheme(others))
+
+
+def _read_int8(table: Config) -> Quantization:
+    scheme = _integer(8, -1, zeros=False, math="int8")
+    return Quantization(scheme, overrides=_kept(table))
+
+
+READERS: dict[str, Callable[[Config], Quantization]] = {
+    "fp8": _read_fp8,
+    "finegrained-fp8": _read_fp8,
+    "fbgemm-fp8": _read_fp8,
+    "w8a8-fp8": _read_fp8,
+    "mxfp4": _read_mxfp4,
+    "gpt-oss-mxfp4": _read_mxfp4,
+    "gptq": _read_gptq,
+    "gptq-marlin": _read_gptq,
+    "gptqmodel": _read_gptq,
+    "awq": _read_gptq,
+    "awq-marlin": _read_gptq,
+    "auto-round": _read_auto_round,
+    "intel/auto-round": _read_auto_round,
+    "inc": _read_auto_round,
+    "bitsandbytes": _read_bitsandbytes,
+    "bnb": _read_bitsandbytes,
+    "compressed-tensors": _read_compressed,
+    "modelopt": _read_modelopt,
+    "modelopt-fp4": _read_modelopt,
+    "modelopt-fp8": _read_modelopt,
+    "modelopt-mixed": _read_modelopt,
+    "nvfp4": _read_modelopt,
+    "quark": _read_quark,
+    "hqq": _read_hqq,
+    "quanto": _read_quanto,
+    "mlx": _read_mlx,
+    "w8a8-int8": _read_int8,
+    "eetq": _read_int8,
+}
+
+
+def read_quantization(config: Config, text: Config) -> Quantization | None:
+    """How the checkpoint of a `config.json` is quantized; None where it is not.
+
+    `text` is the part that describes the language model.
+    """
+    inner = _declared(text)
+    found = _declared(config) or inner
+    try:
+        if found is None:
+            return _read_dtype(config, text)
+        return _with_experts(_read(found), text)
+    except UnknownFormatError as error:
+        return Quantization(problem=str(error))
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        return Quantization(problem=name_of(found or {}) + ", with unusable values")
+
+
+def _declared(config: Config) -> Config | None:
+    """The table that a configuration has for it under any of its names."""
+    for key in ("quantization_config", "compression_config", "quantization"):
+        value = config.get(key)
+        if isinstance(value, Mapping):
+            if value:
+                return value
+        elif value:
+            return {"quant_method": str(value)}
+    return None
+
+
+def _read_dtype(config: Config, text: Config) -> Quantization | None:
+    """Weights that are stored in 8 bits without any scale."""
+    for part in (text, config):
+        words = str(part.get("dtype") or part.get("torch_dtype") or "")
+        if "float8" in words:
+            return Quantization(FP8)
+        if any(name in words for name in ("int8", "int4", "float4", "float6")):
+            return Quantization(problem=f"weights of type {words[:40]}")
+    return None
+
+
+def _with_experts(found: Quantization, text: Config) -> Quantization:
+    """DeepSeek V4 names the format of its routed experts beside the table."""
+    word = text.get("expert_dtype")
+    if not word or found.problem:
+        return found
+    if word not in ("fp4", "fp8"):
+        raise UnknownFormatError(f"experts of type {str(word)[:40]}")
+    if word == "fp8":
+        return found
+    experts = Override(ModulePatterns(("experts",)), MXFP4)
+    return dataclasses.replace(found, overrides=(*found.overrides, experts))
+
+
+def _read(table: Config) -> Quantization:
+    """Read a table by its method."""
+    inner = table.get("quantization")
+    if isinstance(inner, Mapping):  # hf_quant_config.json, wrapped by its producer
+        table = {"quant_method": "modelopt", **inner}
+    method = str(table.get("quant_method") or "").lower().replace("_", "-")
+    if not method:
+        method = _guess_method(table)
+    reader = READERS.get(method)
+    if reader is None:
+        raise UnknownFormatError(name_of(table))
+    return reader(table)
+
+
+def _guess_method(table: Config) -> str:
+    if "quant_algo" in table:
+        return "modelopt"
+    if "config_groups" in table:
+        return "compressed-tensors"
+    if any(str(key).lstrip("_").startswith("load_in_") for key in table):
+        return "bitsandbytes"
+    if "bits" in table and "group_size" in table:
+        return "mlx"
+    return ""

@@ -1,0 +1,391 @@
+"""MLA, compressed attention, Mamba, DeltaNet, Lightning, short convolution."""
+
+import dataclasses
+
+from app.estimator.models.layers import TokenMixer, WeightMatrix
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LatentAttentionShape:
+    """The shape of multi-head latent attention (DeepSeek-V2 and later)."""
+
+    hidden: int
+    heads: int
+    query_rank: int
+    kv_rank: int
+    nope_dim: int
+    rope_dim: int
+    value_dim: int
+    bias: bool = False
+    index_heads: int = 0
+    index_dim: int = 0
+    top: int | None = None
+    index_shared: bool = False
+    head_gate: bool = False
+
+
+def latent_attention(shape: LatentAttentionShape, window: int | None) -> TokenMixer:
+    """Latent attention: keys and values are unpacked from one small vector.
+
+    Cache: r_kv + d_r elements per token, whatever the number of heads; it is not
+    divided by tensor parallelism. Source: DeepSeek-V2 (2024), section 2.1.
+    """
+    wide = shape.nope_dim + shape.rope_dim
+    down = shape.kv_rank + shape.rope_dim
+    query = _latent_query(shape, wide)
+    up = shape.heads * (shape.nope_dim + shape.value_dim)
+    matrices = (
+        *query,
+        WeightMatrix("kv_a", shape.hidden, down, "attention", "whole"),
+        WeightMatrix("kv_b", shape.kv_rank, up, "attention"),
+        WeightMatrix("o", shape.heads * shape.value_dim, shape.hidden, "attention", "rows"),
+        *_indexer(shape),
+    )
+    if shape.head_gate:
+        gate = WeightMatrix("gate", shape.hidden, shape.heads, "attention")
+        matrices = (*matrices, gate)
+    biases = (shape.query_rank + down + shape.hidden) if shape.bias else 0
+    owns = bool(shape.index_heads) and not shape.index_shared
+    index_norm = 2 * shape.index_dim if owns else 0
+    return TokenMixer(
+        kind="latent",
+        matrices=matrices,
+        vectors=shape.query_rank + shape.kv_rank + biases + index_norm,
+        heads=shape.heads,
+        kv_heads=1,
+        head_dim=wide,
+        value_dim=shape.value_dim,
+        window=window,
+        cache=down,
+        index=shape.index_dim if owns else 0,
+        index_heads=shape.index_heads if owns else 0,
+        index_dim=shape.index_dim if owns else 0,
+        top=shape.top if shape.index_heads else None,
+        latent=shape.kv_rank,
+        query_rank=shape.query_rank,
+        rope_dim=shape.rope_dim,
+    )
+
+
+def _latent_query(shape: LatentAttentionShape, wide: int) -> tuple[WeightMatrix, ...]:
+    if not shape.query_rank:
+        return (WeightMatrix("q", shape.hidden, shape.heads * wide, "attention"),)
+    return (
+        WeightMatrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
+        WeightMatrix("q_b", shape.query_rank, shape.heads * wide, "attention"),
+    )
+
+
+def _indexer(shape: LatentAttentionShape) -> tuple[WeightMatrix, ...]:
+    """The small heads that choose which tokens sparse attention reads."""
+    if not shape.index_heads or shape.index_shared:
+        return ()
+    source = shape.query_rank or shape.hidden
+    width = shape.index_heads * shape.index_dim
+    return (
+        WeightMatrix("index_q", source, width, "attention", "whole"),
+        WeightMatrix("index_k", shape.hidden, shape.index_dim, "attention", "whole"),
+        WeightMatrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CompressedAttentionShape:
+    """The shape of attention over compressed keys (DeepSeek-V4).
+
+    `rate` tokens become one entry (0: only the window is seen); `streams` residual
+    streams are mixed before and after.
+    """
+
+    hidden: int
+    heads: int
+    head_dim: int
+    query_rank: int
+    out_groups: int
+    out_rank: int
+    window: int
+    streams: int
+    rate: int
+    index_heads: int
+    index_dim: int
+    top: int | None = None
+
+
+def compressed_attention(shape: CompressedAttentionShape) -> TokenMixer:
+    """One shared key-value head per token, its past compressed by `rate`.
+
+    The cache holds a window of whole entries and one entry of d per `rate` tokens,
+    beside a smaller one for the indexer.
+    """
+    twice = 2 if shape.index_heads else 1
+    packed = twice * shape.head_dim if shape.rate else 0
+    return TokenMixer(
+        kind="compressed",
+        matrices=tuple(_compressed_matrices(shape, packed)),
+        vectors=_compressed_vectors(shape, packed),
+        heads=shape.heads,
+        kv_heads=1,
+        head_dim=shape.head_dim,
+        value_dim=shape.head_dim,
+        cache=shape.head_dim // shape.rate if shape.rate else 0,
+        near=shape.head_dim,
+        near_tokens=shape.window,
+        rate=shape.rate or 1,
+        index=shape.index_dim // shape.rate if shape.index_heads else 0,
+        index_heads=shape.index_heads,
+        index_dim=shape.index_dim if shape.index_heads else 0,
+        top=shape.top if shape.index_heads else None,
+        query_rank=shape.query_rank,
+    )
+
+
+def _compressed_matrices(shape: CompressedAttentionShape, packed: int) -> list[WeightMatrix]:
+    """Queries, one key-value head, a grouped output, and the compressor."""
+    wide = shape.heads * shape.head_dim
+    out = shape.out_groups * shape.out_rank
+    matrices = [
+        WeightMatrix("q_a", shape.hidden, shape.query_rank, "attention", "whole"),
+        WeightMatrix("q_b", shape.query_rank, wide, "attention"),
+        WeightMatrix("kv", shape.hidden, shape.head_dim, "attention", "whole"),
+        WeightMatrix("o_a", wide // shape.out_groups, out, "attention"),
+        WeightMatrix("o_b", out, shape.hidden, "attention", "rows"),
+    ]
+    if packed:
+        matrices += [
+            WeightMatrix(name, shape.hidden, packed, "attention", "whole")
+            for name in ("compress_kv", "compress_gate")
+        ]
+    if shape.index_heads:
+        matrices += _compressed_indexer(shape)
+    return matrices
+
+
+def _compressed_vectors(shape: CompressedAttentionShape, packed: int) -> int:
+    """Sinks, norms, position biases and the mixing of residual streams."""
+    vectors = shape.heads + shape.query_rank + shape.head_dim
+    if packed:
+        vectors += shape.rate * packed + shape.head_dim
+    if shape.index_heads:
+        vectors += shape.rate * 2 * shape.index_dim + shape.index_dim
+    mixes = shape.streams * (shape.streams + 2)
+    return vectors + 2 * (mixes * shape.streams * shape.hidden + mixes + 3)
+
+
+def _compressed_indexer(shape: CompressedAttentionShape) -> list[WeightMatrix]:
+    width = shape.index_heads * shape.index_dim
+    return [
+        WeightMatrix("index_kv", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
+        WeightMatrix("index_gate", shape.hidden, 2 * shape.index_dim, "attention", "whole"),
+        WeightMatrix("index_q", shape.query_rank, width, "attention", "whole"),
+        WeightMatrix("index_weight", shape.hidden, shape.index_heads, "attention", "whole"),
+    ]
+
+
+# Operations per token for each element of the state, forward. Megatron counts seven
+# for a selective scan, and four products of two for the delta rule: what the key
+# recalls, the correction, the update, what the query reads. Without correction and
+# recall (lightning attention) two products are left.
+# Source: megatron-lm, training.py, num_floating_point_operations.
+SCAN, DELTA, OUTER = 7.0, 8.0, 4.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MambaShape:
+    """The shape of a Mamba-1 mixer (Gu and Dao, 2023)."""
+
+    hidden: int
+    inner: int
+    state: int = 16
+    convolution: int = 4
+    rank: int = 0
+    conv_bias: bool = True
+    projection_bias: bool = False
+    inner_norms: bool = False
+
+
+def mamba(shape: MambaShape) -> TokenMixer:
+    """Selective state space: state d_i·S and d_i·k of the convolution.
+
+    Parameters: 2h·d_i + d_i·k + d_i(r+2S) + r·d_i + d_i (dt bias) + d_i·S + d_i +
+    d_i·h, with d_i more for the bias of the convolution.
+    """
+    inner, state = shape.inner, shape.state
+    rank = shape.rank or -(-shape.hidden // 16)
+    matrices = (
+        WeightMatrix("in", shape.hidden, 2 * inner, "attention"),
+        WeightMatrix("x", inner, rank + 2 * state, "attention", "rows"),
+        WeightMatrix("dt", rank, inner, "attention"),
+        WeightMatrix("out", inner, shape.hidden, "attention", "rows"),
+    )
+    vectors = inner * shape.convolution + (inner if shape.conv_bias else 0)
+    vectors += inner + inner * state + inner
+    if shape.projection_bias:
+        vectors += 2 * inner + shape.hidden
+    if shape.inner_norms:
+        vectors += rank + 2 * state
+    return TokenMixer(
+        kind="mamba",
+        matrices=matrices,
+        vectors=vectors,
+        state=inner * state,
+        scan=SCAN,
+        convolution=inner * shape.convolution,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mamba2Shape:
+    """The shape of a Mamba-2 mixer (Dao and Gu, 2024)."""
+
+    hidden: int
+    heads: int
+    head_dim: int
+    state: int
+    groups: int = 1
+    convolution: int = 4
+    conv_bias: bool = True
+    projection_bias: bool = False
+    norm: bool = True
+
+
+def mamba2(shape: Mamba2Shape) -> TokenMixer:
+    """State space with scalar decay per head: state H·d_h·S per sequence.
+
+    Parameters: h(2d_i+2GS+H) + (d_i+2GS)(k+1) + 3H + d_i + d_i·h.
+    """
+    inner = shape.heads * shape.head_dim
+    mixed = inner + 2 * shape.groups * shape.state
+    matrices = (
+        WeightMatrix("in", shape.hidden, inner + mixed + shape.heads, "attention"),
+        WeightMatrix("out", inner, shape.hidden, "attention", "rows"),
+    )
+    vectors = mixed * shape.convolution + (mixed if shape.conv_bias else 0)
+    vectors += 3 * shape.heads + (inner if shape.norm else 0)
+    if shape.projection_bias:
+        vectors += inner + mixed + shape.heads + shape.hidden
+    return TokenMixer(
+        kind="mamba2",
+        matrices=matrices,
+        vectors=vectors,
+        state=inner * shape.state,
+        scan=SCAN,
+        convolution=mixed * shape.convolution,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GatedDeltaShape:
+    """The shape of a gated DeltaNet mixer (Yang et al., 2024)."""
+
+    hidden: int
+    key_heads: int
+    key_dim: int
+    value_heads: int
+    value_dim: int
+    convolution: int = 4
+
+
+def gated_delta(shape: GatedDeltaShape) -> TokenMixer:
+    """Gated delta rule: one d_k × d_v matrix of state per value head.
+
+    Parameters: h(2H_k·d_k + 2H_v·d_v) + 2h·H_v + k(2H_k·d_k + H_v·d_v) + 2H_v +
+    d_v + H_v·d_v·h.
+    """
+    keys = shape.key_heads * shape.key_dim
+    values = shape.value_heads * shape.value_dim
+    matrices = (
+        WeightMatrix("qkv", shape.hidden, 2 * keys + values, "attention"),
+        WeightMatrix("gate", shape.hidden, values, "attention"),
+        WeightMatrix("decay", shape.hidden, 2 * shape.value_heads, "attention"),
+        WeightMatrix("out", values, shape.hidden, "attention", "rows"),
+    )
+    mixed = 2 * keys + values
+    return TokenMixer(
+        kind="delta",
+        matrices=matrices,
+        vectors=shape.convolution * mixed + 2 * shape.value_heads + shape.value_dim,
+        state=shape.value_heads * shape.key_dim * shape.value_dim,
+        scan=DELTA,
+        convolution=mixed * shape.convolution,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class KimiDeltaShape:
+    """The shape of delta attention with a decay for each channel (Kimi Linear).
+
+    `low_rank` gates are products of two matrices of rank d, others are whole.
+    """
+
+    hidden: int
+    heads: int
+    dim: int
+    convolution: int = 4
+    low_rank: bool = True
+
+
+def _gates(shape: KimiDeltaShape, inner: int) -> tuple[WeightMatrix, ...]:
+    """What says how much is forgotten and how much is let out."""
+    made: list[WeightMatrix] = []
+    for name in ("forget", "gate"):
+        if not shape.low_rank:
+            made.append(WeightMatrix(name, shape.hidden, inner, "attention"))
+            continue
+        down = WeightMatrix(f"{name}_a", shape.hidden, shape.dim, "attention", "whole")
+        made += (down, WeightMatrix(f"{name}_b", shape.dim, inner, "attention"))
+    return tuple(made)
+
+
+def kimi_delta(shape: KimiDeltaShape) -> TokenMixer:
+    """Delta attention with a decay for each channel (Kimi Linear, 2025).
+
+    Queries, keys and values of a·d each, two gates, one strength per head; the
+    state is d × d per head.
+    """
+    hidden, heads, dim = shape.hidden, shape.heads, shape.dim
+    convolution, inner = shape.convolution, heads * dim
+    matrices = (
+        *(WeightMatrix(name, hidden, inner, "attention") for name in ("q", "k", "v")),
+        *_gates(shape, inner),
+        WeightMatrix("strength", hidden, heads, "attention"),
+        WeightMatrix("out", inner, hidden, "attention", "rows"),
+    )
+    return TokenMixer(
+        kind="delta",
+        matrices=matrices,
+        vectors=3 * inner * convolution + inner + heads + dim,
+        state=heads * dim * dim,
+        scan=DELTA,
+        convolution=3 * inner * convolution,
+    )
+
+
+def lightning(hidden: int, heads: int, dim: int) -> TokenMixer:
+    """Lightning attention (MiniMax-01, 2025): a d × d state per head, gated output."""
+    inner = heads * dim
+    matrices = (
+        WeightMatrix("qkv", hidden, 3 * inner, "attention"),
+        WeightMatrix("gate", hidden, inner, "attention"),
+        WeightMatrix("out", inner, hidden, "attention", "rows"),
+    )
+    return TokenMixer(
+        kind="lightning",
+        matrices=matrices,
+        vectors=inner,
+        state=heads * dim * dim,
+        scan=OUTER,
+    )
+
+
+def short_convolution(hidden: int, length: int) -> TokenMixer:
+    """A gated convolution over the last few tokens (LFM2, 2025)."""
+    matrices = (
+        WeightMatrix("in", hidden, 3 * hidden, "attention"),
+        WeightMatrix("out", hidden, hidden, "attention", "rows"),
+    )
+    return TokenMixer(
+        kind="convolution",
+        matrices=matrices,
+        vectors=hidden * length,
+        convolution=hidden * length,
+    )

@@ -1,1 +1,0 @@
-"""What a model sees with, beside its language model."""

@@ -1,0 +1,369 @@
+"""Vision encoder and projector parameter counts.
+
+Each function counts what the class of that name in Transformers 5.23 is built of:
+`vision` holds the fields of its `vision_config`, `outer` those of the whole model,
+and `text` is the width of the language model.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from app.estimator.models.hf_config import (
+    Config,
+    TrackedConfig,
+    UnreadableConfigError,
+    with_defaults,
+)
+
+_MOST = 10**7
+_CHANNELS = 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TowerKind:
+    """A kind of tower: the class of its defaults, and how it is counted.
+
+    `names` are what its `vision_config` may call itself; none or the name of the
+    whole model is understood as well.
+    """
+
+    defaults: str
+    count: Callable[[Config, Config, int], tuple[int, int]]
+    names: frozenset[str] = frozenset()
+
+
+def size(fields: Config, *names: str) -> int:
+    """The first of these fields that is given; UnreadableConfig if none is a size."""
+    for name in names:
+        value = fields.get(name)
+        if value is not None:
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise UnreadableConfigError(f"{name} is “{value}”, not a whole number.")
+            if not 0 < value <= _MOST:
+                raise UnreadableConfigError(f"{name} is {value}; 1 to {_MOST} can be read.")
+            return value
+    raise UnreadableConfigError(f"The configuration has no {names[0]}.")
+
+
+def _sides(fields: Config, name: str) -> tuple[int, int]:
+    """Height and width, given as one number or as two."""
+    value = fields.get(name)
+    pair = value if isinstance(value, list | tuple) and len(value) == 2 else [value] * 2
+    return size({name: pair[0]}, name), size({name: pair[1]}, name)
+
+
+def _linear(inputs: int, outputs: int, *, bias: bool = True) -> int:
+    return inputs * outputs + (outputs if bias else 0)
+
+
+def _patches(vision: Config, hidden: int, *, frames: int = 1, bias: bool = True) -> int:
+    """The first layer: pixels of a patch to the width of the tower."""
+    height, width = _sides(vision, "patch_size")
+    return _linear(_CHANNELS * height * width * frames, hidden, bias=bias)
+
+
+def _grid(vision: Config) -> int:
+    """Patches of an image of the size that the tower was trained on."""
+    image, patch = _sides(vision, "image_size"), _sides(vision, "patch_size")
+    return math.prod(whole // part for whole, part in zip(image, patch, strict=True))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _TowerLayers:
+    """Layers of an encoder; `extra` parameters are added to each."""
+
+    hidden: int
+    width: int
+    number: int
+    gated: bool = False
+    qkv_bias: bool = True
+    bias: bool = True
+    norm_terms: int = 2
+    extra: int = 0
+
+    @property
+    def parameters(self) -> int:
+        hidden, width = self.hidden, self.width
+        attention = 3 * _linear(hidden, hidden, bias=self.qkv_bias)
+        attention += _linear(hidden, hidden, bias=self.bias)
+        up = _linear(hidden, width, bias=self.bias) * (2 if self.gated else 1)
+        mlp = up + _linear(width, hidden, bias=self.bias)
+        norms = 2 * self.norm_terms * hidden
+        return self.number * (attention + mlp + norms + self.extra)
+
+
+def _layers(vision: Config, **habits: Any) -> _TowerLayers:
+    return _TowerLayers(
+        hidden=size(vision, "hidden_size", "vt_hidden_size"),
+        width=size(vision, "intermediate_size", "vt_intermediate_size"),
+        number=size(vision, "num_hidden_layers", "vt_num_hidden_layers", "depth"),
+        **habits,
+    )
+
+
+def _siglip(vision: Config, _: Config, text: int) -> tuple[int, int]:
+    """SigLIP below Gemma 3: pooled without parameters, a norm and one matrix."""
+    layers = _layers(vision)
+    hidden, width = layers.hidden, layers.width
+    encoder = _patches(vision, hidden) + _grid(vision) * hidden
+    encoder += layers.parameters + 2 * hidden
+    if vision.get("vision_use_head", True):  # a probe that attends, and an MLP
+        encoder += 3 * hidden + 4 * _linear(hidden, hidden)
+        encoder += _linear(hidden, width) + _linear(width, hidden)
+    return encoder, hidden + hidden * text
+
+
+def _pixtral(vision: Config) -> tuple[int, int]:
+    """Parameters and width of the tower of Pixtral: rotary positions, no biases."""
+    layers = _layers(vision, gated=True, qkv_bias=False, bias=False, norm_terms=1)
+    hidden = layers.hidden
+    first = _patches(vision, hidden, bias=False)
+    return first + hidden + layers.parameters, hidden
+
+
+def _two_matrices(outer: Config, inputs: int, text: int, *, bias: bool) -> int:
+    """A projector of two matrices over the features of one layer or of several."""
+    taken = outer.get("vision_feature_layer")
+    number = len(taken) if isinstance(taken, list) and taken else 1
+    bias = bool(outer.get("multimodal_projector_bias", bias))
+    return _linear(inputs * number, text, bias=bias) + _linear(text, text, bias=bias)
+
+
+def _llava(vision: Config, outer: Config, text: int) -> tuple[int, int]:
+    """Pixtral 12B: the tower and two matrices."""
+    encoder, hidden = _pixtral(vision)
+    return encoder, _two_matrices(outer, hidden, text, bias=True)
+
+
+def _mistral3(vision: Config, outer: Config, text: int) -> tuple[int, int]:
+    """Mistral Small 3.1 and later: neighboring patches are merged first."""
+    encoder, hidden = _pixtral(vision)
+    merged = size({"spatial_merge_size": 2, **outer}, "spatial_merge_size") ** 2
+    projector = hidden + merged * hidden * hidden
+    return encoder, projector + _two_matrices(outer, hidden, text, bias=False)
+
+
+def _merger(hidden: int, merged: int, out: int, *, norm: int) -> int:
+    """Neighboring patches side by side, through two matrices and after a norm."""
+    inner = hidden * merged
+    return norm + _linear(inner, inner) + _linear(inner, out)
+
+
+def _frames(vision: Config) -> int:
+    return size(vision, "temporal_patch_size")
+
+
+def _merged(vision: Config) -> int:
+    return size(vision, "spatial_merge_size") ** 2
+
+
+def _qwen2_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
+    """Qwen2-VL: the width of the MLP is a multiple of that of the tower."""
+    hidden, number = size(vision, "embed_dim"), size(vision, "depth")
+    layers = _TowerLayers(hidden, hidden * size(vision, "mlp_ratio"), number)
+    encoder = _patches(vision, hidden, frames=_frames(vision), bias=False)
+    out = size(vision, "hidden_size")
+    merger = _merger(hidden, _merged(vision), out, norm=2 * hidden)
+    return encoder + layers.parameters, merger
+
+
+def _qwen25_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
+    """Qwen2.5-VL: gated MLPs with biases, RMS norms."""
+    layers = _layers(vision, gated=True, norm_terms=1)
+    hidden, out = layers.hidden, size(vision, "out_hidden_size")
+    encoder = _patches(vision, hidden, frames=_frames(vision), bias=False)
+    merger = _merger(hidden, _merged(vision), out, norm=hidden)
+    return encoder + layers.parameters, merger
+
+
+def _qwen3_vl(vision: Config, _: Config, __: int) -> tuple[int, int]:
+    """Qwen3-VL and Qwen3.5: a merger more for each layer that is tapped on the way."""
+    layers = _layers(vision)
+    hidden, out, merged = (
+        layers.hidden,
+        size(vision, "out_hidden_size"),
+        _merged(vision),
+    )
+    encoder = _patches(vision, hidden, frames=_frames(vision)) + layers.parameters
+    encoder += size(vision, "num_position_embeddings") * hidden
+    tapped = vision.get("deepstack_visual_indexes") or ()
+    if not isinstance(tapped, list | tuple):
+        raise UnreadableConfigError("deepstack_visual_indexes is not a list.")
+    merger = _merger(hidden, merged, out, norm=2 * hidden)
+    deep = _merger(hidden, merged, out, norm=2 * merged * hidden)
+    return encoder, merger + len(tapped) * deep
+
+
+def _llama4(vision: Config, _: Config, text: int) -> tuple[int, int]:
+    """Llama 4: a class token, patches shuffled into fewer, two matrices and one."""
+    layers = _layers(vision)
+    hidden = layers.hidden
+    encoder = _patches(vision, hidden, bias=False) + layers.parameters
+    encoder += hidden + (_grid(vision) + 1) * hidden + 2 * 2 * hidden
+    adapter = layers.width * size(vision, "projector_input_dim")
+    adapter += size(vision, "projector_output_dim") ** 2
+    return encoder, adapter + size(vision, "vision_output_dim") * text
+
+
+def _internvit(vision: Config, outer: Config, text: int) -> tuple[int, int]:
+    """InternViT: a class token, scaled residuals, norms of queries in the 6B."""
+    hidden = size(vision, "hidden_size")
+    scales = 2 * hidden
+    normed = vision.get("use_qk_norm") or vision.get("qk_normalization")
+    layers = _layers(
+        vision,
+        qkv_bias=bool(vision.get("attention_bias") or vision.get("qkv_bias")),
+        norm_terms=1 if vision.get("norm_type") == "rms_norm" else 2,
+        extra=scales + (2 * hidden if normed else 0),
+    )
+    encoder = _patches(vision, hidden) + layers.parameters
+    encoder += hidden + (_grid(vision) + 1) * hidden
+    if vision.get("use_mean_pooling") is False:
+        encoder += 2 * hidden
+    ratio = outer.get("downsample_ratio", 0.5)
+    if not isinstance(ratio, float | int) or not 0 < ratio <= 1:
+        raise UnreadableConfigError(f"downsample_ratio is “{ratio}”, not a share.")
+    inner = hidden * int(1 / ratio) ** 2
+    return encoder, 2 * inner + _linear(inner, text) + _linear(text, text)
+
+
+def _moonvit(vision: Config, _: Config, text: int) -> tuple[int, int]:
+    """MoonViT of Kimi: a grid of positions that is stretched to the image."""
+    layers = _layers(vision)
+    hidden = layers.hidden
+    rows = size(vision, "init_pos_emb_height", "pos_emb_height")
+    columns = size(vision, "init_pos_emb_width", "pos_emb_width")
+    encoder = _patches(vision, hidden) + rows * columns * hidden
+    encoder += layers.parameters + 2 * hidden
+    merged = math.prod(_sides(vision, "merge_kernel_size"))
+    return encoder, _merger(hidden, merged, text, norm=2 * hidden)
+
+
+def _gemma4(vision: Config, _: Config, text: int) -> tuple[int, int]:
+    """Gemma 4: positions by row and by column, four norms and normed heads."""
+    hidden, width = size(vision, "hidden_size"), size(vision, "intermediate_size")
+    head = size(vision, "head_dim")
+    queries = head * size(vision, "num_attention_heads")
+    keys = head * size(vision, "num_key_value_heads")
+    layer = 2 * hidden * (queries + keys) + 3 * hidden * width + 4 * hidden + 2 * head
+    encoder = _patches(vision, hidden, bias=False)
+    encoder += 2 * size(vision, "position_embedding_size") * hidden
+    return encoder + size(vision, "num_hidden_layers") * layer, hidden * text
+
+
+_QWEN3_VL = TowerKind("qwen3_vl_vision", _qwen3_vl, frozenset({"qwen3_vl_vision"}))
+_QWEN3_5 = TowerKind("qwen3_5_vision", _qwen3_vl, frozenset({"qwen3_5_vision"}))
+
+KINDS: dict[str, TowerKind] = {
+    "gemma3": TowerKind("siglip_vision_model", _siglip, frozenset({"siglip_vision_model"})),
+    "gemma4": TowerKind("gemma4_vision", _gemma4, frozenset({"gemma4_vision"})),
+    "llava": TowerKind("pixtral", _llava, frozenset({"pixtral"})),
+    "mistral3": TowerKind("pixtral", _mistral3, frozenset({"pixtral"})),
+    "qwen2_vl": TowerKind("qwen2_vl_vision", _qwen2_vl, frozenset({"qwen2_vl_vision"})),
+    "qwen2_5_vl": TowerKind("qwen2_5_vl_vision", _qwen25_vl, frozenset({"qwen2_5_vl_vision"})),
+    "qwen3_vl": _QWEN3_VL,
+    "qwen3_vl_moe": dataclasses.replace(_QWEN3_VL, names=frozenset({"qwen3_vl_moe_vision"})),
+    "qwen3_5": _QWEN3_5,
+    "qwen3_5_moe": dataclasses.replace(_QWEN3_5, names=frozenset({"qwen3_5_moe_vision"})),
+    "llama4": TowerKind("llama4_vision_model", _llama4, frozenset({"llama4_vision_model"})),
+    "internvl": TowerKind("internvl_vision", _internvit, frozenset({"internvl_vision"})),
+    "internvl_chat": TowerKind("intern_vit_6b", _internvit, frozenset({"intern_vit_6b"})),
+    "kimi_k25": TowerKind("kimi_k25_vision", _moonvit, frozenset({"kimi_k25_vision"})),
+    "kimi_vl": TowerKind("kimi_k25_vision", _moonvit, frozenset({"moonvit"})),
+}
+"""Kinds by the `model_type` of the whole model, which decides on the projector."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VisionTower:
+    """What turns images into inputs of the language model.
+
+    `encoder` counts the parameters that look at patches, `projector` those that
+    bring what they found to the width of the language model.
+    """
+
+    kind: str
+    encoder: int
+    projector: int
+
+    @property
+    def parameters(self) -> int:
+        """All of its parameters."""
+        return self.encoder + self.projector
+
+
+# What a model has to see, to hear and to speak with, beside its language model.
+BESIDE = (
+    "vision_config",
+    "audio_config",
+    "vq_config",
+    "mm_vision_tower",
+    "talker_config",
+    "token2wav_config",
+    "code2wav_config",
+)
+_VISION = "vision_config"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VisionTowerInfo:
+    """The tower of a model, what nobody understood and what was taken as usual."""
+
+    tower: VisionTower | None = None
+    unread: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+
+def read_beside(config: Config, text: int) -> VisionTowerInfo:
+    """Read the vision tower of a model whose language model is `text` wide.
+
+    What is of no known kind, or lacks a size, is named and not counted.
+
+    >>> read_beside({"model_type": "new", "vision_config": {"depth": 2}}, 64).unread
+    ('vision_config',)
+    """
+    named = tuple(key for key in BESIDE if config.get(key))
+    family, vision = str(config.get("model_type")), config.get(_VISION)
+    kind = KINDS.get(family)
+    if kind is None or not isinstance(vision, Mapping) or _VISION not in named:
+        return VisionTowerInfo(unread=named)
+    if vision.get("model_type") not in {None, "", family, *kind.names}:
+        return VisionTowerInfo(unread=named)
+    rest = tuple(key for key in named if key != _VISION)
+    found = _read(kind, vision, config, text)
+    return dataclasses.replace(found, unread=(*found.unread, *rest))
+
+
+def _read(kind: TowerKind, vision: Config, outer: Config, text: int) -> VisionTowerInfo:
+    given, added = with_defaults({**vision, "model_type": kind.defaults})
+    fields = TrackedConfig(given)
+    try:
+        encoder, projector = kind.count(fields, outer, text)
+    except UnreadableConfigError:
+        return VisionTowerInfo(unread=(_VISION,))
+    unread = (key for key in fields.unread() if key not in _HARMLESS)
+    return VisionTowerInfo(
+        VisionTower(kind.defaults, encoder, projector),
+        tuple(f"{_VISION}.{key}" for key in unread),
+        tuple(f"{_VISION}.{key}" for key in added),
+    )
+
+
+# Fields of towers that change no number of parameters: how patches are attended to,
+# scaled, positioned and pooled, and sizes that stand a second time elsewhere.
+_HARMLESS = frozenset(
+    """
+    attention_bias default_output_length drop_path_rate fullatt_block_indexes
+    global_head_dim head_dim hidden_dropout_prob image_size in_channels in_chans
+    init_pos_emb_time is_composition layer_scale_init_value max_position_embeddings
+    merge_type mm_hidden_size mm_projector_type multi_modal_projector_bias
+    num_attention_heads num_channels num_heads num_key_value_heads pixel_shuffle_ratio
+    pooling_kernel_size pos_emb_time pos_emb_type projection_dim projection_dropout
+    projector_hidden_act projector_ln_eps rope_theta spatial_patch_size standardize
+    text_hidden_size tie_word_embeddings tokens_per_second use_clipped_linears
+    use_mask_token video_attn_type vision_feature_layer
+    vision_feature_select_strategy vocab_size vt_num_attention_heads window_size
+    """.split()  # noqa: SIM905 - a list of words, easier to read and to add to
+)

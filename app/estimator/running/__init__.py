@@ -1,1 +1,0 @@
-"""What running costs: failures, checkpoints, money."""

@@ -1,0 +1,404 @@
+"""Latency and throughput of one replica over its batch size."""
+
+import bisect
+import dataclasses
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from app.estimator.memory.inference_runtime import ENGINES, peak_bytes
+from app.estimator.memory.kv_cache import elements_per_sequence, elements_per_token, recurrent_bytes
+from app.estimator.models.number_formats import padding_bytes, weight_table
+from app.estimator.serving.queueing import waits
+from app.estimator.serving.step_time import PlacedModel, StepBatch, decode_time, step_time
+
+# Memory that the engine may take; what it keeps beside weights and cache is read
+# from the start-up logs of this one.
+_USABLE = 0.9
+_LOGGED = ENGINES["vllm-0.9"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RequestShape:
+    """What is asked for: tokens of a prompt and of its answer, on average."""
+
+    prompt: float
+    answer: float
+
+    @property
+    def mean_context(self) -> float:
+        """Tokens in the cache of a sequence, averaged over its answer."""
+        return self.prompt + self.answer / 2
+
+
+def prompt_cost(placed: PlacedModel, requests: RequestShape, batch: float, alone: float) -> float:
+    """What a prompt adds to a step of `alone` seconds for `batch` answers [s]."""
+    mean = requests.mean_context
+    both = StepBatch(requests.prompt, requests.prompt, batch, mean, batch + 1)
+    added = step_time(placed, both).total - alone
+    return max(0.0, added) * placed.engine.prefill
+
+
+def weights_per_gpu(placed: PlacedModel) -> float:
+    """Bytes of weights on one GPU [B]; experts are split their own way."""
+    serving = placed.serving
+    table = weight_table(placed.model, serving.weights)
+    if not placed.model.is_routed:
+        return table.per_gpu(serving.tensor)
+    dense = table.per_gpu(serving.tensor) - table.experts / serving.tensor
+    experts, parts = table.experts, serving.expert_tensor
+    if placed.narrow:
+        experts += padding_bytes(placed.model, placed.form, parts)
+    return dense + experts / (serving.expert * parts)
+
+
+def sequence_bytes(placed: PlacedModel, context: float) -> float:
+    """Bytes of cache and state of one sequence on one GPU [B]."""
+    tensor, model = placed.serving.tensor, placed.model
+    if placed.engine.whole_windows:
+        elements = context * elements_per_token(model, tensor, placed.element)
+    else:
+        elements = elements_per_sequence(model, context, tensor, placed.element)
+    return elements * placed.element + recurrent_bytes(model) / tensor
+
+
+def cache_capacity(placed: PlacedModel, usable: float = _USABLE) -> float:
+    """Bytes for the cache on one GPU [B]; negative when weights do not fit."""
+    tensor = placed.serving.tensor
+    kept = _LOGGED.outside_of(tensor) + peak_bytes(placed.model, _LOGGED, tensor)
+    return placed.gpu.shown * usable - weights_per_gpu(placed) - kept
+
+
+def most_sequences(placed: PlacedModel, context: float, usable: float = _USABLE) -> float:
+    """Sequences of a mean context whose cache fits in one copy [1]."""
+    each = sequence_bytes(placed, context)
+    if each <= 0:
+        return math.inf
+    return max(0.0, cache_capacity(placed, usable) / each) * placed.serving.replicas
+
+
+# Requests that an engine takes at once, where memory holds as many: what NVIDIA's
+# benchmark allows at most (tensorrt_llm/bench/build/tuning.py).
+_ACCEPTED = 4096.0
+# Batches at which steps are timed; between them the time is a straight line.
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+# Standard deviations above the middle by share of the requests.
+_SPREAD = {0.5: 0.0, 0.95: 1.645, 0.99: 2.326}
+_SEARCH = 24
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Traffic:
+    """Requests with their variation: squared coefficients of variation of lengths."""
+
+    requests: RequestShape
+    prompt_variation: float = 0.0
+    answer_variation: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A replica at one load: batch, rate [1/s], latencies by share of requests [s]."""
+
+    batch: float
+    rate: float
+    ttft: dict[float, float]
+    tpot: dict[float, float]
+
+
+class BatchTiming(NamedTuple):
+    """A group of GPUs at one batch.
+
+    `step` continues `batch` answers [s], and `cost` is what a prompt adds to it [s].
+    `recorded`: a step without prompts, filled up to a batch that was recorded [s];
+    `launching`: the least that a step with prompts takes, to be launched [s].
+    """
+
+    step: float
+    cost: float
+    batch: float
+    recorded: float
+    launching: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReplicaProfile:
+    """Time of a decoding step and of a prompt over the batch of one replica.
+
+    A replica whose attention runs in several groups beside each other divides its
+    batch among them; `decode` and `prompt` are over the batch of a group, and `own`
+    is the part of `decode` that goes with requests rather than rows. `most`
+    sequences fit in memory on average, `full` where each of them keeps room for
+    its whole answer from the start; at 0 the weights do not fit.
+    """
+
+    placed: PlacedModel
+    traffic: Traffic
+    decode: tuple[float, ...]
+    prompt: tuple[float, ...]
+    own: tuple[float, ...]
+    most: float
+    full: float
+
+    @property
+    def groups(self) -> int:
+        """Groups of GPUs that run attention on different requests [1]."""
+        return self.placed.serving.replicas
+
+    def timed(self, batch: float) -> BatchTiming:
+        """A group with `batch` requests in the replica."""
+        there = max(1.0, batch / self.groups)
+        above, part = at = _position(there)
+        low, few = self.decode[above - 1], self.prompt[above - 1]
+        step = recorded = low + part * (self.decode[above] - low)
+        cost = few + part * (self.prompt[above] - few)
+        if self.placed.engine.graphs:
+            full = _position(self.placed.engine.filled(there))
+            empty = _between(self.own, full) - _between(self.own, at)
+            recorded = _between(self.decode, full) - empty
+        return BatchTiming(step, cost, there, recorded, self.placed.launching)
+
+    def tpot_at(self, batch: float) -> float:
+        """Time per token with `batch` requests in the replica [s]."""
+        return time_per_token(self.timed(batch), self.traffic.requests.answer)
+
+    def ttft_at(self, batch: float) -> float:
+        """Median time to the first token with `batch` requests [s]."""
+        timed = self.timed(batch)
+        return first_token(self.placed, timed.step, timed.cost, timed.batch)
+
+    def rate_at(self, batch: float) -> float:
+        """Requests per second with `batch` in the replica, by Little's law [1/s]."""
+        return self.timed_rate(batch)[0]
+
+    def timed_rate(self, batch: float) -> tuple[float, float, BatchTiming]:
+        """The rate, the median time to the first token, and the step behind both."""
+        timed = self.timed(batch)
+        answer = self.traffic.requests.answer
+        first = first_token(self.placed, timed.step, timed.cost, timed.batch)
+        return batch / (first + answer * time_per_token(timed, answer)), first, timed
+
+
+def time_per_token(timed: BatchTiming, answer: float) -> float:
+    """Time per token of an answer [s].
+
+    s·t_mixed + (1 − s)·t_recorded: while an answer of n tokens is made, a prompt of
+    each of b − 1 other requests is read, in a share s of the steps.
+
+    Where:
+        timed: a group of GPUs at b requests.
+        answer: tokens of an answer n [1].
+
+    >>> round(time_per_token(BatchTiming(0.01, 0.1, 11, 0.01, 0.0), 100), 3)
+    0.02
+    """
+    step, cost, batch, recorded, launching = timed
+    if recorded == step and launching <= step + cost:  # the sum does not need s
+        return step + (batch - 1) * cost / max(1.0, answer)
+    share, mixed = mixture(timed, answer)
+    return recorded + share * (mixed - recorded)
+
+
+def mixture(timed: BatchTiming, answer: float) -> tuple[float, float]:
+    """The share of steps that read prompts [1], and how long each of them takes [s].
+
+    s = 1 − e^(−x) of x = (b − 1) / n prompts per step that come at random, and
+    t_mixed = max(t_step + x/s·t_prompt, t_launching): such a step is launched kernel by
+    kernel, which can take longer than its work.
+
+    >>> [round(value, 3) for value in mixture(BatchTiming(0.01, 0.1, 11, 0.01, 0.2), 5)]
+    [0.865, 0.241]
+    """
+    prompts = max(1e-9, (timed.batch - 1) / max(1.0, answer))
+    share = -math.expm1(-prompts)
+    return share, max(timed.step + prompts / share * timed.cost, timed.launching)
+
+
+def first_token(placed: PlacedModel, step: float, cost: float, batch: float) -> float:
+    """Median time to the first token [s].
+
+    front + (waits + (p − 1)/2)·t_step + own·t_prompt + others·b·t_prompt: the way to
+    the engine, the steps until it looks and the token is out, the prompt itself, and
+    those before it. The engine looks for requests every p steps.
+
+    Where:
+        placed: model, GPUs and engine.
+        step: a step that continues `batch` answers [s].
+        cost: what a prompt adds to it [s].
+        batch: requests in the group [1].
+
+    Source: constants of data/engines.toml.
+    """
+    common = placed.steps
+    prompts = (common.own + common.others * batch) * cost
+    steps = common.waits + (placed.serving.polling - 1) / 2
+    return placed.front + steps * step + prompts
+
+
+def profile_of(placed: PlacedModel, traffic: Traffic, usable: float = 0.9) -> ReplicaProfile:
+    """Time a replica at a dozen batches."""
+    requests = traffic.requests
+    mean = requests.mean_context
+    steps = tuple(decode_time(placed, b, mean) for b in _BATCHES)
+    decode = tuple(step.total for step in steps)
+    both = zip(_BATCHES, decode, strict=True)
+    return ReplicaProfile(
+        placed=placed,
+        traffic=traffic,
+        decode=decode,
+        prompt=tuple(prompt_cost(placed, requests, b, alone) for b, alone in both),
+        own=tuple(step.own for step in steps),
+        most=_within(placed, mean, usable),
+        full=_within(placed, requests.prompt + requests.answer, usable),
+    )
+
+
+def _within(placed: PlacedModel, context: float, usable: float) -> float:
+    """Sequences that memory holds and an engine accepts [1]."""
+    accepted = _ACCEPTED * placed.serving.replicas
+    return min(accepted, most_sequences(placed, context, usable))
+
+
+def _position(batch: float) -> tuple[int, float]:
+    """Which of the timed batches is above, and how far it is there from below."""
+    above = min(bisect.bisect_left(_BATCHES, batch), len(_BATCHES) - 1) or 1
+    low, high = _BATCHES[above - 1], _BATCHES[above]
+    return above, (batch - low) / (high - low)
+
+
+def _between(values: tuple[float, ...], at: tuple[int, float]) -> float:
+    above, part = at
+    return values[above - 1] + part * (values[above] - values[above - 1])
+
+
+def bracket(values: tuple[float, ...], batch: float) -> tuple[float, float, float]:
+    """The values of the timed batches below and above, and the way between them."""
+    above, part = _position(batch)
+    return values[above - 1], values[above], part
+
+
+def operating_point(
+    profile: ReplicaProfile, batch: float, shares: Iterable[float] = tuple(_SPREAD)
+) -> OperatingPoint:
+    """A replica with `batch` requests in it on average, for shares of the requests.
+
+    Time per token at the quantile q is that of b + z_q·√b requests. Time to the
+    first token adds waits for other prompts, with a tail of exponential shape, and
+    for room in memory, as servers of Erlang's queue.
+    """
+    batch = max(1.0, min(batch, profile.most))
+    rate, first, timed = profile.timed_rate(batch)
+    busy = min(0.98, rate / profile.groups * timed.cost)
+    waiting = _for_prompts(profile.traffic, timed.cost, busy)
+    room = _for_room(profile, batch, rate)
+    return OperatingPoint(
+        batch=batch,
+        rate=rate,
+        ttft={q: first + waiting(q) + room(q) for q in shares},
+        tpot={
+            q: profile.tpot_at(min(profile.most, batch + _SPREAD[q] * math.sqrt(batch)))
+            for q in shares
+        },
+    )
+
+
+def _for_prompts(traffic: Traffic, cost: float, busy: float) -> Callable[[float], float]:
+    """What a share of the requests wait beyond the middle for prompts [s]."""
+    variation = traffic.prompt_variation
+    spread = math.sqrt(variation) * cost
+    tail = cost * (1 + variation) / 2 / (1 - busy)
+    return lambda share: _SPREAD[share] * spread + tail * (_tail(busy, share) - _tail(busy, 0.5))
+
+
+def _for_room(profile: ReplicaProfile, batch: float, rate: float) -> Callable[[float], float]:
+    """The same for room in memory [s]; nothing where there is always some."""
+    life, slots = batch / rate, max(1, int(profile.most))
+    if batch + 4 * math.sqrt(batch) <= slots:
+        return lambda _: 0.0
+    wait = waits(slots, min(rate, 0.98 * slots / life), life)
+    return lambda share: wait(share) - wait(0.5)
+
+
+def _tail(busy: float, share: float) -> float:
+    """ln(u / (1 − q)), at least nothing: the quantile of a wait in its own unit."""
+    return max(0.0, math.log(max(busy, 1e-9) / (1 - share)))
+
+
+def settle_rate(profile: ReplicaProfile, rate: float) -> OperatingPoint | None:
+    """A replica that gets `rate` requests per second; None when it cannot keep up."""
+    top = best_batch(profile)
+    if rate > profile.rate_at(top):
+        return None
+    low, high = 1e-3, top
+    for _ in range(_SEARCH):
+        middle = (low + high) / 2
+        if profile.rate_at(middle) < rate:
+            low = middle
+        else:
+            high = middle
+    settled = operating_point(profile, high)
+    return dataclasses.replace(settled, batch=high, rate=rate)
+
+
+def saturated_rate(profile: ReplicaProfile, run: float | None = None) -> float:
+    """Requests per second when requests are never missing, or of a run [1/s].
+
+    Engines that never evict start as many as have room for their whole answers.
+    """
+    full = max(1.0, profile.full)
+    if run is None:
+        return profile.rate_at(full)
+    return run / sum(n * b / profile.rate_at(b) for n, b in rounds(run, full))
+
+
+def rounds(run: float, full: float) -> list[tuple[float, float]]:
+    """Rounds of a run and the requests in each: full ones, and one with the rest.
+
+    >>> rounds(3000, 1300)
+    [(2, 1300), (1, 400)]
+    """
+    count, rest = divmod(run, full)
+    return [(n, b) for n, b in ((count, full), (1, rest)) if n * b > 0]
+
+
+def best_batch(profile: ReplicaProfile) -> float:
+    """The batch with the highest rate, within memory."""
+    most = max(1.0, profile.most)
+    timed = [float(b) for b in _BATCHES if b < most] + [most]
+    return max(timed, key=profile.rate_at)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LatencyTargets:
+    """What must hold for a share of the requests: latencies [s]; None: no limit."""
+
+    share: float
+    ttft: float | None
+    tpot: float | None
+
+    def kept(self, profile: ReplicaProfile, batch: float) -> bool:
+        """Whether a replica keeps both with so many requests in it."""
+        return self.met(operating_point(profile, batch, (self.share,)))
+
+    def met(self, settled: OperatingPoint) -> bool:
+        """Whether a load keeps both."""
+        slow = self.tpot is not None and settled.tpot[self.share] > self.tpot
+        late = self.ttft is not None and settled.ttft[self.share] > self.ttft
+        return not (slow or late)
+
+
+def highest(profile: ReplicaProfile, targets: LatencyTargets) -> OperatingPoint | None:
+    """The highest load that keeps the targets; None when even one request does not."""
+    if profile.most < 1 or not targets.kept(profile, 1.0):
+        return None
+    top = best_batch(profile)
+    if targets.kept(profile, top):
+        return operating_point(profile, top)
+    low, high = 1.0, top
+    for _ in range(_SEARCH):
+        middle = (low + high) / 2
+        if targets.kept(profile, middle):
+            low = middle
+        else:
+            high = middle
+    return operating_point(profile, low)

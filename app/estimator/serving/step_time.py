@@ -1,0 +1,378 @@
+"""Time of one engine step: prefill, decode, speculative decoding."""
+
+import dataclasses
+import math
+
+from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.collectives import Interconnect, collective_time, engine_collective_time
+from app.estimator.memory.kv_cache import cached_elements
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.layers import Layer
+from app.estimator.models.number_formats import WeightFormat, covers, format_of
+from app.estimator.serving.engine import (
+    EngineConstants,
+    InferenceEngine,
+    KernelRates,
+    ServingSetup,
+    cache_bytes,
+    experts_hit,
+    fused,
+    matrix_bytes,
+    max_experts_per_gpu,
+    rates_of,
+    software,
+    steps,
+    unpacked,
+)
+from app.estimator.training.flops import score_flops
+
+_THIRD = 1 / 3
+TILE = 16.0
+# Kernels per layer that are neither products nor attention; those that score, rank
+# and choose the tokens of sparse attention; those that route tokens to experts.
+_SMALL, _CHOOSING, _ROUTING = 6, 10, 6
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StepBatch:
+    """What one step works on, per copy of the attention.
+
+    `prompt` tokens of prompts, the last of them at position `prompt_end`;
+    `sequences` that each get one token at a context of `context` tokens;
+    `answers` is how many rows the output head computes.
+    """
+
+    prompt: float = 0.0
+    prompt_end: float = 0.0
+    sequences: float = 0.0
+    context: float = 0.0
+    answers: float = 0.0
+
+    @property
+    def rows(self) -> float:
+        """Tokens in the products of this step."""
+        return self.prompt + self.sequences
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class InferenceStep:
+    """Seconds of one step by what they go to; they sum to `total`."""
+
+    weights: float
+    compute: float
+    attention: float
+    communication: float
+    launch: float
+    host: float
+
+    @property
+    def total(self) -> float:
+        """The whole step [s]."""
+        work = self.weights + self.compute + self.attention
+        return work + self.communication + self.launch + self.host
+
+    @property
+    def own(self) -> float:
+        """What goes with the requests that are there, not with the rows [s]."""
+        return self.attention + self.host
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LayerWork:
+    """One kind of layer on one GPU, reduced to what steps multiply.
+
+    `products`: seconds of computing per row, and seconds of reading, of each dense
+    matrix; `gaps` [s] between its kernels, of which a prompt launches `launches` one
+    by one; `moved` bytes per row outside products;
+    `expert` and `expert_size`: weights and bytes of one routed expert.
+    """
+
+    layer: Layer
+    number: int
+    products: tuple[tuple[float, float], ...]
+    gaps: float
+    launches: int
+    moved: float
+    expert: float
+    expert_size: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlacedModel:
+    """A model on its GPUs with everything that does not change between steps.
+
+    `launching`: launches of a step with prompts, which no recorded graph holds [s].
+    """
+
+    model: Architecture
+    gpu: Accelerator
+    fabric: Interconnect
+    serving: ServingSetup
+    form: WeightFormat
+    rates: KernelRates
+    engine: InferenceEngine
+    steps: EngineConstants
+    narrow: bool
+    element: float
+    work: tuple[LayerWork, ...]
+    launching: float
+
+    @property
+    def front(self) -> float:
+        """Way to the engine, and launches of a prompt [s]."""
+        return self.engine.front + self.launching
+
+
+def place_model(
+    model: Architecture,
+    gpu: Accelerator,
+    fabric: Interconnect,
+    serving: ServingSetup,
+    fitted: tuple[InferenceEngine, EngineConstants] | None = None,
+) -> PlacedModel:
+    """Put a model on GPUs; ValueError when the card lacks what it needs.
+
+    `fitted` stands in for the overheads of the catalog.
+    """
+    form = format_of(model, serving.weights)
+    rates = rates_of(gpu, form)
+    engine, common = fitted or (software(serving.software), steps())
+    narrow, host = unpacked(gpu, form), gpu.host or 1.0
+    bandwidth = rates.narrow if narrow else rates.bandwidth
+    work = tuple(
+        _reduced(layer, number, model, (serving, form, rates, engine, bandwidth))
+        for layer, number in model.runs
+    )
+    return PlacedModel(
+        model=model,
+        gpu=gpu,
+        fabric=fabric,
+        serving=serving,
+        form=form,
+        rates=rates,
+        engine=engine,
+        steps=common,
+        narrow=narrow,
+        element=cache_bytes(serving.cache),
+        work=work,
+        launching=sum(w.number * w.launches for w in work) * engine.eager * host,
+    )
+
+
+def _reduced(
+    layer: Layer,
+    number: int,
+    model: Architecture,
+    on: tuple[ServingSetup, WeightFormat, KernelRates, InferenceEngine, float],
+) -> LayerWork:
+    serving, form, rates, engine, bandwidth = on
+    products, expert, expert_size = [], 0.0, 0.0
+    for matrix in layer.matrices:
+        size = matrix_bytes(matrix, form)
+        weights = matrix.inputs * matrix.outputs
+        if matrix.part == "experts":
+            expert += weights / serving.expert_tensor
+            expert_size += size / serving.expert_tensor
+            continue
+        split = 1 if matrix.split == "whole" else serving.tensor
+        if matrix.split == "heads":
+            split = min(serving.tensor, max(1, layer.mixer.kv_heads))
+        rate = rates.matmul if covers(form, matrix) else rates.matmul16
+        products.append((2 * weights / split / rate, size / split / bandwidth))
+    kernels = fused(layer) + _SMALL + (_CHOOSING if layer.mixer.top else 0)
+    return LayerWork(
+        layer=layer,
+        number=number,
+        products=tuple(products),
+        gaps=kernels * engine.kernel,
+        launches=kernels + (_ROUTING if expert else 0),
+        moved=2 * (10 * model.hidden + 4 * layer.mlp.width / serving.tensor),
+        expert=expert,
+        expert_size=expert_size,
+    )
+
+
+@dataclasses.dataclass(slots=True)
+class _StepSums:
+    reading: float = 0.0
+    computing: float = 0.0
+    both: float = 0.0
+    attention: float = 0.0
+    communication: float = 0.0
+    launch: float = 0.0
+
+
+def step_time(placed: PlacedModel, batch: StepBatch) -> InferenceStep:
+    """Time of one engine step [s], part by part.
+
+    Per layer: products at (c³ + m³)^⅓ of computing and reading weights; attention
+    over the cache and over the prompt; two all-reduces; launches. Then the output
+    head and the host.
+
+    Where:
+        placed: model, GPUs and engine.
+        batch: prompts and sequences of this step.
+
+    Source: pope-2022; constants of data/engines.toml.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> from app.estimator.hardware.collectives import fabric_of
+    >>> a100 = find_accelerator("a100-sxm4-80")
+    >>> placed = place_model(find_model("llama-2-7b"), a100, fabric_of(a100),
+    ...     ServingSetup(software="compiled"))
+    >>> step = step_time(placed, StepBatch(sequences=1, context=200, answers=1))
+    >>> 0.008 < step.total < 0.011
+    True
+    """
+    sums = _StepSums()
+    padded = math.ceil(batch.rows / TILE) * TILE
+    for work in placed.work:
+        number = work.number
+        for per_row, reading in work.products:
+            computing = padded * per_row
+            sums.computing += number * computing
+            sums.reading += number * reading
+            sums.both += number * (computing**3 + reading**3) ** _THIRD
+        sums.launch += number * work.gaps
+        sums.launch += number * batch.rows * work.moved / placed.rates.bandwidth
+        if work.expert:
+            _add_experts(sums, placed, work, batch)
+        sums.attention += number * _attention_time(placed, work.layer, batch)
+        sums.communication += number * _traffic_time(placed, work.layer, batch)
+    _add_head(sums, placed, batch)
+    share = sums.reading / max(1e-30, sums.reading + sums.computing)
+    return InferenceStep(
+        weights=sums.both * share,
+        compute=sums.both * (1 - share),
+        attention=sums.attention,
+        communication=sums.communication,
+        launch=sums.launch,
+        host=placed.engine.host + placed.engine.sequence * batch.answers,
+    )
+
+
+def _add_experts(sums: _StepSums, placed: PlacedModel, work: LayerWork, batch: StepBatch) -> None:
+    """Routed experts: those that tokens are sent to are read once."""
+    serving, mlp = placed.serving, work.layer.mlp
+    tokens = batch.rows * serving.replicas
+    common = placed.steps
+    hit = experts_hit(mlp.experts, mlp.experts_per_token, tokens, common.skew)
+    hit /= serving.expert
+    pairs = tokens * mlp.experts_per_token / serving.expert
+    most = max_experts_per_gpu(hit, mlp.experts / serving.expert, serving.expert)
+    pairs, hit = pairs * most / hit, most
+    pairs += hit * common.padding
+    rate = math.sqrt(placed.rates.matmul * placed.rates.matmul16)
+    rate *= placed.engine.grouped
+    computing = 2 * pairs * work.expert / rate
+    bandwidth = placed.rates.narrow if placed.narrow else placed.rates.bandwidth
+    reading = hit * work.expert_size / bandwidth
+    sums.computing += work.number * computing
+    sums.reading += work.number * reading
+    sums.both += work.number * (computing**2 + reading**2) ** 0.5
+    sums.launch += work.number * common.routed
+
+
+def _attention_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
+    """Attention of one layer over the cache and over the prompt [s]."""
+    mixer, tensor, rates = layer.mixer, placed.serving.tensor, placed.rates
+    total = 0.0
+    if batch.sequences and (mixer.cache or mixer.near):
+        kept = min(batch.context, mixer.window) if mixer.window else batch.context
+        seen = min(kept, mixer.top * mixer.rate) if mixer.top else kept
+        near = mixer.near * min(batch.context, mixer.near_tokens)
+        part = max(1 / tensor, 1 / max(1, mixer.kv_heads))
+        chosen = (seen * mixer.cache + near) * placed.element
+        scored = kept * (cached_elements(mixer, 1.0) - mixer.cache)
+        read = batch.sequences * (chosen + scored) * part
+        total += placed.steps.attention + max(
+            read / rates.cache, _latent_time(placed, layer, batch.sequences * seen)
+        )
+    if mixer.state:
+        moved = 8.0 * batch.sequences * mixer.state / tensor
+        total += placed.steps.attention + moved / rates.cache
+    if batch.prompt:
+        reached = 2 * batch.prompt_end - batch.prompt
+        total += score_flops(mixer, reached) * batch.prompt / tensor / rates.attention
+    return total
+
+
+def _latent_time(placed: PlacedModel, layer: Layer, seen: float) -> float:
+    """Latent attention multiplies with the latent vector for every head [s]."""
+    mixer = layer.mixer
+    if mixer.kind != "latent":
+        return 0.0
+    width = 2 * mixer.latent + mixer.rope_dim
+    heads = mixer.heads / placed.serving.tensor
+    return 2 * heads * width * seen / (placed.rates.attention)
+
+
+def _traffic_time(placed: PlacedModel, layer: Layer, batch: StepBatch) -> float:
+    """Collectives of one layer [s]."""
+    serving = placed.serving
+    message = 2 * batch.rows * placed.model.hidden
+    latency = placed.rates.rank_latency
+    total = 0.0
+    if serving.tensor > 1:
+        if placed.engine.library_reduce:
+            ranks = serving.tensor
+            one = collective_time("all_reduce", ranks, message, placed.fabric)
+        else:
+            one = engine_collective_time(
+                "all_reduce", serving.tensor, message, placed.fabric, latency
+            )
+        total += one * (1 if serving.replicas > 1 and layer.mlp.is_routed else 2)
+    if serving.replicas > 1 and layer.mlp.is_routed:
+        ranks = serving.expert * serving.expert_tensor
+        # Engines gather all tokens everywhere, 4-bit ones packed, and scatter sums.
+        sent = message * ranks
+        packed = placed.form.bits / 16 if placed.form.math == "nvfp4" else 1.0
+        total += engine_collective_time("alltoall", ranks, sent * packed, placed.fabric, latency)
+        total += engine_collective_time("alltoall", ranks, sent, placed.fabric, latency)
+    return total
+
+
+def _add_head(sums: _StepSums, placed: PlacedModel, batch: StepBatch) -> None:
+    weights = placed.model.vocabulary * placed.model.hidden / placed.serving.tensor
+    rows = math.ceil(max(1.0, batch.answers) / TILE) * TILE
+    computing = 2 * rows * weights / placed.rates.matmul16
+    reading = weights * placed.form.rest / 8 / placed.rates.bandwidth
+    sums.computing += computing
+    sums.reading += reading
+    sums.both += (computing**3 + reading**3) ** _THIRD
+
+
+def decode_time(placed: PlacedModel, sequences: float, context: float) -> InferenceStep:
+    """Time for one token of each of `sequences` at a mean context [s]."""
+    return step_time(placed, StepBatch(0.0, 0.0, sequences, context, sequences))
+
+
+def prefill_time(placed: PlacedModel, prompt: float) -> InferenceStep:
+    """Time to read a prompt of so many tokens in one step [s]."""
+    step = step_time(placed, StepBatch(prompt, prompt, 0.0, 0.0, 1.0))
+    slower = placed.engine.prefill
+    return dataclasses.replace(step, compute=step.compute * slower)
+
+
+def tokens_per_step(acceptance: float, draft_tokens: int) -> float:
+    """Expected tokens from one verification by the large model [token].
+
+    (1 − α^{γ+1}) / (1 − α), and γ + 1 when everything is accepted.
+
+    Where:
+        acceptance: probability α that a proposed token is accepted [1], 0 to 1.
+        draft_tokens: proposed tokens per step γ [token], at least 0.
+
+    Source: leviathan-2023, equation 1.
+
+    >>> round(tokens_per_step(0.8, 4), 4)
+    3.3616
+    """
+    if not 0 <= acceptance <= 1:
+        raise ValueError(f"the acceptance must lie between 0 and 1, not {acceptance}")
+    if draft_tokens < 0:
+        raise ValueError(f"draft tokens cannot be negative: {draft_tokens}")
+    if acceptance == 1:
+        return draft_tokens + 1.0
+    return (1 - acceptance ** (draft_tokens + 1)) / (1 - acceptance)

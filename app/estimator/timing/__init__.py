@@ -1,1 +1,0 @@
-"""How long a step takes: products, traffic, pipelines, whole runs."""

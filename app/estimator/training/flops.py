@@ -1,0 +1,162 @@
+"""Training FLOPs by convention; MFU."""
+
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.layers import Layer, TokenMixer
+
+
+def training_flops(parameters: float, tokens: float) -> float:
+    """Operations to train on `tokens` [FLOP]: 6·N·D, attention not counted.
+
+    Source: kaplan-2020.
+
+    >>> training_flops(1e9, 2e10)
+    1.2e+20
+    """
+    return 6 * parameters * tokens
+
+
+def attention_flops(width: float, layers: float, context: float) -> float:
+    """Operations of attention scores per token, forward and backward [FLOP].
+
+    12·L·w·s: the causal mask, of which only half is needed, is not honored. w is heads
+    times head width.
+
+    Source: palm, appendix B.
+
+    >>> attention_flops(4096, 32, 2048)
+    3221225472.0
+    """
+    return 12.0 * layers * width * context
+
+
+def mean_visible_tokens(context: float, window: int | None) -> float:
+    """Tokens that a token sees on average under a causal mask [token].
+
+    s/2, and w(1 − w/2s) with a window w shorter than the sequence.
+
+    >>> mean_visible_tokens(4096, None), mean_visible_tokens(4096, 1024)
+    (2048.0, 896.0)
+    """
+    if window is None or window >= context:
+        return context / 2
+    return window * (1 - window / (2 * context))
+
+
+def score_flops(mixer: TokenMixer, context: float, *, causal: bool = True) -> float:
+    """Operations of a mixer outside of its matrices, one token, forward [FLOP].
+
+    Attention: 2·a·(d_k + d_v) for each token that is seen on average in a sequence
+    of `context`, of which an indexer chooses some at 2·a_i·d_i for each it scores.
+    A recurrence: its operations per element of state, and 2 for each of its
+    convolution.
+
+    Source: megatron-lm.
+    """
+    if not mixer.heads:
+        return mixer.scan * mixer.state + 2.0 * mixer.convolution
+    times = 1 if causal else 2
+    within = context / mixer.rate
+    only_near = mixer.near_tokens and not mixer.cache
+    seen = 0.0 if only_near else mean_visible_tokens(within, mixer.top or mixer.window)
+    near = mean_visible_tokens(context, mixer.near_tokens) if mixer.near_tokens else 0.0
+    scored = mean_visible_tokens(within, None) * mixer.index_heads * mixer.index_dim
+    each = 2.0 * mixer.heads * (mixer.head_dim + mixer.value_dim)
+    return times * (each * (seen + near) + 2.0 * scored)
+
+
+def layer_flops(layer: Layer, context: float, *, causal: bool = True) -> float:
+    """Operations of one layer for one token in a sequence, forward [FLOP].
+
+    Two per active weight, and those of its mixers outside of their matrices.
+    """
+    matmuls = 2 * sum(m.active_parameters for m in layer.matrices)
+    beside = score_flops(layer.beside, context, causal=causal) if layer.beside else 0.0
+    return matmuls + score_flops(layer.mixer, context, causal=causal) + beside
+
+
+def flops_per_token(model: Architecture, context: float, *, causal: bool = True) -> float:
+    """Operations to train on one token, forward and backward [FLOP].
+
+    3·(2 per active weight outside of the input table, with the output head, and
+    the attention scores): the convention of Megatron, with the causal half of the
+    scores and windows honored.
+
+    Source: megatron-2021; megatron-bridge.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> round(flops_per_token(find_model("llama-3.1-405b"), 8192) / 1e12, 3)
+    2.524
+    """
+    layers = sum(
+        layer_flops(layer, context, causal=causal) * number for layer, number in model.runs
+    )
+    return 3 * (layers + 2 * model.embedding_parameters)
+
+
+def predicting_flops(model: Architecture, context: float) -> float:
+    """Operations that multi-token prediction adds to training on a token [FLOP].
+
+    For each module its layer, the projection of two inputs and the output head.
+
+    Source: megatron-bridge, which counts DeepSeek-V3 so.
+    """
+    layers = sum(layer_flops(layer, context) for layer in model.predicting)
+    heads = 2 * model.embedding_parameters + 4 * model.hidden**2
+    return 3 * (layers + model.predictors * heads)
+
+
+def recomputed_flops(model: Architecture, context: float, recompute: str) -> float:
+    """Operations done again on one token in the backward pass [FLOP].
+
+    One more forward pass of the layers with full recomputation, of the attention
+    scores alone with selective, of every second product with `operators`; the
+    output head is never done again.
+
+    Source: korthikanti-2022.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> model = find_model("gpt3-175b")
+    >>> again = recomputed_flops(model, 2048, "full")
+    >>> round(again / flops_per_token(model, 2048), 3)
+    0.332
+    """
+    again = 0.0
+    for layer, number in model.runs:
+        scores = score_flops(layer.mixer, context)
+        whole = layer_flops(layer, context)
+        each = {"full": whole, "selective": scores, "operators": (whole - scores) / 2}
+        again += number * each.get(recompute, 0.0)
+    return again
+
+
+def utilization(flops: float, tokens_per_second: float, peak: float) -> float:
+    """Share of a peak that is reached [1]: FLOPs per token · rate / peak.
+
+    With model FLOPs this is MFU, with recomputed ones counted too it is HFU.
+
+    >>> utilization(5e10, 8000, 1e15)
+    0.4
+    """
+    if peak <= 0:
+        raise ValueError("the peak must be positive")
+    return flops * tokens_per_second / peak
+
+
+def narayanan_flops(shape: tuple[int, int, int], context: int) -> float:
+    """Operations of a GPT per token with full attention and its head [FLOP].
+
+    3·L·(24·h² + 4·h·s) + 6·h·V: forward is one pass over the layers, backward two;
+    nothing is computed again.
+
+    Where:
+        shape: layers L, width h, vocabulary V.
+        context: sequence length s [token].
+
+    Source: megatron-2021, equation 3.
+
+    >>> round(narayanan_flops((96, 12288, 51200), 2048) / 1e12, 3)
+    1.076
+    """
+    layers, hidden, vocabulary = shape
+    blocks = layers * (24 * hidden**2 + 4 * hidden * context)
+    return float(3 * blocks + 6 * hidden * vocabulary)

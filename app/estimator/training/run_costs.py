@@ -1,0 +1,267 @@
+"""Checkpoints, MTBF, goodput, rent, ownership."""
+
+import math
+
+
+def dataset_bytes(tokens: float, bytes_per_token: float) -> float:
+    """Bytes of a tokenized data set on disk [B].
+
+    >>> dataset_bytes(15.6e12, 4)
+    62400000000000.0
+    """
+    return tokens * bytes_per_token
+
+
+def read_rate(tokens_per_second: float, bytes_per_token: float) -> float:
+    """Bytes per second that training reads to stay fed [B/s].
+
+    >>> read_rate(2e6, 4)
+    8000000.0
+    """
+    return tokens_per_second * bytes_per_token
+
+
+def checkpoint_bytes(parameters: float, bytes_per_parameter: float = 14.0) -> float:
+    """Size of a checkpoint [B].
+
+    14 bytes per parameter hold 16-bit weights, their 32-bit copy and both
+    moments of Adam; 12 without the 16-bit copy; 2 are weights alone.
+
+    Source: zero, whose 16 bytes include gradients, which are not saved. Checkpoints
+    of mlperf-storage have the same size.
+
+    >>> checkpoint_bytes(70e9)
+    980000000000.0
+    """
+    return parameters * bytes_per_parameter
+
+
+def write_rate(size: float, seconds: float) -> float:
+    """Bandwidth that writes `size` bytes in `seconds` [B/s].
+
+    >>> write_rate(9.8e11, 98.0)
+    10000000000.0
+    """
+    if seconds <= 0:
+        raise ValueError("the time to write must be positive")
+    return size / seconds
+
+
+def job_mtbf(mtbf_per_part: float, parts: float) -> float:
+    """Mean time between failures of a job that any of its parts can stop [s].
+
+    M = m / N for independent parts.
+
+    Where:
+        mtbf_per_part: mean time between failures of one part [s], positive.
+        parts: parts the job needs at once [1], positive.
+
+    >>> job_mtbf(100_000.0, 1000)
+    100.0
+    """
+    _positive(mtbf_per_part, "the time between failures of a part")
+    _positive(parts, "the number of parts")
+    return mtbf_per_part / parts
+
+
+def observed_mtbf(duration: float, failures: float) -> float:
+    """Mean time between failures seen over a run: duration / failures [s].
+
+    >>> round(observed_mtbf(54 * 86400.0, 419) / 3600, 2)
+    3.09
+    """
+    _positive(failures, "the number of failures")
+    return duration / failures
+
+
+def young_interval(checkpoint: float, mtbf: float) -> float:
+    """Time of work between checkpoints that loses least: τ = √(2CM) [s].
+
+    Where:
+        checkpoint: time C for which saving stops the work [s].
+        mtbf: mean time M between failures of the job [s].
+
+    Source: young-1974.
+
+    >>> young_interval(60.0, 7500.0)
+    948.6832980505138
+    """
+    _positive(checkpoint, "the time of a checkpoint")
+    _positive(mtbf, "the time between failures")
+    return math.sqrt(2 * checkpoint * mtbf)
+
+
+def daly_interval(checkpoint: float, mtbf: float) -> float:
+    """Young's interval with Daly's higher-order terms [s].
+
+    τ = √(2CM)·(1 + ⅓√(C/2M) + C/18M) − C while C < 2M, otherwise τ = M.
+
+    Source: daly-2006.
+
+    >>> daly_interval(60.0, 7500.0) < young_interval(60.0, 7500.0)
+    True
+    """
+    if checkpoint >= 2 * mtbf:
+        return mtbf
+    ratio = checkpoint / (2 * mtbf)
+    first = young_interval(checkpoint, mtbf)
+    return first * (1 + math.sqrt(ratio) / 3 + ratio / 9) - checkpoint
+
+
+def goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
+    """Share of wall time that is useful work, to first order [1].
+
+    G = 1 / (1 + C/τ + (τ/2 + R)/M): the checkpoint in each interval, and per
+    failure half an interval of lost work and the restart.
+
+    >>> round(goodput(950.0, 60.0, 600.0, 11135.0), 3)
+    0.862
+    """
+    _positive(interval, "the time between checkpoints")
+    _positive(mtbf, "the time between failures")
+    return 1 / (1 + checkpoint / interval + (interval / 2 + restart) / mtbf)
+
+
+def exact_goodput(interval: float, checkpoint: float, restart: float, mtbf: float) -> float:
+    """Share of useful time with failures at any moment, also during recovery [1].
+
+    G = τ / (M·e^{R/M}·(e^{(τ+C)/M} − 1)), for exponential times between failures.
+
+    Source: daly-2006.
+
+    >>> exact_goodput(950.0, 60.0, 600.0, 11135.0) < 1
+    True
+    """
+    _positive(interval, "the time between checkpoints")
+    _positive(mtbf, "the time between failures")
+    span = (interval + checkpoint) / mtbf
+    if span > 700 or restart / mtbf > 700:
+        return 0.0
+    return interval / (mtbf * math.exp(restart / mtbf) * math.expm1(span))
+
+
+def _positive(value: float, what: str) -> None:
+    if value <= 0:
+        raise ValueError(f"{what} must be positive, not {value}")
+
+
+def rent(gpu_hours: float, usd_per_gpu_hour: float) -> float:
+    """Cost of rented accelerators [USD].
+
+    >>> rent(2.788e6, 2.0)
+    5576000.0
+    """
+    return gpu_hours * usd_per_gpu_hour
+
+
+def usd_per_million_tokens(
+    tokens_per_second: float,
+    gpus: int,
+    usd_per_gpu_hour: float,
+    utilization: float = 1.0,
+) -> float:
+    """Cost of a million tokens from a server of `gpus` [USD/Mtoken].
+
+    price·GPUs / (3600·rate·utilization)·10⁶.
+
+    Where:
+        tokens_per_second: rate of the whole server when busy [token/s].
+        gpus: accelerators of the server [GPU].
+        usd_per_gpu_hour: price [USD/h].
+        utilization: share of the hours with full load [1], above 0.
+
+    >>> round(usd_per_million_tokens(2919, 8, 3.0), 4)
+    2.2839
+    """
+    if tokens_per_second <= 0 or not 0 < utilization <= 1:
+        raise ValueError("the token rate and the utilization must be positive")
+    rate = tokens_per_second * 3600 * utilization
+    return gpus * usd_per_gpu_hour / rate * 1e6
+
+
+def annuity(rate: float, years: float) -> float:
+    """Share of a price that falls due each year over its life [1/year].
+
+    i(1+i)ⁿ/((1+i)ⁿ − 1), and 1/n without interest.
+
+    >>> annuity(0.0, 4)
+    0.25
+    """
+    if years <= 0:
+        raise ValueError(f"the life must be positive, not {years} years")
+    if rate == 0:
+        return 1 / years
+    return rate / -math.expm1(-years * math.log1p(rate))
+
+
+HOURS_PER_YEAR = 8766.0
+
+
+def capital_per_year(price: float, resale: float, rate: float, years: float) -> float:
+    """What a purchase costs each year with interest, less what it is sold for.
+
+    (P − S/(1+i)ⁿ) · CRF(i, n).
+
+    Where:
+        price: paid at the start P [USD].
+        resale: received at the end S [USD].
+        rate: interest a year i [1].
+        years: life n [year], positive.
+
+    Source: barroso-2018.
+
+    >>> round(capital_per_year(100_000.0, 0.0, 0.08, 4.0))
+    30192
+    >>> capital_per_year(100_000.0, 20_000.0, 0.0, 4.0)
+    20000.0
+    """
+    today: float = resale / (1 + rate) ** years
+    return (price - today) * annuity(rate, years)
+
+
+def average_power(watts: float, idle: float, utilization: float) -> float:
+    """Power of machines that work part of the time [W].
+
+    P · (q + (1 − q) · u).
+
+    Where:
+        watts: power under load P [W].
+        idle: idle over loaded power q [1].
+        utilization: share of the time under load u [1].
+
+    >>> average_power(1000.0, 0.5, 0.5)
+    750.0
+    """
+    return watts * (idle + (1 - idle) * utilization)
+
+
+def electricity_per_year(watts: float, pue: float, usd_per_kwh: float) -> float:
+    """Cost of a constant power for a year with what the site adds [USD/year].
+
+    >>> round(electricity_per_year(1000.0, 1.0, 0.1), 1)
+    876.6
+    """
+    return watts / 1000 * HOURS_PER_YEAR * pue * usd_per_kwh
+
+
+def break_even(fixed: float, owned_slope: float, rented_slope: float) -> float | None:
+    """Utilization at which owning costs what renting does; None if they never meet.
+
+    u = F / (r − e): what owning costs beyond renting when idle, over what each
+    further share of use saves.
+
+    Where:
+        fixed: cost of owning less that of renting at no use [USD/year].
+        owned_slope: further cost of owning per share of use e [USD/year].
+        rented_slope: further cost of renting per share of use r [USD/year].
+
+    Source: barroso-2018.
+
+    >>> break_even(600.0, 100.0, 1100.0)
+    0.6
+    >>> break_even(600.0, 100.0, 50.0) is None
+    True
+    """
+    if rented_slope <= owned_slope or fixed < 0:
+        return None
+    return fixed / (rented_slope - owned_slope)

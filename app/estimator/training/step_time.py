@@ -1,0 +1,521 @@
+"""Time of one optimizer step, part by part; pipeline bubble; GPU-hours of a run."""
+
+import dataclasses
+import math
+
+from app.estimator.hardware.catalog import Accelerator
+from app.estimator.hardware.collectives import Interconnect, collective_time, fabric_of
+from app.estimator.hardware.throughput import SustainedRates, engine_of, matmul_time
+from app.estimator.models.architecture import Architecture
+from app.estimator.models.layers import Layer, TokenMixer, WeightMatrix
+from app.estimator.training.flops import score_flops
+from app.estimator.training.training_plan import (
+    SOFTWARE,
+    TrainingPlan,
+    balanced,
+    layers_per_stage,
+    local_parameters,
+    memory_per_gpu,
+)
+
+# Fitted on a third of the published training rows (data/training_rates.toml); each
+# multiplies the time of what it stands before.
+_TRAFFIC = 0.656  # of the counted activation traffic, with fused kernels
+_UNFUSED = 2.58  # times that where every operation is a kernel of its own
+_CAST = 0.78  # of the counted traffic of conversions to 8 and 4 bit
+_EXPERT_CAST = 0.84  # the same for routed experts
+_LAUNCH = 2e-5  # s between kernels of a layer, per kernel
+_EXPERT_LAUNCH = 3.7e-3  # s per routed layer and micro-batch without graphs
+_GRAPHS = 0.1  # of that with graphs
+_GROUPED = 0.473  # of the rate of one product, in products of many experts
+_GROUPED_LOW = 0.529  # the same in 8 and 4 bit
+_TENSOR_TRAFFIC = 1.6  # of a collective alone: products slow down beside it
+_EXPERT_TRAFFIC = 0.2  # of all-to-all that nothing hides
+_DATA_TRAFFIC = 1.12  # of gradient and weight traffic
+_GATHER_TRAFFIC = 0.45  # of sharded weights' traffic that slows products beside it
+
+_BACKWARD_ATTENTION = 2.5  # times forward: scores are computed again
+# Bytes per score where scores are written, by count of what each kernel reads and
+# writes: softmax 2 + 2 and dropout 2 + 2 with a mask of 1, then their gradients.
+_SCORES_FORWARD, _SCORES_BACKWARD = 9.0, 11.0
+_OPTIMIZER_BYTES = 30.0  # read and written per parameter by Adam in mixed precision
+_NORMS = 22  # passes over h per layer, forward and backward: norms and residuals
+_GATED, _PLAIN = 8, 5  # passes over the width of the MLP
+_ROPE = 4  # passes over queries and keys
+_ROUTE = 8  # passes over h per expert of a token: sorting and weighting
+_HEAD_FUSED, _HEAD_PLAIN = 14.0, 24.0  # bytes per logit
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StepTime:
+    """Seconds of one optimizer step by what they go to; they sum to `total`."""
+
+    matmul: float
+    attention: float
+    traffic: float
+    launch: float
+    head: float
+    tensor: float
+    expert: float
+    context: float
+    gather: float
+    bubble: float
+    data: float
+    optimizer: float
+
+    @property
+    def total(self) -> float:
+        """The whole step [s]."""
+        return (
+            self.matmul
+            + self.attention
+            + self.head
+            + self.traffic
+            + self.launch
+            + self.tensor
+            + self.expert
+            + self.context
+            + self.gather
+            + self.bubble
+            + self.data
+            + self.optimizer
+        )
+
+    @property
+    def communicating(self) -> float:
+        """Traffic between GPUs that nothing hides [s]."""
+        return self.tensor + self.expert + self.context + self.gather + self.data
+
+
+@dataclasses.dataclass(slots=True)
+class LayerTimes:
+    """Seconds per micro-batch, over all layers of the model."""
+
+    matmul: float = 0.0
+    attention: float = 0.0
+    traffic: float = 0.0
+    launch: float = 0.0
+    tensor: float = 0.0
+    expert: float = 0.0
+    context: float = 0.0
+
+    @property
+    def busy(self) -> float:
+        """All of it, without gathering of weights [s]."""
+        work = self.matmul + self.attention + self.traffic + self.launch
+        return work + self.tensor + self.expert + self.context
+
+
+def step_time(
+    model: Architecture, gpu: Accelerator, fabric: Interconnect, plan: TrainingPlan
+) -> StepTime:
+    """Time of one optimizer step [s], part by part.
+
+    Products, attention and memory traffic of every layer on a stage; the traffic
+    of tensor, expert, context and data parallelism that nothing hides; the bubble
+    (p−1)/v of a stage; the optimizer. T = (m + (p−1)/v)·t_stage + t_data + t_opt.
+
+    Where:
+        model: its layers.
+        gpu: the accelerator, with known peak and bandwidth.
+        fabric: the links.
+        plan: the layout.
+
+    Raises ValueError when the accelerator lacks the format.
+
+    Source: megatron-2021; constants fitted on published runs.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> from app.estimator.hardware.collectives import fabric_of
+    >>> h100 = find_accelerator("H100")
+    >>> plan = TrainingPlan(tensor=4, pipeline=8, data=2, pieces=5, sequence=8192,
+    ...     micro_batches=128, number_format="fp8")
+    >>> step = step_time(find_model("llama-3-70b"), h100, fabric_of(h100), plan)
+    >>> 1400 < plan.tokens / step.total / plan.gpus < 1900
+    True
+    """
+    older = plan.software.older_attention
+    engine = engine_of(gpu, plan.number_format, older_kernels=older)
+    return step_of(model, engine, fabric, plan, layer_times(model, engine, fabric, plan))
+
+
+def step_of(
+    model: Architecture,
+    engine: SustainedRates,
+    fabric: Interconnect,
+    plan: TrainingPlan,
+    sums: LayerTimes,
+) -> StepTime:
+    """The step whose layers take `sums`; see `step_time` and `layer_times`."""
+    stage = layers_per_stage(model, plan) / model.layers
+    head = _head_time(model, engine, plan)
+    gather = _gather_time(model, fabric, plan, sums.busy * stage)
+    return _assembled(model, engine, fabric, plan, (sums, stage, head, gather))
+
+
+def _assembled(
+    model: Architecture,
+    engine: SustainedRates,
+    fabric: Interconnect,
+    plan: TrainingPlan,
+    parts: tuple[LayerTimes, float, float, float],
+) -> StepTime:
+    sums, stage, head, gather = parts
+    times, stages = plan.micro_batches, plan.pipeline
+    head_share = 1.0 / stages if balanced(model, plan) else 1.0
+    on_stage = sums.busy * stage + gather
+    bubble = (stages - 1) / plan.pieces * (on_stage + head / stages)
+    parameters = local_parameters(model, plan)
+    shards = plan.data * plan.context if plan.zero else 1
+    return StepTime(
+        matmul=times * sums.matmul * stage,
+        attention=times * sums.attention * stage,
+        traffic=times * sums.traffic * stage,
+        launch=times * sums.launch * stage,
+        head=times * head * head_share,
+        tensor=times * sums.tensor * stage,
+        expert=times * sums.expert * stage,
+        context=times * sums.context * stage,
+        gather=times * gather,
+        bubble=bubble,
+        data=_data_time(parameters, fabric, plan),
+        optimizer=parameters / shards * _OPTIMIZER_BYTES / engine.bandwidth,
+    )
+
+
+def layer_times(
+    model: Architecture, engine: SustainedRates, fabric: Interconnect, plan: TrainingPlan
+) -> LayerTimes:
+    """What the layers take on one micro-batch, all of them on one stage.
+
+    The same for layouts that differ only in stages, pieces, replicas and ZeRO stage.
+    """
+    sums = LayerTimes()
+    tokens = plan.micro_batch * plan.sequence / plan.context
+    message = tokens * model.hidden * 2
+    tensor = _tensor_time(message, fabric, plan)
+    for layer, number in model.runs:
+        forward = sum(_product_time(m, layer, tokens, engine, plan) for m in layer.matrices)
+        sums.matmul += number * forward * _passes(plan)
+        sums.attention += number * _attention_time(layer, tokens, engine, plan)
+        sums.traffic += number * _traffic_time(model, layer, tokens, engine, plan)
+        sums.launch += number * _launch_time(layer, plan)
+        sums.tensor += number * tensor
+        if plan.expert > 1 and layer.mlp.is_routed:
+            sums.expert += number * _expert_time(layer, message, fabric, plan)
+        if plan.context > 1:
+            sums.context += number * _context_time(layer, tokens, fabric, plan)
+    return sums
+
+
+def _passes(plan: TrainingPlan) -> float:
+    """Forward passes that the products of a step are worth."""
+    return {"full": 4.0, "operators": 3.5}.get(plan.recompute, 3.0)
+
+
+def _product_time(
+    matrix: WeightMatrix, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+) -> float:
+    """Forward product with one matrix of a layer [s]."""
+    if matrix.part == "experts":
+        return _grouped_time(matrix, layer, tokens, engine, plan)
+    inputs, outputs = float(matrix.inputs), float(matrix.outputs)
+    if matrix.split == "rows":
+        inputs /= plan.tensor
+    elif matrix.split != "whole":
+        outputs /= plan.tensor
+    return matmul_time(tokens, inputs, outputs, engine.matmul, engine)
+
+
+def _grouped_time(
+    matrix: WeightMatrix, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+) -> float:
+    """Products of the experts that live on this GPU [s]."""
+    experts = layer.mlp.experts
+    local = experts / plan.expert
+    rows = tokens * layer.mlp.experts_per_token / local / plan.tensor
+    share = _GROUPED if engine.matmul == engine.matmul16 else _GROUPED_LOW
+    one = dataclasses.replace(engine, multiprocessors=engine.multiprocessors / local)
+    each = matmul_time(rows, matrix.inputs, matrix.outputs, engine.matmul * share, one)
+    return each * local
+
+
+def _attention_time(
+    layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+) -> float:
+    """Scores and their products with values, forward and backward [s]."""
+    mixer = layer.mixer
+    if not mixer.heads and not mixer.state:
+        return 0.0
+    if plan.software.written_scores and mixer.heads:
+        return _written_time(mixer, tokens, engine, plan)
+    forward = score_flops(mixer, plan.sequence) * tokens / plan.tensor / engine.attention
+    forward *= 1 + 300 / plan.sequence
+    again = 1 if plan.recompute in ("full", "selective") else 0
+    return forward * (1 + again + _BACKWARD_ATTENTION)
+
+
+def _written_time(
+    mixer: TokenMixer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+) -> float:
+    """Attention whose scores are written to the memory, forward and backward [s].
+
+    Every operation is a kernel: two products forward and four backward, none of them
+    spared by the causal mask, and between them softmax and dropout of all scores.
+    """
+    rows = tokens * mixer.heads / plan.tensor
+    again = 1 if plan.recompute in ("full", "selective") else 0
+    product = matmul_time(rows, mixer.head_dim, plan.sequence, engine.matmul16, engine)
+    passes = _SCORES_FORWARD * (1 + again) + _SCORES_BACKWARD
+    moved = rows * plan.sequence * passes
+    return (2 * (1 + again) + 4) * product + moved / engine.bandwidth
+
+
+def _traffic_time(
+    model: Architecture, layer: Layer, tokens: float, engine: SustainedRates, plan: TrainingPlan
+) -> float:
+    """Memory traffic of everything that is not a product [s]."""
+    mlp, mixer, tensor = layer.mlp, layer.mixer, plan.tensor
+    hidden = model.hidden / tensor if plan.sequence_parallel else model.hidden
+    width = float(mlp.width)
+    if mlp.is_routed:
+        width = mlp.experts_per_token * mlp.width + mlp.shared_width
+    width /= tensor
+    heads = mixer.heads * mixer.head_dim / tensor
+    keys = 2 * mixer.kv_heads * mixer.head_dim / tensor
+    passes = _NORMS * hidden + (_GATED if mlp.gated else _PLAIN) * width
+    passes += _ROPE * (heads + keys)
+    if mlp.is_routed:
+        passes += _ROUTE * mlp.experts_per_token * model.hidden / tensor
+    if plan.number_format not in ("bf16", "fp16"):
+        passes += _cast_passes(layer, hidden, width, heads)
+    again = {"full": 1.35, "operators": 1.15}.get(plan.recompute, 1.0)
+    share = _TRAFFIC * (1.0 if plan.software.fused else _UNFUSED)
+    return 2 * passes * tokens * again * share / engine.bandwidth
+
+
+def _cast_passes(layer: Layer, hidden: float, width: float, heads: float) -> float:
+    """Passes that convert the inputs of products to a narrower format."""
+    if not layer.mlp.is_routed:
+        return _CAST * 3 * (2 * hidden + 2 * width + heads)
+    routed = layer.mlp.experts_per_token * hidden + 2 * width
+    return _CAST * 3 * (hidden + heads) + _EXPERT_CAST * 3 * routed
+
+
+def _launch_time(layer: Layer, plan: TrainingPlan) -> float:
+    """Gaps between the kernels of a layer [s]."""
+    passes = 4 if plan.recompute == "full" else 3
+    others = 20 if plan.software.fused else 45
+    gaps = _LAUNCH * (len(layer.matrices) * passes + others)
+    if layer.mlp.is_routed:
+        gaps += _EXPERT_LAUNCH * (_GRAPHS if plan.software.graphs else 1.0)
+    return gaps
+
+
+def _tensor_time(message: float, fabric: Interconnect, plan: TrainingPlan) -> float:
+    """Traffic of tensor parallelism in one layer [s]."""
+    if plan.tensor == 1:
+        return 0.0
+    pairs = 3 if plan.recompute == "full" else 2
+    if plan.sequence_parallel:
+        one = collective_time("all_gather", plan.tensor, message, fabric)
+        one += collective_time("reduce_scatter", plan.tensor, message, fabric)
+    else:
+        one = 2 * collective_time("all_reduce", plan.tensor, message, fabric)
+    return _TENSOR_TRAFFIC * pairs * one
+
+
+def _expert_time(layer: Layer, message: float, fabric: Interconnect, plan: TrainingPlan) -> float:
+    """All-to-all of one layer that nothing hides [s]."""
+    times = 6 if plan.recompute == "full" else 4
+    size = message * layer.mlp.experts_per_token / plan.tensor
+    one = collective_time("alltoall", plan.expert, size, fabric)
+    return _EXPERT_TRAFFIC * times * one
+
+
+def _context_time(layer: Layer, tokens: float, fabric: Interconnect, plan: TrainingPlan) -> float:
+    """Keys and values that context parallelism passes on, half of it hidden [s]."""
+    kept = layer.mixer.cache / plan.tensor * 2 * tokens * plan.context
+    one = collective_time("all_gather", plan.context, kept, fabric, plan.tensor)
+    return _TENSOR_TRAFFIC * 1.5 * one
+
+
+def _head_time(model: Architecture, engine: SustainedRates, plan: TrainingPlan) -> float:
+    """Output head and loss, forward and backward, in 16 bit [s]."""
+    tokens = plan.micro_batch * plan.sequence / plan.context
+    outputs = model.vocabulary / plan.tensor
+    product = matmul_time(tokens, model.hidden, outputs, engine.matmul16, engine)
+    logit = _HEAD_FUSED if plan.software.fused_loss else _HEAD_PLAIN
+    return 3 * product + tokens * outputs * logit / engine.bandwidth
+
+
+def _gather_time(
+    model: Architecture, fabric: Interconnect, plan: TrainingPlan, busy: float
+) -> float:
+    """Fully sharded weights: what gathering them adds to a micro-batch [s]."""
+    if plan.zero != 3:
+        return 0.0
+    ranks = plan.data * plan.context
+    units = max(1.0, model.layers / plan.pipeline)
+    unit = 2 * local_parameters(model, plan) / units
+    one = 2 * collective_time("all_gather", ranks, unit, fabric, plan.tensor)
+    one += collective_time("reduce_scatter", ranks, unit, fabric, plan.tensor)
+    moving = one * units
+    return max(0.0, moving - busy) + _GATHER_TRAFFIC * min(moving, busy)
+
+
+def _data_time(parameters: float, fabric: Interconnect, plan: TrainingPlan) -> float:
+    """Gradients out and weights in, once per step, that nothing hides [s]."""
+    ranks = plan.data * plan.context
+    if plan.zero == 3 or ranks == 1:
+        return 0.0
+    out = parameters * plan.gradient_bytes
+    one = collective_time("reduce_scatter", ranks, out, fabric, plan.tensor)
+    one += collective_time("all_gather", ranks, 2 * parameters, fabric, plan.tensor)
+    return _DATA_TRAFFIC * one
+
+
+def bubble(stages: int, microbatches: int, virtual_stages: int = 1) -> float:
+    """Idle time of a pipeline over its ideal time [1].
+
+    (p − 1) / (v·m) for GPipe, 1F1B (v = 1) and interleaved 1F1B (v > 1).
+
+    Where:
+        stages: pipeline stages p [1].
+        microbatches: micro-batches per step m [1].
+        virtual_stages: pieces of the model per stage v [1].
+
+    Source: megatron-2021, section 2.2.
+
+    >>> bubble(8, 64)
+    0.109375
+    """
+    if min(stages, microbatches, virtual_stages) < 1:
+        raise ValueError("stages, micro-batches and pieces must be at least 1")
+    return (stages - 1) / (virtual_stages * microbatches)
+
+
+# Share of booked time that is no progress: restarts, checkpoints, evaluation, and
+# steps slower than in a benchmark. The middle of what published totals carry over
+# their benchmark rates (3 to 15 % for restarts alone).
+LOST = 0.16
+
+# GPUs of the usual cluster that a run of this size is planned on, and its batch.
+_CLUSTER = 1024
+_TOKENS_PER_STEP = 4_000_000
+# Tokens of a micro-batch: shorter sequences go through together, since products of
+# fewer rows leave much of a GPU idle.
+_TOKENS_AT_ONCE = 8192
+_DEEPEST = 64  # stages of a pipeline
+
+
+USUAL = "usual"
+
+
+def usual_plans(
+    model: Architecture, gpu: Accelerator, number_format: str, software: str
+) -> tuple[TrainingPlan, ...]:
+    """Layouts that runs of this size commonly have, one per tensor parallelism.
+
+    Each has the fewest pipeline stages with which it fits in memory, with as little
+    computed again as that takes. Dense models run as in compiled PyTorch, mixtures
+    of experts as in the tuned software that they are trained with.
+
+    Where:
+        model: what is trained.
+        gpu: the accelerator.
+        number_format: of the products.
+        software: its id, or `USUAL` for what models of this kind run in.
+    """
+    widths = (t for t in (1, 2, 4, 8) if not model.heads or model.heads % t == 0)
+    if software == USUAL:
+        software = "tuned" if model.is_routed else "compiled"
+    plans = [
+        _shallowest(model, gpu, _usual(model, number_format, software, tensor)) for tensor in widths
+    ]
+    fitting = [plan for plan, fits in plans if fits]
+    return tuple(fitting or (plan for plan, _ in plans))
+
+
+def _shallowest(
+    model: Architecture, gpu: Accelerator, flat: TrainingPlan
+) -> tuple[TrainingPlan, bool]:
+    """The plan with the fewest stages that fits, or the deepest of all.
+
+    `flat` is the plan without a pipeline.
+    """
+    pipeline = 1
+    while True:
+        plan = _in_stages(model, flat, pipeline)
+        if memory_per_gpu(model, plan) <= gpu.capacity:
+            return plan, True
+        plan = dataclasses.replace(plan, recompute="full")
+        if memory_per_gpu(model, plan) <= gpu.capacity:
+            return plan, True
+        if pipeline == _DEEPEST:
+            return plan, False
+        pipeline *= 2
+
+
+def _usual(model: Architecture, number_format: str, software: str, tensor: int) -> TrainingPlan:
+    """What all usual plans of one tensor parallelism have in common."""
+    sequence = min(model.max_context or 4096, 8192)
+    return TrainingPlan(
+        tensor=tensor,
+        sequence=sequence,
+        micro_batch=max(1, _TOKENS_AT_ONCE // sequence),
+        number_format=number_format,
+        recompute="selective",
+        software=SOFTWARE[software],
+    )
+
+
+def _in_stages(model: Architecture, flat: TrainingPlan, pipeline: int) -> TrainingPlan:
+    """The plan on the usual cluster with so many stages of a pipeline."""
+    data = max(1, _CLUSTER // (flat.tensor * pipeline))
+    at_once = flat.micro_batch
+    batches = max(1, round(_TOKENS_PER_STEP / flat.sequence / data / at_once))
+    return dataclasses.replace(
+        flat,
+        pipeline=pipeline,
+        data=data,
+        expert=min(_experts(model, _CLUSTER), data),
+        pieces=2 if pipeline > 1 else 1,
+        micro_batches=max(batches, 2 * pipeline if pipeline > 1 else 1),
+    )
+
+
+def _experts(model: Architecture, data: int) -> int:
+    if not model.is_routed:
+        return 1
+    most: int = math.gcd(model.experts, 64)
+    return max(1, min(most, data))
+
+
+def hours_per_token(
+    model: Architecture, gpu: Accelerator, number_format: str, software: str
+) -> float:
+    """Accelerator-hours to train on a token with the best usual layout [h].
+
+    1 / rate per GPU / 3600, in a run that loses nothing.
+
+    Where:
+        model: what is trained.
+        gpu: the accelerator.
+        number_format: of the products.
+        software: its id, or `USUAL` for what models of this kind run in.
+
+    >>> from app.estimator.models.lookup import find_model
+    >>> from app.estimator.hardware.catalog import find_accelerator
+    >>> a100 = find_accelerator("a100-sxm4-80")
+    >>> each = hours_per_token(find_model("llama-2-7b"), a100, "bf16", USUAL)
+    >>> 1.4e5 < 2e12 * each / (1 - LOST) < 2.3e5
+    True
+    """
+    fabric = fabric_of(gpu)
+    rate = max(
+        plan.tokens / step_time(model, gpu, fabric, plan).total / plan.gpus
+        for plan in usual_plans(model, gpu, number_format, software)
+    )
+    return 1 / rate / 3600

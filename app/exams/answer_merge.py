@@ -1,0 +1,110 @@
+"""Merge an exam form into what is saved: only what was changed in the form applies."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+Raw = Mapping[str, Sequence[str]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnswerState:
+    """A question as a form holds it: the response, its flag, the options struck out."""
+
+    raw: Raw = dataclasses.field(default_factory=dict)
+    flagged: bool = False
+    struck: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Merge:
+    """What is kept of a question after a form was sent.
+
+    `changed`: it has another answer than before; `replaced`: the answer took the place
+    of another one, given on another page; `refused`: one given on another page was
+    newer, and stayed; `stale`: the form still shows something that another page has
+    changed; `saved_at`: when the question had been saved before.
+    """
+
+    state: AnswerState
+    changed: bool
+    replaced: bool
+    refused: bool
+    stale: bool
+    saved_at: dt.datetime | None = None
+
+    @property
+    def told(self) -> Literal["", "replaced", "refused", "stale"]:
+        """What of this the sender has to be told."""
+        if self.refused:
+            return "refused"
+        if self.replaced:
+            return "replaced"
+        return "stale" if self.stale else ""
+
+
+def merge(
+    saved: AnswerState,
+    shown: AnswerState,
+    sent: AnswerState,
+    *,
+    newer: bool,
+    independent: bool,
+) -> Merge:
+    """Apply to `saved` what differs between a form as `shown` and as `sent`.
+
+    Where the answer was changed in between as well, that of the form counts if it is
+    `newer`. The fields of a response are one answer, or `independent` of each other.
+    """
+    names = {*saved.raw, *shown.raw, *sent.raw}
+    raw: dict[str, Sequence[str]] = {}
+    replaced = refused = False
+    for group in [{name} for name in sorted(names)] if independent else [names]:
+        before, base, now = (_entered(s.raw, group) for s in (saved, shown, sent))
+        touched = not _same(now, base)
+        conflict = touched and not _same(before, base) and not _same(before, now)
+        replaced |= conflict and newer
+        refused |= conflict and not newer
+        source = sent if touched and (newer or not conflict) else saved
+        raw |= {name: source.raw[name] for name in group if name in source.raw}
+    state = AnswerState(
+        raw,
+        sent.flagged if sent.flagged != shown.flagged else saved.flagged,
+        _struck(saved.struck, shown.struck, sent.struck),
+    )
+    changed = not _same(_entered(raw, raw), _entered(saved.raw, saved.raw))
+    return Merge(state, changed, replaced, refused, stale=not _alike(state, sent))
+
+
+def entered(raw: Raw) -> bool:
+    """Whether a response holds anything; the unit beside an empty field is nothing."""
+    return bool(_entered(raw, raw))
+
+
+def _entered(raw: Raw, names: Collection[str]) -> dict[str, list[str]]:
+    """What stands in some fields, without what makes no difference."""
+    typed = {name: sorted(v.strip() for v in raw.get(name, ())) for name in names}
+    found = {name: [v for v in values if v] for name, values in typed.items()}
+    full = {name: values for name, values in found.items() if values}
+    return {} if full.keys() <= {"unit"} else full
+
+
+def _same(one: dict[str, list[str]], other: dict[str, list[str]]) -> bool:
+    """Whether two responses are the same; a form adds the unit that it proposes."""
+    if "unit" in one and "unit" in other:
+        return one == other
+    return {**one, "unit": []} == {**other, "unit": []}
+
+
+def _struck(saved: Sequence[str], shown: Sequence[str], sent: Sequence[str]) -> tuple[str, ...]:
+    every = dict.fromkeys([*saved, *sent])
+    return tuple(
+        key for key in every if key in (sent if (key in sent) != (key in shown) else saved)
+    )
+
+
+def _alike(one: AnswerState, other: AnswerState) -> bool:
+    same = _same(_entered(one.raw, one.raw), _entered(other.raw, other.raw))
+    flags = one.flagged == other.flagged and {*one.struck} == {*other.struck}
+    return same and flags

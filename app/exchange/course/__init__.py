@@ -1,1 +1,0 @@
-"""The files of a course: items read from them, and items written into them."""

@@ -1,1 +1,0 @@
-"""HTML, XML and Markdown between programs: cleaned, escaped, read and written."""

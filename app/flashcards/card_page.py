@@ -1,0 +1,177 @@
+"""One card: history, manual edits."""
+
+import dataclasses
+import datetime as dt
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.accounts.current_learner import Reader, RequestContext, run_reading, run_writing
+from app.clock import from_milliseconds
+from app.errors import InvalidInputError
+from app.flashcards.deck_page import standing_words, state_words
+from app.flashcards.forms import Acted, ManualEditForm
+from app.flashcards.review_page import find_card, next_card_response, showing_token, wish_of
+from app.markup.model import Flashcard
+from app.spaced_repetition import review_log
+from app.spaced_repetition.added_cards import added_cards
+from app.spaced_repetition.card_ids import OWN, is_added_card, parse_card_id
+from app.spaced_repetition.review_log import (
+    ReviewHistoryRow,
+    last_undoable,
+    log_of,
+    record_manual_edit,
+)
+from app.spaced_repetition.scheduler import (
+    ManualEdit,
+    days_label,
+    due_date_error,
+    last_day,
+    retrievability,
+)
+from app.web.formatting import format_date_with_year
+
+_GRADES = ("", "Again", "Hard", "Good", "Easy")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HistoryLine:
+    """A row of the log in words: the study day, and what was done."""
+
+    day: str
+    words: str
+    undone: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardDetails:
+    """A card as its own page shows it; it can be set due from `day` to `last`.
+
+    `facts` are names and values; `undo` is the number of the last thing done, where
+    that was done to this card.
+    """
+
+    card: Flashcard
+    title: str
+    links: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str], ...]
+    log: tuple[HistoryLine, ...]
+    token: str
+    aside: bool
+    own: bool
+    undo: int
+    day: dt.date
+    last: dt.date
+
+
+def about(desk: RequestContext, name: str) -> CardDetails:
+    """The card `name`; raises NotFound, or Conflict during an exam that asks it."""
+    found = find_card(desk, name)
+    db, learner = desk.db, desk.learner.id
+    held = review_log.load_card(db, learner, name)
+    done = last_undoable(db, learner, desk.day) if learner else None
+    return CardDetails(
+        card=found.card,
+        title=found.title,
+        links=found.links,
+        facts=tuple(_facts(desk, held)),
+        log=tuple(_line(desk, row) for row in log_of(db, learner, name)),
+        token=showing_token(name, held.turns),
+        aside=held.suspended,
+        own=parse_card_id(name)[0] == OWN,
+        undo=done[0] if done and done[1] == name else 0,
+        day=desk.day,
+        last=last_day(desk.day, desk.learner.exam_day),
+    )
+
+
+def _facts(desk: RequestContext, held: review_log.CardRecord) -> list[tuple[str, str]]:
+    standing = held.standing
+    facts = [("State", "put aside" if held.suspended else _state(desk, held))]
+    if standing is not None:
+        stability = days_label(max(1, round(standing.stability)))
+        known = f"{round(retrievability(standing, desk.day) * 100)}%"
+        # Of a card in its steps the model of memory knows too little yet.
+        settled = standing.state == "review"
+        facts += [("Likely to be known today", known)] if settled else []
+        facts += [
+            ("Falls to 90% after", stability),
+            ("Last review", format_date_with_year(standing.last_day)),
+            ("Reviews", f"{standing.reviews:,}"),
+            ("Forgotten after learning", f"{standing.lapses:,}"),
+        ]
+    return facts
+
+
+def _state(desk: RequestContext, held: review_log.CardRecord) -> str:
+    if held.standing is None and is_added_card(held.card):
+        added = added_cards(desk.db, desk.learner.id, [held.card]).get(held.card)
+        return state_words("new", added.due if added else None, desk.day)
+    return standing_words(held.standing, desk)
+
+
+def _line(desk: RequestContext, row: ReviewHistoryRow) -> HistoryLine:
+    day = format_date_with_year(desk.learner.study_day(from_milliseconds(row.at)))
+    until = format_date_with_year(dt.date.fromisoformat(row.until_day)) if row.until_day else ""
+    said = {
+        "bury": f"Skipped until {until}",
+        "due": f"Due date set to {until}",
+        "forget": "Reset to new",
+    }
+    return HistoryLine(day, said.get(row.act) or _GRADES[row.rating], bool(row.undone))
+
+
+router = APIRouter()
+
+
+@router.get("/{card}/more")
+def show(desk: Reader, card: str, done: Annotated[str, Query(max_length=8)] = "") -> HTMLResponse:
+    """How a card stands, what was done to it, and what can be done."""
+    return desk.page(
+        "flashcards/about.html",
+        about=about(desk, card),
+        done=done,
+    )
+
+
+@router.post("/{card}/acts")
+async def act(request: Request, card: str, sent: Acted) -> Response:
+    """Write down what is set; undo takes it back like a grade.
+
+    The next card is looked for when that is on disk: the plan of the day is made anew,
+    which takes long, and others who write would wait for it.
+    """
+    number = await run_writing(request, lambda desk: _write(desk, card, sent))
+    if sent.page:
+        return RedirectResponse(f"/flashcards/{card}/more?done={sent.act}", 303)
+
+    def answer(desk: RequestContext) -> Response:
+        return next_card_response(desk, wish_of(desk, sent.topic, sent.more), undo=number)
+
+    return await run_reading(request, answer)
+
+
+def _write(desk: RequestContext, card: str, sent: ManualEditForm) -> int:
+    """Keep the act; returns its number in the log, 0 where it was there already."""
+    found = find_card(desk, card).card
+    wish_of(desk, sent.topic, sent.more)  # refused before anything is kept
+    when = (desk.now, desk.day, sent.token)
+    return record_manual_edit(desk.db, desk.learner.id, found, _act(desk, sent), when) or 0
+
+
+def _act(desk: RequestContext, sent: ManualEditForm) -> ManualEdit:
+    """What was sent; raises Problem for a day that cannot be set."""
+    if sent.act == "forget":
+        return ManualEdit("forget")
+    if sent.act == "bury":
+        return ManualEdit("bury", desk.day + dt.timedelta(days=1))
+    try:
+        day = dt.date.fromisoformat(sent.day)
+    except ValueError:
+        said = "Choose the day on which the card is due, as YYYY-MM-DD."
+        raise InvalidInputError(said, "day") from None
+    why = due_date_error(day, desk.day, desk.learner.exam_day)
+    if why:
+        raise InvalidInputError(why, "day")
+    return ManualEdit("due", day)

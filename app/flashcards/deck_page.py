@@ -1,0 +1,292 @@
+"""Deck list, search, added cards."""
+
+import dataclasses
+import datetime as dt
+import itertools
+from collections.abc import Iterator
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.accounts.current_learner import Reader, RequestContext, Writer
+from app.content.library import Library
+from app.errors import NotFoundError
+from app.flashcards.forms import Chosen, Wished
+from app.markup.model import Topic
+from app.questions.question_form import excerpt
+from app.questions.result import fold_text, split_query
+from app.spaced_repetition import added_cards, queue, review_log
+from app.spaced_repetition.added_cards import (
+    AddedCardRecord,
+    CardToAdd,
+    add_cards,
+    added_count,
+    added_page,
+    comeback_of,
+    decline,
+    studied,
+)
+from app.spaced_repetition.added_cards import added_cards as additions_added_cards
+from app.spaced_repetition.card_ids import (
+    OWN,
+    QUESTION,
+    TERM,
+    is_added_card,
+    parse_card_id,
+    topic_of,
+)
+from app.spaced_repetition.scheduler import LEECH, CardState
+from app.study_plan.card_plan import before_exam
+from app.study_plan.todays_cards import ResolvedCard, aim_of, find_cards_once, todays_plan
+from app.web.dependencies import find_topic
+from app.web.formatting import format_date_with_year
+from app.web.render import is_htmx_request, render_page
+
+_PAGE = 30
+_KINDS = {QUESTION: "question", TERM: "term"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ListedCard:
+    """A card in a list: its front in short, and how it stands in words.
+
+    `kind` says what an added card is of; `aside` that it was put aside, `declined`
+    that it was left out, `gone` that the course no longer holds what it rests on.
+    """
+
+    card: str
+    words: str
+    state: str
+    aside: bool
+    leech: bool
+    kind: str = ""
+    declined: bool = False
+    gone: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OwnCardsPage:
+    """One page of the added cards, the newest first, of `count` in all."""
+
+    rows: tuple[ListedCard, ...]
+    page: int
+    pages: int
+    count: int
+
+
+def own_cards(desk: RequestContext, wanted: int) -> OwnCardsPage:
+    """The page `wanted` of the added cards, or the last where there are fewer."""
+    db, learner = desk.db, desk.learner.id
+    count = added_count(db, learner)
+    pages = max(1, -(-count // _PAGE))
+    number = min(max(wanted, 1), pages)
+    added = added_page(db, learner, most=_PAGE, after=(number - 1) * _PAGE)
+    found = find_cards_once(desk, [one.card for one in added])
+    rows = tuple(row_of(desk, one, found.get(one.card)) for one in added)
+    return OwnCardsPage(rows, number, pages, count)
+
+
+def row_of(desk: RequestContext, added: AddedCardRecord, found: ResolvedCard | None) -> ListedCard:
+    """An added card as a list shows it."""
+    kind, name = parse_card_id(added.card)
+    return ListedCard(
+        card=added.card,
+        words=excerpt(found.card.front) if found else name,
+        state=state_words(added.state, added.due, desk.day),
+        aside=added.aside and not added.declined,
+        leech=added.lapses >= LEECH,
+        kind=_KINDS.get(kind, "own card"),
+        declined=added.declined,
+        gone=found is None,
+    )
+
+
+def state_words(state: str, due: dt.date | None, day: dt.date) -> str:
+    """How a card stands: being learned, or the study day it is due on.
+
+    What was left in its steps on an earlier day is due, and an added card that was
+    never graded is new, as the desk counts them.
+    """
+    if due is None:
+        return "new"
+    days = (due - day).days
+    if state not in {"review", "new"} and days >= 0:
+        return "being learned"
+    if days <= 0 and state == "new":
+        return "new"
+    if days <= 0:
+        return "due"
+    return "due tomorrow" if days == 1 else f"due {format_date_with_year(due)}"
+
+
+def standing_words(standing: CardState | None, desk: RequestContext) -> str:
+    """How a card of the course stands, an exam ahead reckoned in."""
+    if standing is None:
+        return "new"
+    aim = aim_of(desk.learner, desk.day)
+    if aim and before_exam(standing, aim.exam) != standing:
+        plan = todays_plan(desk)
+        short = plan is not None and plan.outline.short
+        return "due after your exam" if short else "once more before your exam"
+    return state_words(standing.state, standing.due_day, desk.day)
+
+
+MOST = 50
+"""So many cards are shown; more words find fewer."""
+_MOST_WORDS = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardSearchResult:
+    """The cards with all the words of `query`; `more` says that others have them."""
+
+    query: str
+    rows: tuple[ListedCard, ...]
+    more: bool
+
+
+def search_cards(desk: RequestContext, query: str) -> CardSearchResult:
+    """The first cards with every word, in any order: added ones, then the course's."""
+    words = split_query(query)[:_MOST_WORDS]
+    if not words:
+        return CardSearchResult("", (), more=False)
+    names = list(itertools.islice(_names(desk, words), MOST + 1))
+    rows = tuple(_rows(desk, names[:MOST]))
+    return CardSearchResult(" ".join(query.split()), rows, more=len(names) > MOST)
+
+
+def _names(desk: RequestContext, words: list[str]) -> Iterator[str]:
+    db, learner, library = desk.db, desk.learner.id, desk.library
+    if learner:
+        yield from added_cards.search_own(db, learner, words)
+        for kind in (QUESTION, TERM):
+            for card in sorted(studied(db, learner, kind)):
+                if _has(_text(library, card), words):
+                    yield card
+    for card in library.cards:
+        if _has(_text(library, card), words):
+            yield card
+
+
+def _text(library: Library, card: str) -> str:
+    """What can be found of a card that the course holds."""
+    kind, name = parse_card_id(card)
+    if kind == QUESTION:
+        question = library.questions.get(name)
+        parts = [question.stem.plain, question.explanation.plain] if question else []
+    elif kind == TERM:
+        term = library.glossary.get(name)
+        parts = [term.name, term.meaning.plain] if term else []
+    else:
+        course = library.cards[card]
+        title = library.topics[course.topic].title
+        parts = [course.front.plain, course.back.plain, title, *course.tags]
+    return fold_text(" ".join(parts))
+
+
+def _has(text: str, words: list[str]) -> bool:
+    return all(word in text for word in words)
+
+
+def _rows(desk: RequestContext, names: list[str]) -> Iterator[ListedCard]:
+    mine = [name for name in names if is_added_card(name)]
+    added = additions_added_cards(desk.db, desk.learner.id, mine)
+    course = [name for name in names if not is_added_card(name)]
+    held = queue.standings_of(desk.db, desk.learner.id, course)
+    found = find_cards_once(desk, mine)
+    for name in names:
+        if name in added:
+            yield row_of(desk, added[name], found.get(name))
+        elif parse_card_id(name)[0] != OWN:
+            standing, aside = held.get(name, (None, False))
+            card = desk.library.cards[name]
+            yield ListedCard(
+                card=name,
+                words=excerpt(card.front),
+                state=standing_words(standing, desk),
+                aside=aside,
+                leech=standing is not None and standing.lapses >= LEECH,
+                kind=desk.library.topics[card.topic].title,
+            )
+
+
+router = APIRouter()
+
+
+@router.get("/deck")
+def deck(desk: Reader, wished: Wished) -> HTMLResponse:
+    """The cards of one topic, the first with cards where none is named.
+
+    With words to look for those that have them, whatever they belong to.
+    """
+    topics = [t for t in desk.library.topics.values() if t.cards]
+    chosen = find_topic(desk.library, wished.topic) if wished.topic else None
+    topic = chosen or (topics[0] if topics else None)
+    aside = review_log.suspended(desk.db, desk.learner.id) if desk.learner.id else ()
+    return desk.page(
+        "flashcards/deck.html",
+        topics=topics,
+        topic=topic,
+        rows=_deck_rows(desk, topic) if topic else [],
+        own=own_cards(desk, wished.own),
+        matches=search_cards(desk, wished.q),
+        aside=[desk.library.cards[c] for c in aside if c in desk.library.cards],
+    )
+
+
+def _deck_rows(desk: RequestContext, topic: Topic) -> list[ListedCard]:
+    held = queue.standings(desk.db, desk.learner.id, topic.slug)
+    rows = []
+    for card in topic.cards:
+        standing, aside = held.get(card, (None, False))
+        rows.append(
+            ListedCard(
+                card=card,
+                words=excerpt(desk.library.cards[card].front),
+                state=standing_words(standing, desk),
+                aside=aside,
+                leech=standing is not None and standing.lapses >= LEECH,
+            )
+        )
+    return rows
+
+
+additions_router = APIRouter()
+
+
+@additions_router.post("/{card}/addition")
+def choose(desk: Writer, card: str, chosen: Chosen) -> Response:
+    """Study a card that is no part of the course's decks, or leave it out.
+
+    A term may be added by anybody; anything else was there before.
+    """
+    kind, name = parse_card_id(card)
+    if kind == TERM and chosen.wanted:
+        if name not in desk.library.glossary:
+            raise NotFoundError(f"There is no term “{name}”.")
+        new = CardToAdd(card, topic_of(desk.library, card))
+        add_cards(desk.db, desk.learner.id, [new], desk.day, desk.now)
+    done = decline(desk.db, desk.learner.id, card, declined=not chosen.wanted)
+    if not done and kind != TERM:
+        raise NotFoundError(f"There is no card “{card}” of yours.")
+    return _answer(desk, card, wanted=chosen.wanted, back=chosen.back)
+
+
+def _answer(desk: RequestContext, card: str, *, wanted: bool, back: str) -> Response:
+    kind, name = parse_card_id(card)
+    if not is_htmx_request(desk.request):
+        home = f"/glossary?cards=1#{name}" if kind == TERM else "/flashcards/deck#own"
+        return RedirectResponse(back or home, 303)
+    if kind == QUESTION:
+        comeback = comeback_of(desk.db, desk.learner.id, name, desk.day)
+        return render_page(desk.request, "flashcards/_comeback.html", comeback=comeback, back=back)
+    term = desk.library.glossary.get(name)
+    if term is None:
+        return Response(status_code=204)
+    return render_page(
+        desk.request,
+        "flashcards/_term.html",
+        term=term,
+        studied=wanted,
+        pressed=True,
+    )

@@ -1,0 +1,101 @@
+"""Cards for offline use."""
+
+import dataclasses
+import datetime as dt
+
+from fastapi import APIRouter
+from fastapi.responses import HTMLResponse
+
+from app.accounts.current_learner import Reader, RequestContext
+from app.flashcards.review_page import learner_marker, showing_token
+from app.markup.model import Flashcard
+from app.spaced_repetition import queue, review_log
+from app.spaced_repetition.queue import QueueQuery
+from app.study_plan import todays_cards
+from app.study_plan.todays_cards import (
+    find_cards_once,
+    limits_of,
+    load_queue,
+    new_today,
+    todays_plan,
+)
+from app.web.page_cache import allow_caching
+
+router = APIRouter()
+_MOST = 100
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OfflineCard:
+    """One card of the page; the token says which showing of it this is.
+
+    `later` says that it is none of today's cards.
+    """
+
+    card: Flashcard
+    token: str
+    later: bool
+
+
+@router.get("/offline")
+def offline(desk: Reader) -> HTMLResponse:
+    """Today's cards and those due by tomorrow, to be kept by the browser."""
+    allow_caching(desk.request, desk.learner.next_study_day(desk.now))
+    found = leaves(desk)
+    return desk.page(
+        "flashcards/offline.html",
+        today=[leaf for leaf in found if not leaf.later],
+        later=[leaf for leaf in found if leaf.later],
+        who=learner_marker(desk.learner),
+        most=_MOST,
+    )
+
+
+def leaves(desk: RequestContext) -> list[OfflineCard]:
+    """At most 100: today's cards in the order of the desk, then those due by tomorrow.
+
+    A plan leaves some of what is due for another day, so these come after its own.
+    """
+    limits = limits_of(desk)
+    tomorrow = dataclasses.replace(limits, day=limits.day + dt.timedelta(days=1))
+    due = _due(desk, limits)
+    ripe = [one for one in due if not _waits(desk, one)]
+    steps = [one for one in due if _waits(desk, one)]
+    today = [*ripe, *_fresh(desk, limits), *steps]
+    held = {one.card: one.turns for one in (*today, *_due(desk, tomorrow))}
+    names = {one.card for one in today}
+    found = find_cards_once(desk, list(held)[:_MOST])
+    return [
+        OfflineCard(one.card, showing_token(card, held[card]), later=card not in names)
+        for card, one in found.items()
+        if not one.sat
+    ]
+
+
+def _waits(desk: RequestContext, held: review_log.CardRecord) -> bool:
+    """Whether a card is in a learning step that is not over."""
+    standing = held.standing
+    if standing is None or standing.state == "review":
+        return False
+    return standing.due_day <= desk.day and standing.due_at > desk.now
+
+
+def _due(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:
+    db, learner = desk.db, desk.learner.id
+    plan = todays_plan(desk)
+    if plan is not None and limits.day == desk.day:
+        return todays_cards.upcoming_planned(db, learner, limits, plan, _MOST)
+    return queue.upcoming(db, learner, limits, _MOST)
+
+
+def _fresh(desk: RequestContext, limits: QueueQuery) -> list[review_log.CardRecord]:
+    """The new cards that the day has room for, none beside its reverse."""
+    db, learner, library = desk.db, desk.learner.id, desk.library
+    room = new_today(desk, load_queue(desk, limits)[0])
+    topics = queue.unseen_by_topic(db, learner, library, limits)
+    found: dict[str, str] = {}
+    for card in queue.new_cards(db, learner, library, limits, topics):
+        if len(found) >= room:
+            break
+        found.setdefault(queue.note_of(library, card), card)
+    return [review_log.unseen(db, learner, card) for card in found.values()]

@@ -1,0 +1,301 @@
+"""Write a card."""
+
+import dataclasses
+import hashlib
+import json
+import re
+from html import escape
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
+
+from app.accounts.current_learner import (
+    Reader,
+    RequestContext,
+    count_stored,
+    expect_storage,
+    run_reading,
+    run_writing,
+)
+from app.errors import ConflictError, NotFoundError
+from app.questions.question_form import new_token
+from app.questions.question_type import CardFaces
+from app.spaced_repetition import added_cards
+from app.spaced_repetition.added_cards import CardToAdd, add_cards
+from app.spaced_repetition.card_ids import LONGEST_FACE, OWN, card_of_own, cleaned
+
+LONGEST = 4_000
+"""So many letters a side may have."""
+MOST_CELLS = 500
+"""Table cells that a side may have, with those that a short row leaves out."""
+_GAP = re.compile(r"\{\{(?:c\d+::)?(?P<word>[^{}]+?)(?:::(?P<hint>[^{}:]+))?\}\}")
+_MARKED = re.compile("\ue000(\\d+)\ue001")
+Problems = list[dict[str, str]]
+
+
+def _count_cells(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The table rule of markdown-it, with the cells counted in `state.env`.
+
+    The rule fills short rows: 4,000 characters can make 65,536 cells, which take
+    seconds. So it is given no more rows than the limit needs to be passed by one.
+    """
+    if not table(state, start, end, True):
+        return False
+    if silent:
+        return True
+    begin = state.bMarks[start + 1] + state.tShift[start + 1]
+    rule = state.src[begin : state.eMarks[start + 1]]
+    columns = sum(bool(mark.strip()) for mark in rule.split("|"))
+    left = max(0, MOST_CELLS - state.env["cells"])
+    table(state, start, min(end, start + 2 + left // columns), False)
+    if (state.line - start - 1) * columns > left:
+        while state.line < end and not state.isEmpty(state.line):
+            state.line += 1  # counted for the message, and not made
+    state.env["cells"] += (state.line - start - 1) * columns
+    return True
+
+
+_markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+_markdown.block.ruler.at("table", _count_cells, {"alt": ["paragraph", "reference"]})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OwnCardDraft:
+    """The two sides as typed. A front with gaps may do without a back."""
+
+    front: str
+    back: str = ""
+
+    @property
+    def problems(self) -> Problems:
+        """What is wrong, by field, as far as it shows before it is rendered."""
+        found = []
+        for field, text in (("front", self.front), ("back", self.back)):
+            if len(text) > LONGEST:
+                said = f"At most {LONGEST:,} characters; this has {len(text):,}."
+                found.append({"field": field, "message": said})
+        if not self.front.strip():
+            found.append({"field": "front", "message": "Write what the card asks."})
+        elif not self.back.strip() and not _GAP.search(self.front):
+            said = "Write the answer, or hide a word of the front in {{double braces}}."
+            found.append({"field": "back", "message": said})
+        return found
+
+    @property
+    def kept(self) -> str:
+        """Both sides as one text, from which `typed_of` makes them again."""
+        return json.dumps([self.front, self.back], ensure_ascii=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RenderedCard:
+    """A card as typed, its two sides as clean HTML, and what is wrong, by field."""
+
+    typed: OwnCardDraft
+    faces: CardFaces
+    problems: Problems
+
+    @property
+    def size(self) -> int:
+        """Bytes of the words that are kept."""
+        words = (self.faces.front, self.faces.back, self.typed.kept)
+        return sum(len(text.encode()) for text in words)
+
+
+def render_card(typed: OwnCardDraft) -> RenderedCard:
+    """Render both sides: gaps are open in front and filled behind.
+
+    Takes up to a tenth of a second, so it belongs before a transaction that writes.
+    """
+    if typed.problems:
+        return RenderedCard(typed, CardFaces("", ""), typed.problems)
+    words: list[str] = []
+    hints: list[str] = []
+
+    def marked(gap: re.Match[str]) -> str:
+        words.append(gap["word"])
+        hints.append(gap["hint"] or "…")
+        return f"\ue000{len(words) - 1}\ue001"
+
+    bare = typed.front.replace("\ue000", "").replace("\ue001", "")
+    asked, cells = _render(_GAP.sub(marked, bare))
+    back, back_cells = _render(typed.back)
+    problems = [*_refuse_cells("front", cells), *_refuse_cells("back", back_cells)]
+    if problems:
+        return RenderedCard(typed, CardFaces("", ""), problems)
+    front = _filled(asked, [f"[{hint}]" for hint in hints])
+    if words:
+        back = _filled(asked, words) + back
+    # Anki cuts the ends of a field: with them the card would come back as changed.
+    faces = CardFaces(cleaned(front).strip(), cleaned(back).strip())
+    return RenderedCard(typed, faces, _refuse_length(faces))
+
+
+def _render(text: str) -> tuple[str, int]:
+    """A text as HTML, and how many table cells it has."""
+    env: dict[str, Any] = {"cells": 0}
+    return _markdown.render(text, env), env["cells"]
+
+
+def _refuse_cells(field: str, cells: int) -> Problems:
+    if cells <= MOST_CELLS:
+        return []
+    said = (
+        f"The {field} has {cells:,} table cells, empty ones included, and at most "
+        f"{MOST_CELLS} are taken. Write fewer rows or columns."
+    )
+    return [{"field": field, "message": said}]
+
+
+def _refuse_length(faces: CardFaces) -> Problems:
+    return [
+        {
+            "field": field,
+            "message": f"The {field} has {len(face):,} characters once it is made "
+            f"into HTML, and at most {LONGEST_FACE:,} are taken. Write less, or split "
+            "the card.",
+        }
+        for field, face in faces._asdict().items()
+        if len(face) > LONGEST_FACE
+    ]
+
+
+def typed_of(source: str, faces: CardFaces) -> OwnCardDraft | None:
+    """What was typed for a card; None where its sides were made otherwise since.
+
+    One that was kept before there was a limit to its size is given back as it is.
+    """
+    if not source:
+        return None
+    typed = OwnCardDraft(*json.loads(source))
+    rendered = render_card(typed)
+    # Those that were kept before the ends were cut have a line end behind them.
+    bare = CardFaces(faces.front.strip(), faces.back.strip())
+    return typed if rendered.problems or rendered.faces == bare else None
+
+
+def _filled(html: str, words: list[str]) -> str:
+    return _MARKED.sub(lambda gap: f"<b>{escape(words[int(gap[1])])}</b>", html)
+
+
+router = APIRouter()
+_Words = Annotated[str, Form()]
+
+
+_PICTURES = {"jpg": "image/jpeg"}
+_A_YEAR = 31_536_000
+
+
+@router.get("/pictures/{name}")
+def picture(desk: Reader, name: str) -> Response:
+    """A picture on a card of one's own; under its name there is never another."""
+    content = added_cards.find_picture(desk.db, desk.learner.id, name)
+    if content is None:
+        raise NotFoundError("There is no such picture on a card of yours.")
+    ending = name.rpartition(".")[2]
+    return Response(
+        content,
+        media_type=_PICTURES.get(ending, f"image/{ending}"),
+        headers={"cache-control": f"private, max-age={_A_YEAR}, immutable"},
+    )
+
+
+@router.get("/own")
+def write(desk: Reader) -> HTMLResponse:
+    """An empty card."""
+    return _form(desk, OwnCardDraft(""))
+
+
+def render_sent(front: _Words = "", back: _Words = "") -> RenderedCard:
+    """The card that was sent. FastAPI runs this in a thread, before the route."""
+    sides = (text.replace("\r\n", "\n").strip() for text in (front, back))
+    return render_card(OwnCardDraft(*sides))
+
+
+SentCard = Annotated[RenderedCard, Depends(render_sent)]
+
+
+@router.post("/own", dependencies=[Depends(expect_storage)])
+async def add(request: Request, sent: SentCard, token: _Words = "") -> Response:
+    """Keep a new card; it is asked from today on."""
+    if sent.problems:
+        return await run_reading(
+            request, lambda desk: _refuse(desk, sent, sent.problems, token=token)
+        )
+    try:
+        await run_writing(request, lambda desk: _keep(desk, sent, token))
+    except ConflictError as error:
+        problem = {"field": "front", "message": f"{error.message} {error.hint}"}
+        return await run_reading(request, lambda desk: _refuse(desk, sent, [problem], token=token))
+    count_stored(request, sent.size)
+    return RedirectResponse("/flashcards/own?kept=yes", 303)
+
+
+def _keep(desk: RequestContext, sent: RenderedCard, token: str) -> None:
+    words = f"{desk.learner.key}:{token or new_token()}"
+    card = f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
+    kept = added_cards.OwnCardContent(sent.faces, sent.typed.kept)
+    added_cards.write_own(desk.db, desk.learner.id, card, kept, desk.now)
+    add_cards(desk.db, desk.learner.id, [CardToAdd(card)], desk.day, desk.now)
+
+
+@router.get("/own/{card}")
+def edit(desk: Reader, card: str) -> HTMLResponse:
+    """The card as it was typed; of one that came with a file its words."""
+    kept = _find(desk, card)
+    typed = typed_of(kept.source, kept.faces)
+    if typed is not None:
+        return _form(desk, typed, card)
+    plain = card_of_own(card, kept.faces)
+    return _form(desk, OwnCardDraft(plain.front.plain, plain.back.plain), card, bare=True)
+
+
+@router.post("/own/{card}", dependencies=[Depends(expect_storage)])
+async def change(request: Request, card: str, sent: SentCard) -> Response:
+    """Put other words on a card."""
+    if sent.problems:
+        return await run_reading(request, lambda desk: _refuse(desk, sent, sent.problems, card))
+    await run_writing(request, lambda desk: _change(desk, card, sent))
+    count_stored(request, sent.size)
+    return RedirectResponse("/flashcards/deck#own", 303)
+
+
+def _change(desk: RequestContext, card: str, sent: RenderedCard) -> None:
+    _find(desk, card)
+    kept = added_cards.OwnCardContent(sent.faces, sent.typed.kept)
+    added_cards.change_own(desk.db, desk.learner.id, card, kept)
+
+
+def _find(desk: RequestContext, card: str) -> added_cards.OwnCardContent:
+    kept = added_cards.find_own(desk.db, desk.learner.id, card) if desk.learner.id else None
+    if kept is None:
+        raise NotFoundError(f"There is no card “{card}” of yours.")
+    return kept
+
+
+def _refuse(
+    desk: RequestContext, sent: RenderedCard, problems: Problems, card: str = "", token: str = ""
+) -> HTMLResponse:
+    """The form with everything that was typed, and what is wrong with it."""
+    if card:
+        _find(desk, card)
+    status = 422 if sent.problems else 409
+    more = {"problems": problems, "token": token or new_token()}
+    return _form(desk, sent.typed, card, status=status, **more)
+
+
+def _form(
+    desk: RequestContext, typed: OwnCardDraft, card: str = "", *, status: int = 200, **more: Any
+) -> HTMLResponse:
+    empty = {"bare": False, "problems": [], "token": new_token()}
+    return desk.page(
+        "flashcards/own.html",
+        status=status,
+        typed=typed,
+        card=card,
+        kept=desk.request.query_params.get("kept") == "yes",
+        **{**empty, **more},
+    )

@@ -1,0 +1,560 @@
+"""Review a card, grade, undo."""
+
+import dataclasses
+import datetime as dt
+import hashlib
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.accounts.current_learner import (
+    LearnerProfile,
+    Reader,
+    RequestContext,
+    desk_of,
+    run_reading,
+    run_writing,
+    write_dependencies,
+)
+from app.clock import from_milliseconds, to_milliseconds
+from app.database.engine import read_only_session, run_query
+from app.errors import ConflictError, InvalidInputError, NotFoundError
+from app.flashcards.forms import (
+    GradeForm,
+    Suspended,
+    SuspensionForm,
+    UndoForm,
+    Undone,
+    Wished,
+    parse_form,
+)
+from app.markup.model import CitedSource, Flashcard
+from app.spaced_repetition import queue as store
+from app.spaced_repetition import review_log
+from app.spaced_repetition.card_ids import is_added_card
+from app.spaced_repetition.queue import QueueQuery, ReviewQueue
+from app.spaced_repetition.review_log import CardRecord
+from app.spaced_repetition.scheduler import (
+    OLDEST,
+    ReviewEvent,
+    interval_label,
+    is_leech,
+    is_too_old,
+    last_day,
+    minutes_words,
+    preview_ratings,
+    settled,
+)
+from app.study_plan.card_plan import before_exam
+from app.study_plan.today import QueueCounter, counters_of, over_words
+from app.study_plan.todays_cards import (
+    ExamPlanNotice,
+    ResolvedCard,
+    TodaysQueue,
+    _unseen,
+    aim_of,
+    can_be_shown,
+    find_cards_once,
+    note_of,
+    todays_plan,
+    todays_queue,
+    toward_of,
+)
+from app.web.dependencies import find_topic
+from app.web.render import is_htmx_request, render_page
+
+# A learning step of some minutes is not waited for when nothing else is due.
+_AHEAD = dt.timedelta(minutes=20)
+GRADES = ("Again", "Hard", "Good", "Easy")
+_OFFER = 5
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReviewFilter:
+    """Which cards the learner wants to see: one topic or all, more new ones, one."""
+
+    topic: str = ""
+    more: int = 0
+    card: str = ""
+
+    @property
+    def query(self) -> str:
+        """The wish as the end of an address, without the one card."""
+        pairs = {"topic": self.topic, "more": self.more}
+        words = urlencode({name: value for name, value in pairs.items() if value})
+        return f"?{words}" if words else ""
+
+    @property
+    def address(self) -> str:
+        """The page of the wish."""
+        return f"/flashcards{self.query}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GradeButton:
+    """A grade and when the card would come back."""
+
+    rating: int
+    words: str
+    interval: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardView:
+    """One card before the learner: `note` says what is known of it.
+
+    It can be set to be due from the study day `day` to `last`.
+    """
+
+    card: Flashcard
+    held: CardRecord
+    token: str
+    who: str
+    since: int
+    note: str
+    title: str
+    links: tuple[tuple[str, str], ...]
+    question: str
+    sources: tuple[CitedSource, ...]
+    day: dt.date
+    last: dt.date
+    buttons: tuple[GradeButton, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CongratsInfo:
+    """What is said when no card is due.
+
+    `on` and `count` are the next study day with cards; `wait` the time until a
+    learning step later today; `more` how many new cards could be begun now, and
+    `reverses` says that those left wait because their reverse was asked today.
+    `toward` is what there is to say with an exam ahead, `over` of cards that wait.
+    """
+
+    on: dt.date | None
+    count: int
+    wait: str
+    more: int
+    topic: str
+    tomorrow: bool
+    reverses: bool
+    toward: ExamPlanNotice | None = None
+    over: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReviewPage:
+    """The whole desk: `turn` or `rest`, and what of the day is done and left.
+
+    `graded` counts the grades of the day: it grows with each, whatever comes back.
+    `already` names the grade of a showing that was to be graded once more.
+    """
+
+    done: int
+    total: int
+    left: int
+    graded: int
+    counters: tuple[QueueCounter, ...]
+    turn: CardView | None
+    rest: CongratsInfo | None
+    undo: int = 0
+    leech: ResolvedCard | None = None
+    already: str = ""
+
+
+def build_review_page(
+    desk: RequestContext, wish: ReviewFilter, *, show: bool = False, since: int = 0, token: str = ""
+) -> ReviewPage:
+    """Lay out the desk: the most urgent card, or why there is none.
+
+    `token` says which showing of the card it is, where that was shown before.
+    """
+    stack = todays_queue(desk, wish.topic, wish.more)
+    done, held = stack.queue.finished, _chosen(desk, wish, stack)
+    left = max(stack.left.cards, 1) if held else 0
+    return ReviewPage(
+        done=done,
+        total=done + left,
+        left=left,
+        graded=stack.queue.graded,
+        counters=counters_of(stack.left, _kind(held, stack) if held else ""),
+        turn=(build_card_view(desk, held, show=show, since=since, token=token) if held else None),
+        rest=None if held else _rest(desk, stack.queue, stack.limits),
+    )
+
+
+def _kind(held: CardRecord, stack: TodaysQueue) -> str:
+    """Under which counter a card is.
+
+    The plan counts as due what was left in its steps on an earlier day.
+    """
+    first = stack.queue.first
+    if held.standing is None:
+        return "new"
+    if first is not None and first.card == held.card:
+        return "due" if stack.queue.kind == "review" else "learning"
+    return "due" if held.standing.state == "review" else "learning"
+
+
+def find_card(desk: RequestContext, card: str) -> ResolvedCard:
+    """The card `card`; raises NotFound, or Conflict during an exam that asks it."""
+    found = find_cards_once(desk, [card]).get(card)
+    if found is None:
+        raise NotFoundError(f"There is no card “{card}”.")
+    if found.sat:
+        raise ConflictError(
+            "This question is in the mock exam that you are sitting.",
+            "Finish the exam first; then it comes back.",
+        )
+    return found
+
+
+def showing_token(card: str, turns: int) -> str:
+    """The token of one showing of a card: the same in every tab that shows it."""
+    return f"{card}.{turns}"
+
+
+def learner_marker(learner: LearnerProfile) -> str:
+    """A word that tells learners of one browser apart and gives nothing away."""
+    return hashlib.sha256(learner.key.encode()).hexdigest()[:16]
+
+
+def build_card_view(
+    desk: RequestContext, held: CardRecord, *, show: bool, since: int, token: str = ""
+) -> CardView:
+    """A card as the desk shows it; with the grades once its answer is shown."""
+    found = find_card(desk, held.card)
+    card, sources = found.card, desk.library.sources
+    return CardView(
+        card=card,
+        held=held,
+        token=token or showing_token(held.card, held.turns),
+        who=learner_marker(desk.learner),
+        since=since or to_milliseconds(desk.now),
+        note=note_of(held, desk.day, found.origin),
+        title=found.title,
+        links=found.links,
+        question=found.question,
+        sources=tuple(sources[k] for k in card.sources if k in sources),
+        day=desk.day,
+        last=last_day(desk.day, desk.learner.exam_day),
+        buttons=_buttons(desk, held) if show else (),
+    )
+
+
+def _buttons(desk: RequestContext, held: CardRecord) -> tuple[GradeButton, ...]:
+    asked = ReviewEvent(3, desk.now, desk.day, desk.learner.retention)
+    outcomes = preview_ratings(held.standing, asked, held.card)
+    exam = desk.learner.exam_day
+    return tuple(
+        GradeButton(rating, words, interval_label(before_exam(outcome, exam), asked))
+        for rating, (words, outcome) in enumerate(zip(GRADES, outcomes, strict=True), 1)
+    )
+
+
+def _chosen(desk: RequestContext, wish: ReviewFilter, stack: TodaysQueue) -> CardRecord | None:
+    db, learner, queue = desk.db, desk.learner.id, stack.queue
+    if wish.card:
+        return review_log.load_card(db, learner, wish.card)
+    if queue.first is not None and queue.kind != "waiting":
+        return queue.first
+    if stack.unseen:
+        card = store.next_new(db, learner, desk.library, stack.limits, stack.unseen)
+        if card is not None:
+            return review_log.unseen(db, learner, card)
+    soon = queue.first and queue.first.standing
+    return queue.first if soon and soon.due_at - desk.now <= _AHEAD else None
+
+
+def _rest(desk: RequestContext, queue: ReviewQueue, limits: QueueQuery) -> CongratsInfo:
+    learner, library = desk.learner.id, desk.library
+    later = store.next_due(desk.db, learner, limits)
+    standing = queue.first.standing if queue.first else None
+    unseen = _unseen(desk, limits)
+    new = store.next_new(desk.db, learner, library, limits, unseen)
+    topic = library.topics.get(library.cards[new].topic) if new else None
+    toward = _toward(desk, queue, later[0] if later else None)
+    stopped, plan = toward is not None and toward.stopped, todays_plan(desk)
+    return CongratsInfo(
+        on=later[0] if later else None,
+        count=later[1] if later else 0,
+        wait=minutes_words(standing.due_at - desk.now) if standing else "",
+        more=min(_OFFER, sum(unseen.values())) if new and not stopped else 0,
+        topic=topic.title if topic else "",
+        tomorrow=bool(later and (later[0] - desk.day).days == 1),
+        reverses=bool(unseen) and new is None,
+        toward=toward,
+        over=over_words(plan.over, plan.passed) if plan else "",
+    )
+
+
+def _toward(
+    desk: RequestContext, queue: ReviewQueue, later: dt.date | None
+) -> ExamPlanNotice | None:
+    aim, plan = aim_of(desk.learner, desk.day), todays_plan(desk)
+    if aim is None or plan is None:
+        return None
+    return toward_of(aim, plan, desk.day, later, queue.whole.begun)
+
+
+def wish_of(desk: RequestContext, topic: str, more: int, card: str = "") -> ReviewFilter:
+    """The wish as sent; raises NotFound for a topic that is not in the course."""
+    if topic:
+        find_topic(desk.library, topic)
+    return ReviewFilter(topic, more, card if card and can_be_shown(desk, card) else "")
+
+
+def next_card_response(
+    desk: RequestContext,
+    wish: ReviewFilter,
+    *,
+    undo: int = 0,
+    leech: ResolvedCard | None = None,
+    graded: int = 0,
+) -> Response:
+    """The next card: as a fragment, or by going to the page of it.
+
+    `graded` is the grade that the showing had already which was graded once more.
+    """
+    if not is_htmx_request(desk.request):
+        pairs = {
+            "card": wish.card,
+            "leech": leech.card.id if leech else "",
+            "graded": graded or "",
+        }
+        more = urlencode({name: value for name, value in pairs.items() if value})
+        join = "&" if wish.query else "?"
+        address = f"/flashcards{wish.query}{join}{more}" if more else wish.address
+        return RedirectResponse(address, 303)
+    table = dataclasses.replace(
+        build_review_page(desk, wish),
+        undo=undo or undoable(desk),
+        leech=leech,
+        already=grade_words(graded),
+    )
+    status = 409 if graded else 200
+    response = render_page(
+        desk.request, "flashcards/_desk.html", status=status, table=table, wish=wish
+    )
+    if graded:  # whatever part of the desk had asked
+        response.headers["HX-Retarget"] = "#desk"
+    return response
+
+
+def grade_words(rating: int) -> str:
+    """The name of a grade; empty for none."""
+    return GRADES[rating - 1] if rating else ""
+
+
+def undoable(desk: RequestContext) -> int:
+    """The number of the last grade of this study day; 0 where there is none."""
+    if not desk.learner.id:
+        return 0
+    last = review_log.last_undoable(desk.db, desk.learner.id, desk.day)
+    return last[0] if last else 0
+
+
+_LONGEST_LOOK = 10 * 60 * 1000
+
+
+def require_same_learner(desk: RequestContext, who: str) -> None:
+    """Raises Conflict where a grade was given by another learner of the browser."""
+    if who and who != learner_marker(desk.learner):
+        raise ConflictError(
+            "This grade was given before somebody else came to this browser, so it was not counted."
+        )
+
+
+def record_late_grade(desk: RequestContext, card: Flashcard, graded: GradeForm) -> Response:
+    """Write down a grade that waited in the browser; nobody waits for the next card.
+
+    Raises Problem for one that is too old, Conflict where the same showing of the card
+    has another grade already.
+    """
+    given = from_milliseconds(graded.given)
+    if is_too_old(given, desk.now):
+        raise InvalidInputError(
+            f"Given: {given:%B %-d, %Y} is more than {OLDEST.days} days ago, "
+            "so the grade was not counted.",
+            "given",
+        )
+    held = review_log.load_card(desk.db, desk.learner.id, card.id)
+    at = settled(given, desk.now, held.standing.last_at if held.standing else None)
+    grade = ReviewEvent(graded.rating, at, desk.learner.study_day(at), desk.learner.retention)
+    sent = review_log.GradeSubmission(graded.token, _looked(graded))
+    if review_log.record_review(desk.db, desk.learner.id, card, grade, sent) is None:
+        learner = desk.learner.id
+        earlier = review_log.find_rating(desk.db, learner, card.id, graded.token)
+        if earlier != graded.rating:
+            raise ConflictError(
+                f"A card was graded {GRADES[earlier - 1]} on another page already, so "
+                "the later grade was not counted: each showing of a card counts once."
+            )
+    return Response(status_code=204)
+
+
+def _looked(graded: GradeForm) -> int | None:
+    """Milliseconds from showing the card to its grade, both by the browser's clock."""
+    passed = graded.given - graded.since
+    return passed if graded.since and 0 <= passed <= _LONGEST_LOOK else None
+
+
+router = APIRouter()
+
+
+@router.get("")
+def index(desk: Reader, wished: Wished) -> HTMLResponse:
+    """The desk: the card that is most urgent now, or the one asked for."""
+    if wished.card:
+        find_card(desk, wished.card)
+    graded = _rating_of(desk, wished.card, wished.token)
+    wish = wish_of(desk, wished.topic, wished.more, "" if graded else wished.card)
+    show = wished.show and not graded
+    token = wished.token if wish.card else ""
+    table = build_review_page(desk, wish, show=show, since=wished.since, token=token)
+    leech = find_cards_once(desk, [wished.leech]).get(wished.leech)
+    already = grade_words(graded or wished.graded)
+    return desk.page(
+        "flashcards/index.html",
+        table=dataclasses.replace(table, undo=undoable(desk), leech=leech, already=already),
+        wish=wish,
+        empty=not desk.library.cards and _is_bare(table),
+    )
+
+
+@router.get("/{card}/answer")
+def answer(desk: Reader, card: str, wished: Wished) -> Response:
+    """The card with its answer and the four grades, as a fragment."""
+    name = find_card(desk, card).card.id
+    if graded := _rating_of(desk, name, wished.token):
+        return next_card_response(desk, wish_of(desk, wished.topic, wished.more), graded=graded)
+    held = review_log.load_card(desk.db, desk.learner.id, name)
+    token, since = wished.token, wished.since
+    return render_page(
+        desk.request,
+        "flashcards/_turn.html",
+        turn=build_card_view(desk, held, show=True, since=since, token=token),
+        wish=ReviewFilter(wished.topic, wished.more),
+    )
+
+
+def _rating_of(desk: RequestContext, card: str, token: str) -> int:
+    """The grade that a showing of a card has already; 0 for none."""
+    if not token or not desk.learner.id:
+        return 0
+    return review_log.find_rating(desk.db, desk.learner.id, card, token)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _AfterGrade:
+    """What the desk says after a grade: the number to undo, a card that fails often.
+
+    `graded` is the grade that this showing had already.
+    """
+
+    wish: ReviewFilter
+    undo: int = 0
+    leech: ResolvedCard | None = None
+    graded: int = 0
+
+
+async def review(request: Request) -> Response:
+    """Grade a card, once, and lay out the next.
+
+    The next card is looked for when the grade is on disk: that takes longer than the
+    grade, and others who write would wait for it.
+    """
+    graded = await parse_form(request, GradeForm)
+    card: str = request.path_params["card"]
+    async with write_dependencies(request) as (db, learner):
+        desk = await desk_of(request, learner, db)
+        if graded.given:
+            return await run_query(db, lambda: _late(desk, card, graded))
+        done = await run_query(db, lambda: _grade(desk, card, graded))
+    async with read_only_session(request) as db:
+        after = await desk_of(request, learner, db)
+        # In a thread: on some days the first grade waits for the plan of the day.
+        return await run_in_threadpool(
+            next_card_response,
+            after,
+            done.wish,
+            undo=done.undo,
+            leech=done.leech,
+            graded=done.graded,
+        )
+
+
+def _late(desk: RequestContext, card: str, graded: GradeForm) -> Response:
+    found = find_card(desk, card)
+    require_same_learner(desk, graded.who)
+    return record_late_grade(desk, found.card, graded)
+
+
+def _grade(desk: RequestContext, card: str, graded: GradeForm) -> _AfterGrade:
+    found = find_card(desk, card)
+    require_same_learner(desk, graded.who)
+    wish = wish_of(desk, graded.topic, graded.more)
+    grade = ReviewEvent(graded.rating, desk.now, desk.day, desk.learner.retention)
+    submission = review_log.GradeSubmission(graded.token, _review_looked(desk, graded.since))
+    done = review_log.record_review(desk.db, desk.learner.id, found.card, grade, submission)
+    if done is None:
+        return _AfterGrade(wish, graded=_rating_of(desk, found.card.id, graded.token))
+    leech = done.lapsed and is_leech(done.standing.lapses)
+    return _AfterGrade(wish, done.number, found if leech else None)
+
+
+@router.post("/undo")
+async def undo(request: Request, undone: Undone) -> Response:
+    """Take the last grade, or what was set by hand, back and show its card again.
+
+    The card is laid out when that is on disk, as after a grade.
+    """
+    card = await run_writing(request, lambda desk: _undo(desk, undone))
+
+    def answer(desk: RequestContext) -> Response:
+        return next_card_response(desk, wish_of(desk, undone.topic, undone.more, card))
+
+    return await run_reading(request, answer)
+
+
+def _undo(desk: RequestContext, undone: UndoForm) -> str:
+    """Take it back; returns its card, empty where it was not the last any more."""
+    wish_of(desk, undone.topic, undone.more)  # refused before anything is kept
+    when = (desk.now, desk.day)
+    cards = desk.library.cards
+    return review_log.undo_review(desk.db, desk.learner.id, undone.review, when, cards) or ""
+
+
+@router.post("/{card}/suspension")
+async def suspend(request: Request, card: str, wanted: Suspended) -> Response:
+    """Put a card aside, or take it up again."""
+    topic = await run_writing(request, lambda desk: _suspend(desk, card, wanted))
+    if wanted.deck:
+        where = "#own" if is_added_card(card) else f"?topic={topic}"
+        return RedirectResponse(f"/flashcards/deck{where}", 303)
+
+    def answer(desk: RequestContext) -> Response:
+        return next_card_response(desk, wish_of(desk, wanted.topic, wanted.more))
+
+    return await run_reading(request, answer)
+
+
+def _suspend(desk: RequestContext, card: str, wanted: SuspensionForm) -> str:
+    """Write it down; returns the topic of the card."""
+    found = find_card(desk, card).card
+    wish_of(desk, wanted.topic, wanted.more)  # refused before anything is kept
+    review_log.set_suspended(desk.db, desk.learner.id, found, desk.now, aside=wanted.aside)
+    return found.topic
+
+
+def _is_bare(table: ReviewPage) -> bool:
+    """Whether there is no card at all, now or later."""
+    return not (table.turn or table.done or (table.rest and table.rest.on))
+
+
+def _review_looked(desk: RequestContext, since: int) -> int | None:
+    """Milliseconds from showing the card to its grade, where they say anything."""
+    passed = to_milliseconds(desk.now) - since
+    return passed if since and 0 <= passed <= _LONGEST_LOOK else None

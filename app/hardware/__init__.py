@@ -1,1 +1,0 @@
-"""Hardware: every part of the catalog, listed, compared, and one page for each."""

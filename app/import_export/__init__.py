@@ -1,0 +1,1 @@
+"""Questions and cards in the formats of other programs."""

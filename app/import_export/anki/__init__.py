@@ -1,0 +1,1 @@
+"""Anki packages in and out."""

@@ -1,0 +1,363 @@
+"""Note types; render a card's template.
+
+Only what changes the words is followed: fields, conditions, clozes and the filters
+that hide something. Whatever goes beyond that falls back to the plain fields.
+"""
+
+import dataclasses
+import json
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import unescape
+from typing import Any, Literal
+from urllib.parse import unquote
+
+from app.import_export.anki.package_format import fields_of
+from app.spaced_repetition.card_ids import LONGEST_FACE
+
+_CLOZE = 1
+_LEVELS = "\x1f"  # between the levels of a deck's name in newer collections
+_LONGEST_NAME = 120
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NoteType:
+    """The fields of a note, and the templates (front, back) of its cards by ordinal.
+
+    A cloze type has one template for all of its cards.
+    """
+
+    name: str
+    fields: tuple[str, ...]
+    templates: Mapping[int, tuple[str, str]]
+    cloze: bool = False
+    size: int = 0  # characters of the longest template
+
+
+def note_types(db: sqlite3.Connection) -> dict[int, NoteType]:
+    """Every note type by its number; those that cannot be read are left out."""
+    ((models,),) = db.execute("SELECT models FROM col LIMIT 1").fetchall() or ((None,),)
+    if models:
+        return dict(_older_types(_objects(models)))
+    return _newer_types(db)
+
+
+def deck_names(db: sqlite3.Connection) -> dict[int, str]:
+    """The name of every deck by its number."""
+    ((decks,),) = db.execute("SELECT decks FROM col LIMIT 1").fetchall() or ((None,),)
+    found: Iterable[tuple[Any, Any]]
+    if decks:
+        found = [(d.get("id"), d.get("name")) for d in _objects(decks)]
+    else:
+        found = db.execute("SELECT id, name FROM decks").fetchmany(10_000)
+    return {_whole(number): _deck(name) for number, name in found}
+
+
+def _deck(name: Any) -> str:
+    words = " ".join(str(name).replace(_LEVELS, "::").split())
+    return "".join(c for c in words if c.isprintable())[:_LONGEST_NAME]
+
+
+def _older_types(models: Iterable[dict[str, Any]]) -> Iterator[tuple[int, NoteType]]:
+    for model in models:
+        fields = sorted(_dicts(model.get("flds")), key=lambda f: _whole(f.get("ord")))
+        templates = {
+            _whole(t.get("ord")): (str(t.get("qfmt", "")), str(t.get("afmt", "")))
+            for t in _dicts(model.get("tmpls"))
+        }
+        yield (
+            _whole(model.get("id")),
+            NoteType(
+                str(model.get("name", "")),
+                tuple(str(f.get("name", "")) for f in fields),
+                templates,
+                model.get("type") == _CLOZE,
+                _longest(templates),
+            ),
+        )
+
+
+def _newer_types(db: sqlite3.Connection) -> dict[int, NoteType]:
+    """Note types in tables of their own, their settings as protocol buffers."""
+    fields: dict[int, list[tuple[int, str]]] = {}
+    for number, place, name in db.execute("SELECT ntid, ord, name FROM fields"):
+        fields.setdefault(_whole(number), []).append((_whole(place), str(name)))
+    templates: dict[int, dict[int, tuple[str, str]]] = {}
+    for number, place, config in db.execute("SELECT ntid, ord, config FROM templates"):
+        parts = _message(config)
+        both = _words(parts.get(1)), _words(parts.get(2))
+        templates.setdefault(_whole(number), {})[_whole(place)] = both
+    types = {}
+    for number, name, config in db.execute("SELECT id, name, config FROM notetypes"):
+        key = _whole(number)
+        names = tuple(name for _, name in sorted(fields.get(key, [])))
+        cloze = _message(config).get(1) == _CLOZE
+        faces = templates.get(key, {})
+        types[key] = NoteType(str(name), names, faces, cloze, _longest(faces))
+    return types
+
+
+def _longest(templates: Mapping[int, tuple[str, str]]) -> int:
+    return max((len(q) + len(a) for q, a in templates.values()), default=0)
+
+
+def _message(raw: Any) -> dict[int, int | bytes]:
+    return dict(fields_of(raw)) if isinstance(raw, bytes) else {}
+
+
+def _words(value: int | bytes | None) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else ""
+
+
+def _objects(text: Any) -> list[dict[str, Any]]:
+    """The values of a JSON object that are objects themselves."""
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return []
+    return _dicts(list(found.values()) if isinstance(found, dict) else None)
+
+
+def _dicts(value: Any) -> list[dict[str, Any]]:
+    return [v for v in value if isinstance(v, dict)] if isinstance(value, list) else []
+
+
+def _whole(value: Any) -> int:
+    """A whole number, −1 for anything else."""
+    if isinstance(value, str) and value.isdigit() and len(value) < 20:
+        return int(value)
+    return value if isinstance(value, int) else -1
+
+
+Side = Literal["front", "back"]
+
+# None of these looks at a character twice, however a stranger wrote the text.
+_TAG = re.compile(r"<[^<>]*>")
+_TOKEN = re.compile(r"\{\{([^{}]*)\}\}")
+_SHOWING_CLOZE = re.compile(r"\{\{c([\d,]{1,20})::((?:(?!\{\{|\}\}).)*)\}\}", re.DOTALL)
+_EMPTY = re.compile(r"(?:\s|&nbsp;|<br\s*/?>|</?(?:div|p|span)[^<>]*>)*\Z")
+_RULE = re.compile(r"<hr\s+id=[\"']?answer[^<>]*>", re.IGNORECASE)
+_SOUND = re.compile(r"\[(?:sound:|anki:)[^\[\]]*\]")
+_OTHER_MEDIA = re.compile(r"<(?:audio|video|object|embed|source)\b[^<>]*>", re.IGNORECASE)
+_PICTURE = re.compile(r"<img\b[^<>]*>", re.IGNORECASE)
+_NAMED = re.compile(r"\bsrc\s*=\s*(?:\"([^\"<>]*)\"|'([^'<>]*)'|([^\s\"'<>]+))", re.IGNORECASE)
+_MATHJAX = re.compile(
+    r"<anki-mathjax(?P<how>[^<>]*)>(?P<tex>(?:(?!</?anki-mathjax).){0,2000}?)"
+    r"</anki-mathjax>",
+    re.IGNORECASE | re.DOTALL,
+)
+_LATEX = re.compile(
+    r"\[\$\$\](?P<block>(?:(?!\[/?\$).){1,2000}?)\[/\$\$\]"
+    r"|\[\$\](?P<inline>(?:(?!\[/?\$).){1,2000}?)\[/\$\]"
+    r"|\[latex\](?P<words>(?:(?!\[/?latex).){1,2000}?)\[/latex\]",
+    re.IGNORECASE | re.DOTALL,
+)
+_DOLLARS = re.compile(r"\$\$([^$]{1,2000})\$\$|\$([^$]{1,2000})\$")
+_SPECIAL = {"FrontSide", "Tags", "Type", "Deck", "Subdeck", "Card", "CardFlag"}
+_DEPTH = 6
+_TOKENS = 200
+
+
+class _UnsupportedTemplateError(Exception):
+    """A template that goes beyond what is followed here."""
+
+
+def render_card_sides(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
+    """Front and back of a card, in the HTML of its note; not cleaned yet.
+
+    The back is what comes below the front, so what it repeats of it is left out.
+    """
+    values = dict(zip(kind.fields, fields, strict=False))
+    template = kind.templates.get(0 if kind.cloze else ordinal)
+    try:
+        front = _filled(template and template[0], values, (kind, ordinal, "front"))
+        back = _filled(template and template[1], values, (kind, ordinal, "back"))
+    except _UnsupportedTemplateError:
+        return _plain(kind, fields, ordinal)
+    return front, _RULE.split(back, maxsplit=1)[-1]
+
+
+def _plain(kind: NoteType, fields: Sequence[str], ordinal: int) -> tuple[str, str]:
+    """The first field, and all others below it."""
+    first, rest = fields[0], "<br>".join(filter(None, fields[1:]))
+    if not kind.cloze:
+        return first, rest
+    below = f"<div>{rest}</div>" if rest else ""
+    number = ordinal + 1
+    return clozed(first, number, "front"), clozed(first, number, "back") + below
+
+
+def is_blank(html: str) -> bool:
+    """Whether nothing is left to read or to look at."""
+    if _PICTURE.search(html):
+        return False
+    return _EMPTY.match(html) is not None or not _TAG.sub("", html).strip()
+
+
+def pictures_in(fields: Sequence[str]) -> set[str]:
+    """The names of the files that a note shows as pictures."""
+    tags = (tag[0] for field in fields for tag in _PICTURE.finditer(field))
+    return {name for tag in tags if (name := _name_in(tag))}
+
+
+def _name_in(tag: str) -> str:
+    found = _NAMED.search(tag)
+    if found is None:
+        return ""
+    return unquote(unescape(found[1] or found[2] or found[3] or ""))
+
+
+def with_pictures(html: str, addresses: Mapping[str, str]) -> tuple[str, int, frozenset[str]]:
+    """HTML whose pictures have our addresses, and what became of its media.
+
+    Sounds and pictures without an address are taken out and counted; then come the
+    names of the pictures that stayed.
+    """
+    quiet, sounds = _SOUND.subn("", html)
+    plain, others = _OTHER_MEDIA.subn("", quiet)
+    lost, kept = sounds + others, set[str]()
+
+    def placed(found: re.Match[str]) -> str:
+        nonlocal lost
+        name = _name_in(found[0])
+        if name not in addresses:
+            lost += 1
+            return ""
+        kept.add(name)
+        return f'<img src="{addresses[name]}" alt="Picture">'
+
+    return _PICTURE.sub(placed, plain), lost, frozenset(kept)
+
+
+def with_math(html: str) -> str:
+    r"""HTML whose formulas are written as \(…\) and \[…\], however Anki had them.
+
+    >>> with_math("[$]a[/$] <anki-mathjax block='true'>b</anki-mathjax>")
+    '\\(a\\) \\[b\\]'
+    """
+    html = _MATHJAX.sub(lambda m: _formula(m["tex"], block="block" in m["how"].lower()), html)
+    return _LATEX.sub(_latex, html)
+
+
+def _latex(found: re.Match[str]) -> str:
+    if found["words"] is None:
+        tex = found["block"] or found["inline"]
+        return _formula(tex, block=found["block"] is not None)
+    words: str = found["words"]
+    return _DOLLARS.sub(lambda m: _formula(m[1] or m[2], block=m[1] is not None), words)
+
+
+def _formula(tex: str, *, block: bool) -> str:
+    plain = " ".join(_TAG.sub(" ", tex).split())
+    return rf"\[{plain}\]" if block else rf"\({plain}\)"
+
+
+def clozed(text: str, number: int, side: Side, *, alone: bool = False) -> str:
+    """A text whose cloze of that number is hidden on the front and shown on the back.
+
+    `alone`: nothing but the cloze itself.
+
+    >>> clozed("{{c1::Ada}} wrote {{c2::notes::what?}}.", 2, "front")
+    'Ada wrote [what?].'
+    >>> clozed("{{c1::Ada}} wrote {{c2::notes::what?}}.", 1, "back")
+    '<strong>Ada</strong> wrote notes.'
+    """
+    hit = False
+    parts: list[str] = []
+
+    def shown(found: re.Match[str]) -> str:
+        nonlocal hit
+        words, _, hint = found[2].partition("::")
+        if str(number) not in found[1].split(","):
+            return words
+        hit = True
+        hidden = f"[{hint or '…'}]" if side == "front" else f"<strong>{words}</strong>"
+        parts.append(hidden)
+        return hidden
+
+    for _ in range(_DEPTH):  # the innermost first
+        text, count = _SHOWING_CLOZE.subn(shown, text)
+        if not count:
+            break
+    if not hit:
+        return ""
+    return ", ".join(parts) if alone else text
+
+
+def _filled(
+    template: str | None, values: Mapping[str, str], card: tuple[NoteType, int, Side]
+) -> str:
+    """A template with the fields put in; raises _Beyond."""
+    if template is None or len(template) > LONGEST_FACE or template.count("{{") > _TOKENS:
+        raise _UnsupportedTemplateError
+    out: list[str] = []
+    stack: list[tuple[str, bool]] = []
+    length = at = 0
+    for token in _TOKEN.finditer(template):
+        shown = all(is_on for _, is_on in stack)
+        words = template[at : token.start()] if shown else ""
+        at = token.end()
+        name = token[1].strip()
+        if name[:1] in {"#", "^", "/", "=", "!"}:
+            _turn(name, stack, values, card)
+        elif shown:
+            words += _value(name, values, card)
+        length += len(words)
+        if length > LONGEST_FACE:
+            raise _UnsupportedTemplateError
+        out.append(words)
+    if stack:
+        raise _UnsupportedTemplateError
+    return "".join(out) + template[at:]
+
+
+def _turn(
+    name: str,
+    stack: list[tuple[str, bool]],
+    values: Mapping[str, str],
+    card: tuple[NoteType, int, Side],
+) -> None:
+    """Begin or end a condition; comments change nothing."""
+    sign, field = name[0], name[1:].strip()
+    if sign == "/":
+        if not stack or stack.pop()[0] != field:
+            raise _UnsupportedTemplateError
+    elif sign in "#^":
+        if len(stack) > 20:
+            raise _UnsupportedTemplateError
+        stack.append((field, _is_filled(field, values, card[1]) == (sign == "#")))
+    elif sign == "=":
+        raise _UnsupportedTemplateError
+
+
+def _is_filled(field: str, values: Mapping[str, str], ordinal: int) -> bool:
+    if field in values:
+        return _EMPTY.match(values[field]) is None
+    if re.fullmatch(r"c\d{1,4}", field):
+        return int(field[1:]) == ordinal + 1
+    if field in _SPECIAL:
+        return False
+    raise _UnsupportedTemplateError
+
+
+def _value(name: str, values: Mapping[str, str], card: tuple[NoteType, int, Side]) -> str:
+    *filters, field = (part.strip() for part in name.split(":"))
+    if field in _SPECIAL or any(f.startswith("tts") for f in filters):
+        return ""
+    if field not in values:
+        raise _UnsupportedTemplateError
+    value = values[field]
+    for word in reversed(filters):
+        value = _sifted(word, value, card[1] + 1, card[2])
+    return value
+
+
+def _sifted(word: str, value: str, number: int, side: Side) -> str:
+    if word == "text":
+        return _TAG.sub("", value)
+    if word in {"cloze", "cloze-only"}:
+        return clozed(value, number, side, alone=word == "cloze-only")
+    if word in {"type", "hint", "nc"} and side == "front":
+        return ""  # typed in or opened there, so not to be seen yet
+    return value

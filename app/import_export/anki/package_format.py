@@ -1,0 +1,433 @@
+""".apkg layout: zip, zstd, tables, media.
+
+Newer versions pack each file of the archive with zstd and list the media as a protocol
+buffer; older ones leave the packing to the archive and list the media in JSON.
+"""
+
+import dataclasses
+import functools
+import hashlib
+import importlib
+import itertools
+import json
+import re
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from app.import_export.xml_files import MOST_FILES
+from app.markup.images import kind_of
+from app.spaced_repetition.card_ids import PICTURES
+
+NEWEST = "collection.anki21b"
+_PLAIN = "collection.anki2"
+_META = b"\x08\x03"  # the version of the package, as a protocol buffer: the latest
+_CHUNK = 1 << 20
+_WINDOW_LOG_MAX = 26  # no frame makes the reader hold more than 64 MiB
+
+
+@functools.cache
+def zstd() -> Any:
+    """The module for zstd: of Python from 3.14 on, its backport before; or None."""
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    return None
+
+
+def reading(stream: IO[bytes]) -> IO[bytes]:
+    """A packed stream as what is in it; reading it may raise `zstd().ZstdError`."""
+    module = zstd()
+    limit = {module.DecompressionParameter.window_log_max: _WINDOW_LOG_MAX}
+    unpacked: IO[bytes] = module.ZstdFile(stream, options=limit)
+    return unpacked
+
+
+class PackageWriter:
+    """A package that is written into a file, so that only one medium is in memory.
+
+    `modern` packs it as newer versions of Anki do. It is complete after `finish`.
+    """
+
+    def __init__(self, file: IO[bytes], *, modern: bool) -> None:
+        self._archive = zipfile.ZipFile(file, "w", zipfile.ZIP_STORED)
+        self._modern = modern
+        self._media: list[_Medium] = []
+
+    def add_media(self, name: str, content: bytes) -> None:
+        """Write a file of the notes. It is no text, so to deflate it saves nothing."""
+        digest = hashlib.sha1(content, usedforsecurity=False).digest()
+        self._archive.writestr(str(len(self._media)), self._packed(content))
+        self._media.append(_Medium(name, len(content), digest))
+
+    def finish(self, collection: Path) -> None:
+        """Write the collection, an SQLite file, and the list of the media."""
+        with self._archive as archive:
+            if self._modern:
+                archive.writestr("meta", _META)
+                self._pack_collection(collection)
+                archive.writestr("media", self._packed(_entries(self._media)))
+                return
+            archive.write(collection, _PLAIN, zipfile.ZIP_DEFLATED)
+            names = {str(number): m.name for number, m in enumerate(self._media)}
+            archive.writestr("media", json.dumps(names), zipfile.ZIP_DEFLATED)
+
+    def _packed(self, content: bytes) -> bytes:
+        packed: bytes = zstd().compress(content) if self._modern else content
+        return packed
+
+    def _pack_collection(self, path: Path) -> None:
+        packer = zstd().ZstdCompressor()
+        packer.set_pledged_input_size(path.stat().st_size)
+        with path.open("rb") as source, self._archive.open(NEWEST, "w") as out:
+            while chunk := source.read(_CHUNK):
+                out.write(packer.compress(chunk))
+            out.write(packer.flush())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Medium:
+    """A file of the notes: its name, its size in bytes and its SHA-1."""
+
+    name: str
+    size: int
+    digest: bytes
+
+
+def _entries(media: Iterable[_Medium]) -> bytes:
+    """The list of media: for each its name (1), its size (2) and its SHA-1 (3)."""
+    out = bytearray()
+    for medium in media:
+        entry = _field(1, medium.name.encode()) + b"\x10" + _varint(medium.size)
+        out += _field(1, entry + _field(3, medium.digest))
+    return bytes(out)
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + _varint(len(content)) + content
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    return bytes([*out, value])
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _VarintCursor:
+    """A number of a protocol buffer, and where the next one begins."""
+
+    value: int
+    end: int
+
+
+def fields_of(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """The numbers and strings of a protocol buffer in order, as far as it is sound."""
+    at = 0
+    while at < len(data):
+        key = _number(data, at)
+        at = key.end
+        if key.value & 7 == 0:
+            found = _number(data, at)
+            yield key.value >> 3, found.value
+            at = found.end
+        elif key.value & 7 == 2:
+            length = _number(data, at)
+            at = length.end + length.value
+            yield key.value >> 3, data[length.end : at]
+        elif key.value & 7 in (1, 5):
+            at += 8 if key.value & 7 == 1 else 4
+        else:
+            return
+
+
+def _number(data: bytes, at: int) -> _VarintCursor:
+    """The number that begins at a place, seven bits in each byte, and its end."""
+    value = shift = 0
+    while at < len(data) and shift < 70:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            break
+    return _VarintCursor(value, at)
+
+
+def names_of(listed: bytes, *, modern: bool) -> dict[str, str]:
+    """The media of a package: the name of each by that of its file in the archive."""
+    if not modern:
+        try:
+            found = json.loads(listed)
+        except (ValueError, RecursionError):
+            return {}
+        pairs = found.items() if isinstance(found, dict) else ()
+        return {str(key): str(name) for key, name in pairs}
+    every = (value for key, value in fields_of(listed) if key == 1)
+    entries = itertools.islice(every, MOST_FILES)
+    names: dict[str, str] = {}
+    for place, entry in enumerate(entries):
+        known = dict(fields_of(entry)) if isinstance(entry, bytes) else {}
+        name = known.get(1)
+        if isinstance(name, bytes):
+            names[str(known.get(255, place))] = name.decode("utf-8", "replace")
+    return names
+
+
+TABLES = """
+CREATE TABLE col (id integer primary key, crt integer not null, mod integer not null,
+  scm integer not null, ver integer not null, dty integer not null,
+  usn integer not null, ls integer not null, conf text not null, models text not null,
+  decks text not null, dconf text not null, tags text not null);
+CREATE TABLE notes (id integer primary key, guid text not null, mid integer not null,
+  mod integer not null, usn integer not null, tags text not null, flds text not null,
+  sfld integer not null, csum integer not null, flags integer not null,
+  data text not null);
+CREATE TABLE cards (id integer primary key, nid integer not null, did integer not null,
+  ord integer not null, mod integer not null, usn integer not null,
+  type integer not null, queue integer not null, due integer not null,
+  ivl integer not null, factor integer not null, reps integer not null,
+  lapses integer not null, left integer not null, odue integer not null,
+  odid integer not null, flags integer not null, data text not null);
+CREATE TABLE revlog (id integer primary key, cid integer not null,
+  usn integer not null, ease integer not null, ivl integer not null,
+  lastIvl integer not null, factor integer not null, time integer not null,
+  type integer not null);
+CREATE TABLE graves (usn integer not null, oid integer not null, type integer not null);
+CREATE INDEX ix_notes_usn on notes (usn);
+CREATE INDEX ix_notes_csum on notes (csum);
+CREATE INDEX ix_cards_usn on cards (usn);
+CREATE INDEX ix_cards_nid on cards (nid);
+CREATE INDEX ix_cards_sched on cards (did, queue, due);
+CREATE INDEX ix_revlog_usn on revlog (usn);
+CREATE INDEX ix_revlog_cid on revlog (cid);
+"""
+# Fixed for ever: an import finds the note type of an earlier one by its number.
+ONE_WAY = 1763683200001
+BOTH_WAYS = 1763683200002
+_SIDES = 1763683201000
+_MADE = 1763683200
+_CSS = """.card { font-family: sans-serif; font-size: 1.2rem; text-align: left;
+  max-width: 40rem; margin: auto; }
+pre, code { font-family: monospace; }
+table { border-collapse: collapse; } td, th { padding: 0.2rem 0.6rem; }"""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CollectionCreation:
+    """The day from which a collection counts, when scheduling comes with it.
+
+    `moment` is its beginning in seconds since 1970; `west` how many minutes the
+    zone lay behind UTC then.
+    """
+
+    moment: int
+    west: int
+
+    def settings(self) -> dict[str, Any]:
+        """What the configuration of the collection says of its days."""
+        return {"schedVer": 2, "sched2021": True, "rollover": 4} | {"creationOffset": self.west}
+
+
+def with_sides(count: int) -> int:
+    """The note type whose `count` cards each have a front and a back of their own."""
+    return ONE_WAY if count == 1 else _SIDES + count
+
+
+def collection(
+    decks: dict[str, int],
+    moment: int,
+    birth: CollectionCreation | None = None,
+    sides: Iterable[int] = (),
+) -> tuple[Any, ...]:
+    """The row of the table col; `moment` in seconds since 1970.
+
+    `sides` are the counts of cards that notes have whose cards are no reverses.
+    """
+    conf = _CONF | (birth.settings() if birth else {})
+    deck_rows = {1: "Default"} | {number: name for name, number in decks.items()}
+    return (
+        1,
+        birth.moment if birth else _MADE,
+        moment * 1000,
+        _MADE * 1000,
+        11,
+        0,
+        0,
+        0,
+        json.dumps(conf),
+        json.dumps({str(m["id"]): m for m in _models(sides)}),
+        json.dumps({str(n): _deck(n, name, moment) for n, name in deck_rows.items()}),
+        json.dumps({"1": _OPTIONS}),
+        "{}",
+    )
+
+
+def _models(sides: Iterable[int]) -> Iterable[dict[str, Any]]:
+    forth = ("Card 1", "{{Front}}", "Back")
+    back = ("Card 2", "{{Back}}", "Front")
+    yield _model(ONE_WAY, "Headroom", [forth], ["Front", "Back"])
+    yield _model(BOTH_WAYS, "Headroom (both ways)", [forth, back], ["Front", "Back"])
+    for count in sorted({count for count in sides if count > 1}):
+        numbers = range(1, count + 1)
+        yield _model(
+            with_sides(count),
+            f"Headroom ({count} cards)",
+            [(f"Card {n}", f"{{{{Front {n}}}}}", f"Back {n}") for n in numbers],
+            [f"{side} {n}" for n in numbers for side in ("Front", "Back")],
+        )
+
+
+def _model(
+    number: int,
+    name: str,
+    templates: list[tuple[str, str, str]],
+    fields: list[str],
+) -> dict[str, Any]:
+    return {
+        "id": number,
+        "name": name,
+        "type": 0,
+        "mod": _MADE,
+        "usn": -1,
+        "sortf": 0,
+        "did": 1,
+        "css": _CSS,
+        "flds": [_schema_field(n, f) for n, f in enumerate(fields)],
+        "tmpls": [_template(n, *t) for n, t in enumerate(templates)],
+        "req": [
+            [n, "any", [fields.index(front.strip("{}"))]]
+            for n, (_, front, _) in enumerate(templates)
+        ],
+        "latexPre": "",
+        "latexPost": "",
+        "tags": [],
+        "vers": [],
+    }
+
+
+def _schema_field(number: int, name: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "ord": number,
+        "font": "Arial",
+        "size": 20,
+        "sticky": False,
+        "rtl": False,
+        "media": [],
+    }
+
+
+def _template(number: int, name: str, question: str, answer: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "ord": number,
+        "qfmt": question,
+        "afmt": "{{FrontSide}}<hr id=answer>{{" + answer + "}}",
+        "bqfmt": "",
+        "bafmt": "",
+        "did": None,
+    }
+
+
+def _deck(number: int, name: str, moment: int) -> dict[str, Any]:
+    return {
+        "id": number,
+        "name": name,
+        "mod": moment,
+        "usn": -1,
+        "desc": "",
+        "dyn": 0,
+        "conf": 1,
+        "collapsed": False,
+        "browserCollapsed": False,
+        "extendNew": 0,
+        "extendRev": 0,
+        "newToday": [0, 0],
+        "revToday": [0, 0],
+        "lrnToday": [0, 0],
+        "timeToday": [0, 0],
+    }
+
+
+_CONF = {
+    "activeDecks": [1],
+    "addToCur": True,
+    "collapseTime": 1200,
+    "curDeck": 1,
+    "curModel": str(ONE_WAY),
+    "dueCounts": True,
+    "estTimes": True,
+    "newSpread": 0,
+    "nextPos": 1,
+    "sortBackwards": False,
+    "sortType": "noteFld",
+    "timeLim": 0,
+}
+_OPTIONS = {
+    "id": 1,
+    "name": "Default",
+    "mod": 0,
+    "usn": 0,
+    "autoplay": True,
+    "maxTaken": 60,
+    "replayq": True,
+    "timer": 0,
+    "new": {
+        "bury": True,
+        "delays": [1, 10],
+        "initialFactor": 2500,
+        "ints": [1, 4, 7],
+        "order": 1,
+        "perDay": 20,
+        "separate": True,
+    },
+    "lapse": {
+        "delays": [10],
+        "leechAction": 0,
+        "leechFails": 8,
+        "minInt": 1,
+        "mult": 0,
+    },
+    "rev": {
+        "bury": True,
+        "ease4": 1.3,
+        "fuzz": 0.05,
+        "ivlFct": 1,
+        "maxIvl": 36500,
+        "minSpace": 1,
+        "perDay": 200,
+    },
+}
+
+_ADDRESS = re.compile(rf"{PICTURES}([0-9a-f]{{32}}\.[a-z]{{3,4}})")
+
+
+def name_of(content: bytes) -> str:
+    """The name under which a picture is kept; empty for what is none.
+
+    SVG is none: it is a document that may do things.
+    """
+    kind = kind_of(content)
+    if kind in {"", "svg"}:
+        return ""
+    return f"{hashlib.sha256(content).hexdigest()[:32]}.{kind}"
+
+
+def names_in(html: str) -> list[str]:
+    """The names of the kept pictures that a face shows."""
+    return _ADDRESS.findall(html)
+
+
+def as_files(html: str) -> str:
+    """A face whose pictures are files beside it, as in a package."""
+    return _ADDRESS.sub(r"headroom-\1", html)
+
+
+def file_of(name: str) -> str:
+    """The name of a kept picture as a file of a package."""
+    return f"headroom-{name}"

@@ -1,0 +1,423 @@
+"""Read a package without trust.
+
+A package is a zip archive, and in it lies an SQLite database: both may be built to do
+harm. Nothing is unpacked but the database, under a name of our own; SQLite reads it
+without trusting its schema, runs nothing but plain selects of ordinary tables, and
+stops after a fixed amount of work.
+"""
+
+import contextlib
+import dataclasses
+import datetime as dt
+import json
+import math
+import sqlite3
+import tempfile
+import zipfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from app.import_export.anki.card_templates import (
+    NoteType,
+    deck_names,
+    note_types,
+    pictures_in,
+    render_card_sides,
+)
+from app.import_export.anki.package_format import NEWEST, names_of, reading, zstd
+from app.import_export.anki.package_writer import AddedCardInfo
+from app.import_export.items import UnusableFileError
+from app.import_export.xml_files import ARCHIVE_MOST_BYTES, unpacking
+
+_NAMES = (NEWEST, "collection.anki21", "collection.anki2")
+_OLDER = (
+    "Export it from Anki again with “Support older Anki versions” ticked; this server"
+    " cannot read the newest format."
+)
+_NONE_OF_ANKI = "It is no .apkg or .colpkg of Anki"
+MOST_OF_A_FILE = 2_000_000
+"""So many bytes of a picture or of the list of media are read."""
+MOST_OF_MEDIA = 30_000_000
+_MOST_IN_VAIN = 100
+"""So many pictures may be damaged or too large: each is unpacked to be told so."""
+_CHUNK = 1 << 20
+_LONGEST = 8_000_000  # bytes of one value; the note types of a collection are one
+_EVERY = 1_000_000  # steps of SQLite's machine between two looks
+_MOST_LOOKS = 2_000
+_READS = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ}
+_TABLES = {"col", "notes", "cards", "revlog", "decks", "notetypes", "fields"} | {"templates"}
+_MAGIC = b"SQLite format 3\0"
+
+
+@contextlib.contextmanager
+def open_package(file: IO[bytes], folder: Path) -> Iterator[sqlite3.Connection]:
+    """The collection of the package `file`, unpacked into `folder`; raises Unusable."""
+    path = folder / "collection"
+    _unpack(file, path)
+    with contextlib.closing(_connect(path)) as connection:
+        try:
+            _expect_tables(connection)
+            yield connection
+        except (sqlite3.Error, OverflowError):
+            raise UnusableFileError(
+                "The collection in the package is damaged, or was built to do harm:"
+                " it cannot be read as the tables that Anki writes."
+            ) from None
+
+
+def media_of(file: IO[bytes], wanted: Collection[str]) -> dict[str, bytes]:
+    """Those of the wanted media that the package `file` holds, by name.
+
+    Files that are too large, or damaged, are left out, and so is all that comes when
+    enough has been read.
+    """
+    if not wanted:
+        return {}
+    found: dict[str, bytes] = {}
+    left, in_vain = MOST_OF_MEDIA, 0
+    with unpacking(file, _NONE_OF_ANKI) as archive:
+        known = {entry.filename: entry for entry in archive.infolist()}
+        modern = NEWEST in known
+        listed = _content(archive, known.get("media"), modern=modern)
+        for key, name in names_of(listed, modern=modern).items():
+            if left <= 0 or in_vain > _MOST_IN_VAIN:
+                break
+            if name in wanted and name not in found and key in known:
+                content = _content(archive, known[key], modern=modern)
+                left -= len(content)
+                in_vain += not content
+                if content:
+                    found[name] = content
+    return found
+
+
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo | None, *, modern: bool) -> bytes:
+    """A small file of the archive; empty where it is not there or not sound."""
+    if entry is None:
+        return b""
+    with archive.open(entry) as stream:
+        try:
+            source = reading(stream) if modern else stream
+            content = source.read(MOST_OF_A_FILE + 1)
+        except _damages():
+            return b""
+    return content if len(content) <= MOST_OF_A_FILE else b""
+
+
+def _damages() -> tuple[type[Exception], ...]:
+    """What is raised for packed bytes that make no sense."""
+    module = zstd()
+    return (EOFError, module.ZstdError) if module else (EOFError,)
+
+
+def _unpack(file: IO[bytes], path: Path) -> None:
+    with unpacking(file, _NONE_OF_ANKI) as archive:
+        known = {entry.filename: entry for entry in archive.infolist()}
+        name = next((n for n in _NAMES if n in known), None)
+        if name is None:
+            raise UnusableFileError("It holds no collection of Anki; .apkg and .colpkg do.")
+        with archive.open(known[name]) as stream, path.open("wb") as out:
+            if name == NEWEST:
+                _copy_newest(stream, out)
+            else:
+                _copy(stream, out)
+
+
+def _copy_newest(stream: IO[bytes], out: IO[bytes]) -> None:
+    if zstd() is None:
+        raise UnusableFileError(_OLDER)
+    try:
+        _copy(reading(stream), out)
+    except _damages():
+        raise UnusableFileError("The collection in the package is damaged.") from None
+
+
+def _copy(source: IO[bytes], out: IO[bytes]) -> None:
+    """Copy no more than an archive may hold, whatever it says of itself."""
+    left = ARCHIVE_MOST_BYTES
+    while chunk := source.read(_CHUNK):
+        left -= len(chunk)
+        if left < 0:
+            raise UnusableFileError(
+                f"The collection is larger than {ARCHIVE_MOST_BYTES // 1_000_000} MB."
+            )
+        out.write(chunk)
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    with path.open("rb") as stream:
+        if stream.read(len(_MAGIC)) != _MAGIC:
+            raise UnusableFileError("The collection in the package is no SQLite database.")
+    address = f"{path.as_uri()}?mode=ro&immutable=1"
+    connection = sqlite3.connect(address, uri=True, isolation_level=None)
+    # Text that is no UTF-8 is a slip of some other program, not a reason to stop.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+    for pragma in ("trusted_schema=OFF", "query_only=ON", "cell_size_check=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+    looks = iter(range(_MOST_LOOKS))
+    connection.set_progress_handler(lambda: next(looks, None) is None, _EVERY)
+    connection.set_authorizer(_allow)
+    return connection
+
+
+def _allow(action: int, table: str | None, *_: str | None) -> int:
+    """Plain reading of the tables that a collection has, and of no other."""
+    known = action != sqlite3.SQLITE_READ or table in _TABLES | {"sqlite_master"}
+    allowed = action in _READS and known
+    return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+
+def _expect_tables(connection: sqlite3.Connection) -> None:
+    """Refuse views and virtual tables that stand where a table should."""
+    rows = connection.execute("SELECT name, type, rootpage, sql FROM sqlite_master").fetchmany(1000)
+    found = {
+        str(name)
+        for name, kind, root, sql in rows
+        if kind == "table" and root and not str(sql).upper().startswith("CREATE VIRT")
+    }
+    wrong = sorted(str(name) for name, kind, *_ in rows if name in _TABLES and name not in found)
+    missing = sorted({"col", "notes", "cards", "revlog"} - found)
+    if wrong or missing:
+        raise UnusableFileError(
+            f"The collection in the package has no ordinary table “{(wrong or missing)[0]}”."
+        )
+
+
+MOST_NOTES = 20_000
+_MOST_CARDS = 40_000
+_MOST_GRADES = 200_000
+_MOST_WORDS = 40_000_000  # characters that all cards together are made of
+_LONGEST_GUID = 100
+_LONGEST_TAGS = 1000
+BY_HAND = 4
+"""The kind of a row that no grade made."""
+_ASIDE = -1
+_BURIED = -2, -3  # as a sibling of a card that was asked, and by hand
+_NEW, _REVIEW = 0, 2
+_LOWEST, _HIGHEST = 0.7, 0.97  # the recall that a learner may ask for
+_SEEDS = 2**53
+_LATEST = 4_000_000_000  # seconds since 1970
+_FAR = 40_000  # days
+_PARTS = "\x1f"  # between the fields of a note
+_NOTHING = AddedCardInfo()
+_NO_TYPE = NoteType("", (), {})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RevlogEntry:
+    """A row of the revlog: its number is the moment in milliseconds since 1970.
+
+    One of the kind `BY_HAND` says what was set; without interval and `factor` it made
+    the card new.
+    """
+
+    number: int
+    ease: int
+    time: int
+    kind: int
+    interval: int = 0
+    factor: int = 0
+
+    @property
+    def forgets(self) -> bool:
+        """Whether the card was made new here."""
+        return self.kind == BY_HAND and not (self.ease or self.interval or self.factor)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PackageCard:
+    """A card of a package. Its faces are raw HTML, for `faces` alone renders them.
+
+    `retention` is the recall that was wanted last, `aside` what we wrote beside it
+    ourselves; `place` orders new cards. `due` is the day of one in review; `buried` the
+    moment in ms at which it was put off to the next day.
+    """
+
+    guid: str
+    ordinal: int
+    deck: str
+    kind: NoteType
+    fields: tuple[str, ...]
+    log: tuple[RevlogEntry, ...] = ()
+    suspended: bool = False
+    retention: float | None = None
+    aside: AddedCardInfo = _NOTHING
+    place: int = 0
+    tags: str = ""
+    is_new: bool = False
+    due: dt.date | None = None
+    buried: int | None = None
+
+    @property
+    def faces(self) -> tuple[str, str]:
+        """Front and back as the note type shows them; not cleaned."""
+        return render_card_sides(self.kind, self.fields, self.ordinal)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnkiPackage:
+    """All cards of a package, and how many rows of its log belong to none.
+
+    `media` are the files that its notes show as pictures, by name.
+    """
+
+    notes: int
+    cards: tuple[PackageCard, ...]
+    stray: int = 0
+    media: Mapping[str, bytes] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _PackageNote:
+    guid: str
+    kind: NoteType
+    fields: tuple[str, ...]
+    tags: str = ""
+
+    @property
+    def size(self) -> int:
+        """How many characters a card of it is made of."""
+        return sum(map(len, self.fields)) + self.kind.size
+
+
+def read_package(file: IO[bytes]) -> AnkiPackage:
+    """Read an .apkg or .colpkg; raises Unusable with a sentence why not."""
+    with (
+        tempfile.TemporaryDirectory(prefix="headroom-") as folder,
+        open_package(file, Path(folder)) as db,
+    ):
+        notes = _notes(db)
+        log, total = _log(db)
+        cards = tuple(_cards(db, notes, log))
+    carried = sum(len(card.log) for card in cards)
+    shown = {name for note in notes.values() for name in pictures_in(note.fields)}
+    file.seek(0)
+    return AnkiPackage(len(notes), cards, total - carried, media_of(file, shown))
+
+
+def _notes(db: sqlite3.Connection) -> dict[int, _PackageNote]:
+    types = note_types(db)
+    rows = db.execute("SELECT id, guid, mid, flds, tags FROM notes").fetchmany(MOST_NOTES + 1)
+    if not rows:
+        raise UnusableFileError("It holds no notes.")
+    if len(rows) > MOST_NOTES:
+        raise UnusableFileError(f"It holds more than {MOST_NOTES:,} notes; export fewer decks.")
+    return {
+        number: _PackageNote(
+            str(guid)[:_LONGEST_GUID],
+            types.get(kind, _NO_TYPE),
+            tuple(str(fields).split(_PARTS)),
+            " ".join(str(tags).split())[:_LONGEST_TAGS],
+        )
+        for number, guid, kind, fields, tags in rows
+        if isinstance(number, int) and guid
+    }
+
+
+def _log(db: sqlite3.Connection) -> tuple[Mapping[int, list[RevlogEntry]], int]:
+    """The rows of the log by card, oldest first, and how many there are."""
+    query = "SELECT id, cid, ease, time, type, ivl, factor FROM revlog"
+    rows = db.execute(query).fetchmany(_MOST_GRADES + 1)
+    if len(rows) > _MOST_GRADES:
+        raise UnusableFileError(f"It holds more than {_MOST_GRADES:,} grades; export fewer decks.")
+    log: dict[int, list[RevlogEntry]] = {}
+    for number, card, *values in rows:
+        if all(isinstance(v, int) for v in (number, card, *values)):
+            log.setdefault(card, []).append(RevlogEntry(number, *values))
+    for group in log.values():
+        group.sort(key=lambda row: row.number)
+    return log, len(rows)
+
+
+def _cards(
+    db: sqlite3.Connection, notes: Mapping[int, _PackageNote], log: Mapping[int, list[RevlogEntry]]
+) -> Iterator[PackageCard]:
+    decks, born = deck_names(db), _born(db)
+    rows = db.execute(_CARDS).fetchmany(_MOST_CARDS + 1)
+    if len(rows) > _MOST_CARDS:
+        raise UnusableFileError(f"It holds more than {_MOST_CARDS:,} cards; export fewer decks.")
+    words = 0
+    for row in _sound(rows):
+        number, note, deck, home, ordinal, queue, due, kind, before, mod, data = row
+        about = notes.get(note)
+        if about is None:
+            continue
+        words += about.size
+        if words > _MOST_WORDS:
+            raise UnusableFileError("Its cards hold more text than can be taken in at once.")
+        retention, aside = _known(data)
+        yield PackageCard(
+            about.guid,
+            ordinal,
+            decks.get(home or deck, ""),
+            about.kind,
+            about.fields,
+            tuple(log.get(number, ())),
+            queue == _ASIDE,
+            retention,
+            aside,
+            due,
+            about.tags,
+            kind == _NEW,
+            _day(born, before if home else due) if kind == _REVIEW else None,
+            mod * 1000 if queue in _BURIED else None,
+        )
+
+
+# Burying is the last change of a card that is buried: `mod` is its moment in seconds.
+_CARDS = "SELECT id, nid, did, odid, ord, queue, due, type, odue, mod, data FROM cards"
+
+
+def _born(db: sqlite3.Connection) -> dt.date | None:
+    """The day from which the collection counts; days turn at four in its zone.
+
+    Told by the clock of the zone that it names, or else by UTC, where it lies within
+    half a day of the true one.
+    """
+    rows = db.execute("SELECT crt, conf FROM col LIMIT 1").fetchall()
+    if not rows or not isinstance(rows[0][0], int) or not 0 <= rows[0][0] < _LATEST:
+        return None
+    try:
+        west = json.loads(rows[0][1] or "{}").get("creationOffset", 0)
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        west = 0
+    west = west if isinstance(west, int) and abs(west) <= 24 * 60 else 0
+    moment = dt.datetime.fromtimestamp(rows[0][0], dt.UTC)
+    return (moment - dt.timedelta(minutes=west)).date()
+
+
+def _day(born: dt.date | None, number: int) -> dt.date | None:
+    if born is None or not -_FAR < number < _FAR:
+        return None
+    return born + dt.timedelta(days=number)
+
+
+def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    """Rows whose numbers are numbers, each card of a note once."""
+    seen: set[tuple[int, int]] = set()
+    for row in rows:
+        key = row[1], row[4]
+        if all(isinstance(v, int) for v in row[:10]) and key not in seen:
+            seen.add(key)
+            yield row
+
+
+def _known(data: Any) -> tuple[float | None, AddedCardInfo]:
+    """The recall wanted, and what we wrote ourselves, from the data of a card."""
+    try:
+        known = json.loads(data or "{}")
+        own = json.loads(known.get("cd") or "{}")
+        aside = AddedCardInfo(_natural(own.get("seed")), _natural(own.get("since")))
+        wanted = known.get("dr")
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None, _NOTHING
+    if not isinstance(wanted, float) or not math.isfinite(wanted):
+        return None, aside
+    return min(_HIGHEST, max(_LOWEST, wanted)), aside
+
+
+def _natural(value: Any) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < _SEEDS else None

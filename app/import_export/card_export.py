@@ -1,0 +1,279 @@
+"""A learner's cards as Anki notes."""
+
+import dataclasses
+import datetime as dt
+import html
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+
+from app.content.library import Library
+from app.import_export.anki.package_format import (
+    CollectionCreation,
+    PackageWriter,
+    as_files,
+    file_of,
+    name_of,
+    names_in,
+)
+from app.import_export.anki.package_writer import (
+    AddedCardInfo,
+    AnkiNote,
+    CardHistory,
+    CollectionDates,
+    guid,
+    learned,
+    write_learned,
+)
+from app.import_export.course_files import with_pictures
+from app.import_export.course_items import read_authored
+from app.import_export.export_store import LearnerCards, StudiedCards
+from app.import_export.html_sanitizer import portable
+from app.import_export.images import content_of, renamed
+from app.import_export.items import Item
+from app.import_export.markdown_to_html import illustrated
+from app.markup.expressions import ExpressionError
+from app.markup.model import Flashcard
+from app.questions.grading import question_faces
+from app.questions.variants import draw_variant
+from app.spaced_repetition.card_ids import (
+    OWN,
+    PICTURES,
+    QUESTION,
+    TERM,
+    can_be_card,
+    exists_in_course,
+    parse_card_id,
+)
+
+_TURN = dt.time(4)
+_MOST_SIDES = 30  # of a note that goes back to Anki as it came
+_NOTES_AT_ONCE = 50
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExportCourse:
+    """The course whose cards are taken along, and the folder of its files."""
+
+    library: Library
+    folder: Path
+
+    @property
+    def title(self) -> str:
+        """The exam that it prepares for, or the name of its folder."""
+        return self.library.syllabus.exam or self.folder.resolve().name
+
+
+def write_cards(
+    course: ExportCourse, cards: LearnerCards, package: PackageWriter, hour: "Hour"
+) -> None:
+    """Write all cards of a learner that still have words, a few notes at a time."""
+    calendar = hour.calendar(cards.first_day())
+    pictures = _Pictures(cards.picture, package)
+    sheets = _NoteBuilder(course, pictures.of_course)
+    write_learned(map(pictures.pack, sheets.every(cards)), calendar, package)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Hour:
+    """The present, and the zone of the learner."""
+
+    now: dt.datetime
+    zone: dt.tzinfo
+
+    def calendar(self, first: dt.date | None) -> CollectionDates:
+        """How the collection counts days: from the `first` study day, or from today."""
+        here = self.now.astimezone(self.zone)
+        first = first or here.date()
+        today = here.date() - dt.timedelta(days=here.time() < _TURN)
+        born = dt.datetime.combine(first, _TURN, self.zone)
+        west = -round((born.utcoffset() or dt.timedelta()).total_seconds() / 60)
+        birth = CollectionCreation(int(born.timestamp()), west)
+        return CollectionDates(int(self.now.timestamp()), today, first, birth)
+
+
+def has_words(library: Library, own: Collection[str], card: str) -> bool:
+    """Whether a card can still be shown; `own` are those that a learner brought."""
+    kind, name = parse_card_id(card)
+    if kind == OWN:
+        return card in own
+    question = library.questions.get(name) if kind == QUESTION else None
+    return exists_in_course(library, card) and (question is None or can_be_card(question))
+
+
+Origins = Mapping[str, tuple[str, int]]
+
+
+def notes_of(
+    library: Library, cards: Collection[str], origins: Origins
+) -> dict[str, tuple[str, ...]]:
+    """The notes of some cards by name, each with its own cards.
+
+    A reverse shares the note of its card. Own cards that came from one note of Anki go
+    back as the cards of one, or Anki would have each twice.
+    """
+    together: dict[str, dict[int, str]] = {}
+    for card in cards:
+        guid_, ordinal = origins.get(card, ("", 0))
+        if _is_of_note(guid_, ordinal):
+            together.setdefault(guid_, {})[ordinal] = card
+    notes: dict[str, tuple[str, ...]] = {}
+    for card in cards:
+        group = together.get(origins.get(card, ("", 0))[0])
+        if group:
+            names = tuple(name for _, name in sorted(group.items()))
+            notes[min(names)] = names
+        else:
+            known = library.cards.get(card)
+            names = (card, known.sibling) if known and known.sibling else (card,)
+            notes[min(names)] = tuple(sorted(names))
+    return notes
+
+
+def _is_of_note(guid_: str, ordinal: int) -> bool:
+    """Whether an own card came from a note of Anki and can go back as a card of it."""
+    return bool(guid_) and 0 <= ordinal < _MOST_SIDES
+
+
+class _Pictures:
+    """Puts the pictures that notes show into the package, each once."""
+
+    def __init__(self, find: Callable[[str], bytes | None], package: PackageWriter) -> None:
+        self._find = find
+        self._package = package
+        self._packed: set[str] = set()
+        self.of_course: dict[str, bytes] = {}
+
+    def pack(self, sheet: AnkiNote) -> AnkiNote:
+        """The note as it refers to files beside it, which are in the package."""
+        for name in (name for face in sheet.faces for name in names_in(face)):
+            if name not in self._packed:
+                self._packed.add(name)
+                content = self.of_course.get(name) or self._find(name)
+                if content:
+                    self._package.add_media(file_of(name), content)
+        return dataclasses.replace(sheet, faces=tuple(map(as_files, sheet.faces)))
+
+
+class _NoteBuilder:
+    """Makes notes; the authored words of a file are read once.
+
+    `pictures` takes those of the course, by the names under which they are kept.
+    """
+
+    def __init__(self, course: ExportCourse, pictures: dict[str, bytes]) -> None:
+        self._course = course
+        self._library = course.library
+        self._pictures = pictures
+        self._studied = StudiedCards({}, frozenset(), {}, {}, {})
+        self._read: dict[str, dict[str, tuple[str, str]]] = {}
+
+    def every(self, cards: LearnerCards) -> Iterator[AnkiNote]:
+        """All notes of a learner."""
+        origins = cards.origins()
+        held = [c for c in cards.names() if has_words(self._library, origins, c)]
+        notes = list(notes_of(self._library, held, origins).items())
+        for begin in range(0, len(notes), _NOTES_AT_ONCE):
+            some = notes[begin : begin + _NOTES_AT_ONCE]
+            self._studied = cards.read([name for _, names in some for name in names])
+            for note, names in some:
+                sheet = self._of(note, names)
+                if sheet is not None:
+                    yield sheet
+
+    def _of(self, note: str, cards: tuple[str, ...]) -> AnkiNote | None:
+        """The note with its cards; None where its words cannot be made any more."""
+        kind, name = parse_card_id(note)
+        if kind == OWN:
+            return self._own(note, cards)
+        if kind == QUESTION:
+            return self._question(note, name)
+        if kind == TERM:
+            term = self._library.glossary[name]
+            faces = html.escape(term.name), portable(term.meaning.html)
+            return self._sheet((note,), "terms", faces)
+        card = self._library.cards[note]
+        sheet = self._sheet(cards, card.topic, self._faces(card))
+        tags = (*card.tags, *(f"objective::{o}" for o in card.objectives))
+        return dataclasses.replace(sheet, tags=tags)
+
+    def _own(self, note: str, cards: tuple[str, ...]) -> AnkiNote:
+        """A card of the learner's own; with those that came from the same note."""
+        own = self._studied.own[note]
+        deck = self._deck(f"own::{own.deck}" if own.deck else "own")
+        tags = tuple(own.tags.split())
+        made = tuple(self._learned(card) for card in cards)
+        if not _is_of_note(own.guid, own.ordinal):
+            return AnkiNote(note, note, deck, (own.front, own.back), made, tags)
+        texts = {text.ordinal: text for text in (self._studied.own[card] for card in cards)}
+        faces: list[str] = []
+        for ordinal in range(max(texts) + 1):
+            text = texts.get(ordinal)
+            faces += (text.front, text.back) if text else ("", "")
+        ordinals = tuple(sorted(texts))
+        return AnkiNote(note, own.guid, deck, tuple(faces), made, tags, ordinals)
+
+    def _question(self, note: str, name: str) -> AnkiNote | None:
+        seed = self._studied.added.get(note, AddedCardInfo()).seed or 0
+        try:
+            variant = draw_variant(self._library.questions[name], seed)
+        except (ExpressionError, ArithmeticError):
+            return None
+        faces = question_faces(variant, _gap)
+        front, back = portable(faces.front), portable(faces.back)
+        return self._sheet((note,), "missed questions", (front, back))
+
+    def _sheet(self, cards: tuple[str, ...], deck: str, faces: tuple[str, str]) -> AnkiNote:
+        note, made = cards[0], tuple(self._learned(name) for name in cards)
+        return AnkiNote(note, guid(note), self._deck(deck), faces, made)
+
+    def _learned(self, card: str) -> CardHistory:
+        made = learned(
+            card,
+            self._studied.grades.get(card, ()),
+            suspended=card in self._studied.suspended,
+            aside=self._studied.added.get(card),
+        )
+        due = self._studied.due.get(card)
+        if made.standing is None or due is None:
+            return made
+        # A question that was missed again is due before its grades alone would say.
+        standing = dataclasses.replace(made.standing, due_day=due)
+        return dataclasses.replace(made, standing=standing)
+
+    def _deck(self, name: str) -> str:
+        return f"Headroom::{self._course.title}::{name}"
+
+    def _faces(self, card: Flashcard) -> tuple[str, str]:
+        """The words as `headroom export apkg` writes them, from the author's file."""
+        path = card.place.path
+        if path not in self._read:
+            self._read[path] = dict(self._authored(self._course.folder / path, path))
+        words = card.front.html, card.back.html
+        return self._read[path].get(card.id) or (portable(words[0]), portable(words[1]))
+
+    def _authored(self, file: Path, path: str) -> Iterator[tuple[str, tuple[str, str]]]:
+        """The faces of the cards in a file, by their names."""
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except (OSError, UnicodeDecodeError):
+            return
+        for item in read_authored(text, path).items:
+            if item.kind == "card":
+                yield item.name, self._shown(with_pictures(file.parent, item))
+
+    def _shown(self, card: Item) -> tuple[str, str]:
+        """Both sides as HTML; pictures are named as those on own cards are."""
+        held = {p.name: content_of(p) for p in card.pictures}
+        names = {name: kept for name, c in held.items() if (kept := name_of(c))}
+        self._pictures |= {kept: held[name] for name, kept in names.items()}
+        card = renamed(card, {name: name for name in names})
+        front, back = illustrated(card.stem), illustrated(card.text)
+        for name, kept in names.items():
+            was, now = f'src="{html.escape(name)}"', f'src="{PICTURES}{kept}"'
+            front, back = front.replace(was, now), back.replace(was, now)
+        return front, back
+
+
+def _gap(hint: str) -> str:
+    """A gap to fill, where nothing draws a line."""
+    return f"[{hint or '…'}]"

@@ -1,0 +1,362 @@
+"""Match a package with the course, import in slices."""
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+import datetime as dt
+import hashlib
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+
+from fastapi.concurrency import run_in_threadpool
+from sqlmodel import Session
+from starlette.exceptions import HTTPException
+
+from app.accounts.current_learner import LearnerProfile
+from app.accounts.learner_store import bump_change_counter
+from app.content.library import Library
+from app.database.write_queue import Turn
+from app.errors import ConflictError
+from app.import_export import import_store
+from app.import_export.anki.card_templates import is_blank, with_math, with_pictures
+from app.import_export.anki.package_format import name_of
+from app.import_export.anki.package_reader import BY_HAND, AnkiPackage, PackageCard, RevlogEntry
+from app.import_export.anki.package_writer import guid
+from app.import_export.export_store import OwnCardText
+from app.import_export.html_sanitizer import safe
+from app.import_export.html_to_markdown import DEEPEST, is_deep
+from app.import_export.import_store import ImportCounts, ImportedCard, ImportedReview
+from app.spaced_repetition.card_ids import (
+    LONGEST_FACE,
+    OWN,
+    PICTURES,
+    can_be_card,
+    is_added_card,
+    parse_card_id,
+    question_card_id,
+    term_card,
+    topic_of,
+)
+from app.web.request_limits import FairSlots
+
+_OURS = re.compile(r"own:[0-9a-f]{1,64}\Z")
+_OWN_DECK = re.compile(r"Headroom::.*?::own(?:::(?P<deck>.*))?\Z")
+_NOT_SCHEDULED = {3: "practice outside of the schedule"}
+_BY_HAND = "set or moved by hand, so no grade"
+_WORDLESS = "no words on one side without pictures and sounds"
+_MASKED = "image occlusion, which only Anki can draw over its picture"
+_OCCLUSION = re.compile(r"\{\{c\d+::image-occlusion:")
+_TWICE = "in the file twice"
+_TOO_LONG = f"longer than {LONGEST_FACE:,} characters on one side"
+_TOO_DEEP = f"tags within more than {DEEPEST} others on one side"
+_NO_SIDE = "a side that the course does not have"
+_MOST_GRADES = 500  # of one card, which is written at one stroke
+_TOO_MANY = f"older than the last {_MOST_GRADES:,} of their card"
+_MOST_TAGS = 1500  # of one face; cleaning takes long where they stand in each other
+_EASES = range(1, 5)
+_KINDS = range(3)  # learning, review, relearning
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MatchedPackage:
+    """What a package brings: cards, how many of what is left out, and why.
+
+    `media` counts the sounds and pictures that are not carried.
+    """
+
+    arrivals: tuple[ImportedCard, ...]
+    cards_left: Mapping[str, int]
+    grades_left: Mapping[str, int]
+    media: int
+
+
+def match_package(package: AnkiPackage, library: Library) -> MatchedPackage:
+    """Match every card with the course; all others become the learner's own."""
+    known = dict(_names(library))
+    cards_left: collections.Counter[str] = collections.Counter()
+    grades_left: collections.Counter[str] = collections.Counter()
+    media = 0
+    pictures = {n: p for n, c in package.media.items() if (p := name_of(c))}
+    arrivals: dict[str, ImportedCard] = {}
+    if package.stray:
+        grades_left["about cards that the file does not hold"] = package.stray
+    for found in sorted(package.cards, key=lambda c: c.place):
+        card = _card_of(found, known)
+        reason = _TWICE if card in arrivals else "" if card else _NO_SIDE
+        own, files, lost = None, frozenset[str](), 0
+        if parse_card_id(card)[0] == OWN and not reason:
+            own, files, lost, reason = _own(found, pictures)
+        if reason:
+            cards_left[reason] += 1
+            continue
+        media += lost
+        log = tuple(_came(found, grades_left))
+        kept = {pictures[name]: package.media[name] for name in files}
+        arrivals[card] = _arrival(found, card, library, (own, kept, log))
+    return MatchedPackage(tuple(arrivals.values()), cards_left, grades_left, media)
+
+
+def _names(library: Library) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The cards of a note (by ordinal), for each GUID that we would write."""
+    for card in library.cards.values():
+        if card.id == min(card.id, card.sibling or card.id):
+            names = (card.id, card.sibling) if card.sibling else (card.id,)
+            yield guid(card.id), names
+    for question in library.questions.values():
+        if can_be_card(question):
+            name = question_card_id(question.id)
+            yield guid(name), (name,)
+    for anchor in library.glossary:
+        yield guid(term_card(anchor)), (term_card(anchor),)
+
+
+def _card_of(found: PackageCard, known: Mapping[str, tuple[str, ...]]) -> str:
+    """The name of a card with us; empty where a note of ours has no such side."""
+    ours = known.get(found.guid)
+    if ours is not None:
+        return ours[found.ordinal] if 0 <= found.ordinal < len(ours) else ""
+    if _OURS.match(found.guid):
+        return found.guid if found.ordinal == 0 else ""
+    words = f"anki {found.guid}\0{found.ordinal}"
+    return f"{OWN}:{hashlib.sha256(words.encode()).hexdigest()[:32]}"
+
+
+_Own = tuple[OwnCardText | None, frozenset[str], int, str]
+
+
+def _own(found: PackageCard, pictures: Mapping[str, str]) -> _Own:
+    """The words of a card of the learner's own, or why it is left out.
+
+    With the names of its pictures in the file, and how many media are lost.
+    """
+    none = frozenset[str]()
+    refused = _refused(found)
+    if refused:
+        return None, none, 0, refused
+    addresses = {name: f"{PICTURES}{kept}" for name, kept in pictures.items()}
+    lost, shown = 0, none
+    faces: list[str] = []
+    for face in found.faces:
+        plain, missing, used = with_pictures(with_math(face), addresses)
+        faces.append(safe(plain))
+        lost, shown = lost + missing, shown | used
+    if any(is_blank(face) for face in faces):
+        return None, none, 0, _WORDLESS
+    if any(len(face) > LONGEST_FACE for face in faces):
+        return None, none, 0, _TOO_LONG
+    ours = _OWN_DECK.match(found.deck)
+    deck = (ours["deck"] or "") if ours else found.deck
+    named = "" if _OURS.match(found.guid) else found.guid
+    text = OwnCardText(deck, faces[0], faces[1], named, found.ordinal, found.tags)
+    return text, shown, lost, ""
+
+
+def _refused(found: PackageCard) -> str:
+    """Why the words of a card cannot be taken in at all; empty where they can."""
+    if any(_OCCLUSION.search(field) for field in found.fields):
+        return _MASKED
+    if sum(map(len, found.fields)) > 2 * LONGEST_FACE:
+        return _TOO_LONG
+    for face in found.faces:
+        if len(face) > LONGEST_FACE or face.count("<") > _MOST_TAGS:
+            return _TOO_LONG
+        if is_deep(face):
+            return _TOO_DEEP
+    return ""
+
+
+def _came(found: PackageCard, left: collections.Counter[str]) -> Iterator[ImportedReview]:
+    """The grades of a card and what was set by hand; other rows are counted.
+
+    A due date holds only where nothing came after it, and a card that is new now was
+    forgotten, whether its log says so or not. Anki has no row for burying a card.
+    """
+    log = found.log[-_MOST_GRADES:]
+    if len(found.log) > _MOST_GRADES:
+        left[_TOO_MANY] += len(found.log) - _MOST_GRADES
+    last = None
+    for row in log:
+        came = _row(row, found, is_last=row is log[-1])
+        if came is None:
+            left[_NOT_SCHEDULED.get(row.kind, _BY_HAND)] += 1
+        else:
+            last = came
+            yield came
+    if last is not None and last.rating and found.is_new:
+        last = ImportedReview(last.at + 1, 0, 0, "forget")
+        yield last
+    if found.buried is not None:
+        yield ImportedReview(max(found.buried, last.at + 1 if last else 0), 0, 0, "bury")
+
+
+def _row(row: RevlogEntry, found: PackageCard, *, is_last: bool) -> ImportedReview | None:
+    if row.ease in _EASES and row.kind in _KINDS:
+        return ImportedReview(row.number, row.ease, row.time)
+    if row.forgets:
+        return ImportedReview(row.number, 0, 0, "forget")
+    if row.kind == BY_HAND and row.factor and found.due and is_last:
+        return ImportedReview(row.number, 0, 0, "due", found.due.isoformat())
+    return None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardPlacement:
+    """Where a card belongs: the name shared with its reverse, and its topic."""
+
+    note: str
+    topic: str
+
+
+def home_of(library: Library, card: str) -> CardPlacement:
+    """Where a card belongs in this course; by its name alone where it has left."""
+    known = library.cards.get(card)
+    if known is None:
+        return CardPlacement(card, topic_of(library, card))
+    return CardPlacement(min(card, known.sibling or card), known.topic)
+
+
+def _arrival(
+    found: PackageCard,
+    card: str,
+    library: Library,
+    carried: tuple[OwnCardText | None, Mapping[str, bytes], tuple[ImportedReview, ...]],
+) -> ImportedCard:
+    own, pictures, log = carried
+    home = home_of(library, card)
+    return ImportedCard(
+        card=card,
+        note=home.note,
+        topic=home.topic,
+        origin=f"{found.guid}\0{found.ordinal}",
+        log=log,
+        own=own,
+        pictures=pictures,
+        suspended=found.suspended,
+        retention=found.retention,
+        seed=found.aside.seed,
+        since=found.aside.since if is_added_card(card) else None,
+    )
+
+
+AT_ONCE = 2
+"""Files that one process reads and writes at a time, each held in its memory."""
+_LONGEST_WAIT = 50.0  # seconds until somebody is sent away; proxies give up after 60
+_SOON = 1.0  # seconds in which a small file is done
+_log = logging.getLogger("headroom")
+Room = contextlib.AsyncExitStack
+
+
+class ImportRunner:
+    """The imports of this process. Each slice is a transaction of its own."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        clock: Callable[[], dt.datetime],
+        patience: float = _LONGEST_WAIT,
+    ) -> None:
+        self._turn = turn
+        self._clock = clock
+        self._patience = patience
+        self._slots = FairSlots(AT_ONCE, AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ending = False
+
+    @contextlib.asynccontextmanager
+    async def living(self) -> AsyncIterator[None]:
+        """At the end, wait until the slices that are being written are on disk."""
+        yield
+        self._ending = True
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @contextlib.asynccontextmanager
+    async def room(self, client: str = "") -> AsyncIterator[Room]:
+        """A place among the files at a time; HTTPException 503 when none gets free.
+
+        Clients that have none come first. Who begins an import takes the place along
+        (`pop_all`).
+        """
+        async with contextlib.AsyncExitStack() as room:
+            slot = self._slots.occupy(client, seconds=self._patience)
+            try:
+                await room.enter_async_context(slot)
+            except TimeoutError:
+                words = "Other files are being imported just now. Send yours in a minute."
+                raise HTTPException(503, words, {"retry-after": "60"}) from None
+            yield room
+
+    async def begin(
+        self,
+        running: tuple[LearnerProfile, int],
+        arrivals: Sequence[ImportedCard],
+        room: Room,
+    ) -> asyncio.Task[None]:
+        """Write cards slice by slice; returns when they are written, or soon."""
+        task = asyncio.create_task(self._run(running, arrivals, room))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        await asyncio.wait({task}, timeout=_SOON)
+        return task
+
+    async def _run(
+        self,
+        running: tuple[LearnerProfile, int],
+        arrivals: Sequence[ImportedCard],
+        room: Room,
+    ) -> None:
+        name = (running[0].id, running[1])
+        async with room:
+            try:
+                state = await self._write(running, arrivals)
+                await self._end(name, state)
+            except Exception:  # noqa: BLE001 - nobody waits: the page and the log say so
+                _log.exception("an import of cards failed")
+                with contextlib.suppress(Exception):
+                    await self._end(name, import_store.FAILED)
+
+    async def _write(
+        self, running: tuple[LearnerProfile, int], arrivals: Sequence[ImportedCard]
+    ) -> str:
+        """How it ended: done, canceled, stopped with the server, or full."""
+        waiting = 0
+        for part in import_store.slices_of(arrivals):
+            if self._ending:
+                return import_store.STOPPED
+            now = self._clock()
+            try:
+                async with self._turn() as db:
+                    outcome = await run_in_threadpool(
+                        _write_slice, db, running, part, (now, waiting)
+                    )
+            except ConflictError:  # as many own cards as one may have
+                return import_store.FULL
+            if outcome is None:
+                return import_store.CANCELLED
+            waiting += outcome.waiting
+        return import_store.DONE
+
+    async def _end(self, running: tuple[int, int], state: str) -> None:
+        async with self._turn() as db:
+            bump_change_counter(db, running[0])
+            await run_in_threadpool(import_store.end_import, db, running, state)
+
+
+def _write_slice(
+    db: Session,
+    running: tuple[LearnerProfile, int],
+    part: Sequence[ImportedCard],
+    at: tuple[dt.datetime, int],
+) -> ImportCounts | None:
+    """Write a slice and how far it brought the import; None when that was ended."""
+    learner, began = running
+    now, waiting = at
+    # Whoever writes for a learner asks for this first: others wait here for us.
+    if not bump_change_counter(db, learner.id) or not import_store.is_running(
+        db, (learner.id, began)
+    ):
+        return None
+    outcome = import_store.import_cards(db, learner, part, now, waiting)
+    import_store.advance_import(db, (learner.id, began), (len(part), outcome), now)
+    return outcome

@@ -1,0 +1,194 @@
+"""Text of another format as Markdown, with a list of what was lost."""
+
+import dataclasses
+import re
+from collections.abc import Iterable
+
+from markdown_it import MarkdownIt
+
+from app.import_export.html_to_markdown import from_plain, join_formula_lines, to_markdown
+from app.import_export.images import ImageCollector
+from app.import_export.items import Item, ItemSkippedError, NumberRange
+from app.import_export.markdown_to_html import to_html
+from app.markup.quantities import known_unit
+from app.questions.types import number_parsing
+
+_TAG = re.compile(
+    r"</?(?:a|abbr|audio|b|big|blockquote|br|center|cite|code|dd|del|details|div|dl|dt"
+    r"|em|embed|font|form|h[1-6]|hr|i|iframe|img|input|ins|kbd|label|li|mark|math"
+    r"|object|ol|p|pre|q|s|samp|script|small|span|strike|strong|style|sub|sup|svg"
+    r"|table|tbody|td|template|tfoot|th|thead|tr|tt|u|ul|var|video)(?=[\s/>])|<!--",
+    re.IGNORECASE,
+)
+_PRE = re.compile(r"(<pre\b[^<]*(?:<(?!/?pre\b)[^<]*)*</pre\s*>)", re.IGNORECASE)
+_MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+# A number that is a thousand or has decimals, and one whose comma must be decimal.
+_EITHER = re.compile(r"(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])")
+_DECIMAL_COMMA = re.compile(r"(?<![\d,])(?:[\d.]+,(?:\d{1,2}|\d{4,})(?![\d.,])|0,\d+)")
+_ABOUT = frozenset("~≈=")  # learners may write these; a key may not
+_UNIT = re.compile(r"\n\nAnswer in (\S+)\.$")
+
+
+@dataclasses.dataclass(slots=True)
+class ConversionLosses:
+    """What could not be said in Markdown, in the order it was met.
+
+    `album` are the pictures that can be carried.
+    """
+
+    album: ImageCollector = dataclasses.field(default_factory=ImageCollector)
+    noted: dict[str, None] = dataclasses.field(default_factory=dict)
+
+    def add(self, what: str) -> None:
+        """Note one thing, once."""
+        self.noted[what] = None
+
+    def noted_in(self, item: Item) -> Item:
+        """The item with its pictures and with all that was noted."""
+        lost = (*item.lost, *self.noted)
+        return dataclasses.replace(item, pictures=self.album.pictures, lost=lost)
+
+
+def read_text(text: str, form: str, losses: ConversionLosses) -> str:
+    """Markdown of a text in one of the forms html, plain, moodle, markdown.
+
+    `moodle` is plain text in which tags count when there are any.
+    """
+    if form == "markdown":
+        return read_html(_MARKDOWN.render(text.strip()), losses)
+    if form == "moodle" and _TAG.search(text):
+        return read_html(_with_breaks(text), losses)
+    return read_html(text, losses) if form == "html" else from_plain(text)
+
+
+def _with_breaks(text: str) -> str:
+    """Words with tags among them, in which Moodle shows a new line as one."""
+    joined = re.sub(r">[ \t]*\n\s*<", "><", join_formula_lines(text.strip()))
+    parts = _PRE.split(joined)
+    return "".join(part if n % 2 else part.replace("\n", "<br>\n") for n, part in enumerate(parts))
+
+
+def read_html(html: str, losses: ConversionLosses) -> str:
+    """Markdown of an HTML fragment."""
+    turned = to_markdown(html, losses.album.take)
+    for what in turned.lost:
+        losses.add(what)
+    return turned.text
+
+
+def plain_of(markdown: str) -> str | None:
+    """The words of Markdown that holds nothing but words in one line, else None."""
+    html = to_html(markdown)
+    if "<" in html or "\n" in html or "\\(" in html or "\\[" in html:
+        return None
+    words = (
+        html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&amp;", "&")
+    )
+    return words if from_plain(words) == markdown else None
+
+
+def with_unit(stem: str, unit: str) -> str:
+    """A stem that says in which unit to answer, for formats without units."""
+    return f"{stem}\n\nAnswer in {unit}." if unit else stem
+
+
+def without_unit(stem: str) -> tuple[str, str]:
+    """The stem and the unit that `with_unit` put behind it."""
+    found = _UNIT.search(stem)
+    if found is None or not known_unit(found[1]):
+        return stem, ""
+    return stem[: found.start()], known_unit(found[1]) or ""
+
+
+def any_other(item: Item, said: str, losses: ConversionLosses) -> Item:
+    """The item with what is said to any other answer as its common mistake."""
+    if said and not item.mistake:
+        return dataclasses.replace(item, mistake=said)
+    if said:
+        losses.add("what is said to any other answer is left out")
+    return item
+
+
+def report_unused_feedback(item: Item, notes: Iterable[str], losses: ConversionLosses) -> None:
+    """Note the feedback of a file that stands nowhere in its item."""
+    said = [item.explanation, item.mistake, *(p.why for p in item.pairs)]
+    said += [option.feedback for option in (*item.options, *item.steps)]
+    if any(note and not any(note in words for words in said) for note in notes):
+        losses.add("feedback that belongs to no choice is left out: explain it below")
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Whether a text is a number with a comma that can only be decimal."""
+    return bool(_DECIMAL_COMMA.search(text) and read_span(text))
+
+
+def _expect_one_reading(text: str) -> None:
+    """Raise NotCarried for a number that is a thousand, or that has decimals."""
+    if found := _EITHER.search(text):
+        plain = re.sub("[.,]", "", found[0])
+        either = found[0].replace(",", ".")
+        raise ItemSkippedError(
+            f"its number “{text.strip()[:40]}” can be {plain} or {either}: "
+            f"write {plain}, or {either}0 with one more digit"
+        )
+
+
+def read_number(text: str, *, comma: bool = False) -> float:
+    """A number as learners may type it, without a unit; raises NotCarried.
+
+    `comma`: whoever wrote it may write decimals with a comma, so that “1,024” can be
+    read in two ways.
+
+    >>> read_number("1,024"), read_number("1,5"), read_number("12 500 000")
+    (1024.0, 1.5, 12500000.0)
+    """
+    found = number_parsing.read_number(text)
+    if found is None or found.unit or text.strip()[:1] in _ABOUT:
+        raise ItemSkippedError(f"“{text.strip()[:30]}” is not a number")
+    if comma:
+        _expect_one_reading(text)
+    return found.value
+
+
+def read_span(text: str, *, comma: bool = False) -> NumberRange | None:
+    """The number that a text is, as “140 GB ± 4” with unit and tolerance, or None.
+
+    Raises NotCarried as `read_number` does.
+    """
+    center, sign, tolerance = re.sub(r"\+/?-", "±", text).partition("±")
+    found = number_parsing.read_number(center)
+    if found is None or text.strip()[:1] in _ABOUT:
+        return None
+    unit = known_unit(found.unit)
+    half = number_parsing.read_number(tolerance) if sign else number_parsing.TypedNumber(0.0, "")
+    if unit is None or half is None or half.unit not in {"", "%", found.unit}:
+        return None
+    if comma:
+        _expect_one_reading(text)
+    percent = half.unit == "%" != unit
+    width = abs(found.value) * half.value / 100 if percent else half.value
+    return span_around(found.value, width, unit)
+
+
+def read_weight(text: str) -> float:
+    """A part of the mark in percent, -100 to 100; raises NotCarried.
+
+    A comma in it is decimal, for a group of thousands would be more than the mark.
+    """
+    weight = read_number(text.replace(",", "."))
+    if abs(weight) > 100:
+        raise ItemSkippedError(f"the weight “{text.strip()[:30]}” is more than 100%")
+    return weight
+
+
+def span_around(center: float, tolerance: float, unit: str = "") -> NumberRange:
+    """A range by its middle and half of its width."""
+    half = max(abs(tolerance), abs(center) * 1e-9)
+    low, high = (float(f"{b:.12g}") for b in (center - half, center + half))
+    return NumberRange(float(f"{center:.12g}"), low, high, unit)
+
+
+def span_between(low: float, high: float, unit: str = "") -> NumberRange:
+    """A range by its ends."""
+    first, last = sorted((low, high))
+    return span_around((first + last) / 2, (last - first) / 2, unit)

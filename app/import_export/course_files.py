@@ -1,0 +1,314 @@
+"""Add imported items to a topic."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from app.content.course_rules import NO_SYLLABUS
+from app.content.file_reader import parse
+from app.content.file_watcher import WatchedFiles
+from app.content.library import image_problem
+from app.content.parse_cache import replace_file
+from app.content.parsed_file import ParsedFile, used_ids
+from app.import_export.course_items import block, headed, new_id, read_authored
+from app.import_export.html_to_markdown import one_line
+from app.import_export.images import content_of, digest, made, name_of, renamed, shown_in
+from app.import_export.items import (
+    CourseInfo,
+    ImportResult,
+    Item,
+    ItemRemark,
+    NumberRange,
+    UnusableFileError,
+    label,
+)
+from app.markup.model import Topic
+
+_SHARED = "It goes with more than one."
+_KNOWN = "the topic has this question already"
+_FORBIDDEN_IN_BLANK = "|?[]\n"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TargetTopic:
+    """A topic as it stands: its files, and what an item of it may name.
+
+    `files` maps quiz.md and cards.md to their text (empty when there is none), `ids`
+    are all that were ever used. `objective` and `source` are the topic's own;
+    `pictures` are its pictures by name, each with a digest of what it holds.
+    """
+
+    slug: str
+    title: str
+    files: Mapping[str, str]
+    ids: frozenset[str]
+    objective: str
+    source: str
+    objectives: frozenset[str]
+    sources: frozenset[str]
+    pictures: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TopicUpdate:
+    """The new text of the files that change, the pictures beside it, and a report."""
+
+    files: Mapping[str, str]
+    pictures: Mapping[str, bytes]
+    carried: tuple[tuple[str, Item], ...]
+    refused: tuple[ItemRemark, ...]
+    lost: tuple[ItemRemark, ...]
+
+
+def add_items(reading: ImportResult, place: TargetTopic) -> TopicUpdate:
+    """Add the items of a reading to a topic; nothing that stands there is changed.
+
+    An item is refused when it is in the topic already, when the check would refuse it,
+    or when its Markdown would be read as anything else than the item.
+    """
+    texts = {name: _opened(name, text, place) for name, text in place.files.items()}
+    ids = set(place.ids)
+    known = {_likeness(renamed(i, place.pictures)) for i in _standing(place)}
+    carried: list[tuple[str, Item]] = []
+    refused = list(reading.refused)
+    lost: list[ItemRemark] = []
+    changed: set[str] = set()
+    pictures: dict[str, bytes] = {}
+    for raw in reading.items:
+        item, shown = _with_pictures(_known_here(raw, place))
+        file = "cards.md" if item.kind == "card" else "quiz.md"
+        name = new_id(item, ids)
+        like = _likeness(renamed(item, {n: digest(c) for n, c in shown.items()}))
+        if reason := _KNOWN * (like in known) or _refusal(item, name, file, place):
+            refused.append(ItemRemark(label(raw), raw.line, reason))
+            continue
+        ids.add(name)
+        known.add(like)
+        texts[file] = f"{texts[file].rstrip()}\n\n{block(item, name)}"
+        carried.append((name, item))
+        lost += (ItemRemark(label(raw), raw.line, what) for what in item.lost)
+        changed.add(file)
+        pictures |= shown
+    files = {name: texts[name] for name in sorted(changed)}
+    return TopicUpdate(files, pictures, tuple(carried), tuple(refused), tuple(lost))
+
+
+def _opened(name: str, text: str, place: TargetTopic) -> str:
+    """A file to write behind: itself, or new front matter."""
+    if text.strip():
+        return text
+    what = "cards" if name == "cards.md" else "questions"
+    title = f"{place.title}: {what}".replace('"', "'").replace("\\", "/")
+    return f'---\ntitle: "{title}"\nobjective: {place.objective}\nsource: {place.source}\n---\n'
+
+
+def _standing(place: TargetTopic) -> Iterable[Item]:
+    for name, text in place.files.items():
+        yield from read_authored(text, f"topics/{place.slug}/{name}").items
+
+
+def _known_here(item: Item, place: TargetTopic) -> Item:
+    """The item with only such objectives and sources as the course knows."""
+    objectives = tuple(o for o in item.objectives if o in place.objectives)
+    sources = tuple(s for s in item.sources if s in place.sources)
+    gone = {*item.objectives, *item.sources} - {*objectives, *sources}
+    if gone:
+        item = _less(
+            item,
+            f"unknown here: {', '.join(sorted(gone))}",
+        )
+    if objectives == (place.objective,):
+        objectives = ()
+    if sources == (place.source,):
+        sources = ()
+    known = dataclasses.replace(item, objectives=objectives, sources=sources)
+    return _with_reasons(headed(known))
+
+
+def _less(item: Item, what: str) -> Item:
+    return dataclasses.replace(item, lost=(*item.lost, what))
+
+
+def _with_pictures(item: Item) -> tuple[Item, dict[str, bytes]]:
+    """The item with its pictures under names that no others have, and their bytes."""
+    held = {p.name: content_of(p) for p in item.pictures}
+    names = {name: name_of(content, name) for name, content in held.items()}
+    for name in shown_in(item):
+        if not names.get(name):
+            item = _less(
+                item,
+                f"the picture {name} is left out: it is not in the file",
+            )
+    shown = {names[n]: held[n] for n in shown_in(item) if names.get(n)}
+    return renamed(item, names), shown
+
+
+def _with_reasons(item: Item) -> Item:
+    """Equal right sides are told to be meant, which other formats need not say."""
+    rights = [p.right for p in item.pairs if p.left]
+    pairs = tuple(
+        dataclasses.replace(p, why=p.why or _SHARED) if rights.count(p.right) > 1 else p
+        for p in item.pairs
+    )
+    return dataclasses.replace(item, pairs=pairs)
+
+
+def _refusal(item: Item, name: str, file: str, place: TargetTopic) -> str:
+    """Why an item cannot stand in the topic; empty when it can."""
+    words = [word for b in item.blanks for word in (*b.answers, *b.wrong)]
+    if any(set(w) & set(_FORBIDDEN_IN_BLANK) or "~" in w.split() for w in words):
+        return "the answer of a gap holds one of | ? [ ] ~"
+    path = f"topics/{place.slug}/{file}"
+    alone = f"{_opened(file, '', place)}\n{block(item, name)}"
+    parsed = parse(alone, path)
+    problems = [p for p in parsed.problems if p.severity == "error"]
+    if problems:
+        return f"{problems[0].message} [{problems[0].code}]"
+    again = read_authored(alone, path).items
+    if len(again) != 1 or _likeness(again[0]) != _likeness(item):
+        return "its text cannot be written so that it reads the same"
+    return ""
+
+
+def _likeness(item: Item) -> object:
+    """What two items that say the same have in common."""
+    return (
+        item.kind,
+        _words(item.stem),
+        tuple((_line(o.text), o.right, _span(o.span)) for o in item.options),
+        tuple(_line(s.text) for s in item.steps),
+        tuple((_line(p.left), _line(p.right)) for p in item.pairs),
+        _words(item.text),
+        tuple((b.answers, b.wrong) for b in item.blanks),
+    )
+
+
+def _line(text: str) -> str:
+    return _words(one_line(text))
+
+
+def _words(text: str) -> str:
+    words = text.replace("<br>", " ").replace("\\\n", " ").replace("\\{", "{")
+    return " ".join(words.split())
+
+
+def _span(span: NumberRange | None) -> tuple[str, ...]:
+    if span is None:
+        return ()
+    return (f"{span.center:.9g}", f"{span.tolerance:.6g}", span.unit)
+
+
+_FILES = ("quiz.md", "cards.md")
+
+
+def place_of(folder: Path, slug: str) -> TargetTopic:
+    """A topic as it stands in a course; raises Unusable when there is none."""
+    readings, _ = WatchedFiles(folder, None).read()
+    page = readings.get(f"topics/{slug}/concept.md")
+    if page is None or page.topic is None:
+        known = ", ".join(sorted({p.split("/")[1] for p in readings if p.startswith("topics/")}))
+        where = f"{folder.absolute().name} has"
+        raise UnusableFileError(
+            f"There is no topic “{slug}” with a concept.md; {where} {known or 'none'}."
+        )
+    topic, objectives, sources = page.topic, _objectives(readings), _sources(readings)
+    if not topic.objectives or not topic.sources:
+        raise UnusableFileError(f"The page of “{slug}” names no objective or no source.")
+    return TargetTopic(
+        slug,
+        topic.title,
+        {name: _text(folder / "topics" / slug / name) for name in _FILES},
+        frozenset(used_ids(readings)),
+        topic.objectives[0],
+        topic.sources[0],
+        objectives,
+        sources,
+        _digests(folder, slug),
+    )
+
+
+def _digests(folder: Path, slug: str) -> dict[str, str]:
+    """The pictures of a topic by name, each with a digest of what it holds."""
+    topic = folder / "topics" / slug
+    names = (f.relative_to(topic).as_posix() for f in topic.rglob("*") if f.is_file())
+    shown = (n for n in names if not image_problem(folder, f"topics/{slug}/{n}"))
+    return {name: digest((topic / name).read_bytes()) for name in shown}
+
+
+def with_pictures(folder: Path, item: Item) -> Item:
+    """An item with the pictures that it shows, as they lie in its topic's `folder`."""
+    course = folder.parent.parent
+    sound = (
+        name for name in shown_in(item) if not image_problem(course, f"topics/{folder.name}/{name}")
+    )
+    pictures = tuple(made(name, (folder / name).read_bytes()) for name in sound)
+    return dataclasses.replace(item, pictures=pictures)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8-sig") if path.is_file() else ""
+
+
+def _objectives(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
+    syllabus = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    domains = syllabus.domains if syllabus else ()
+    return frozenset(o.number for d in domains for o in d.objectives)
+
+
+def _sources(readings: Mapping[str, ParsedFile]) -> frozenset[str]:
+    return frozenset(s.key for r in readings.values() for s in r.sources)
+
+
+def write_files(folder: Path, slug: str, taken: TopicUpdate) -> None:
+    """Replace files of a topic, each at once, so that no reader sees half of one.
+
+    Pictures come first, for no page may name one that is not there.
+    """
+    texts = {name: text.encode() for name, text in taken.files.items()}
+    for name, content in {**taken.pictures, **texts}.items():
+        path = folder / "topics" / slug / name
+        path.parent.mkdir(exist_ok=True)
+        replace_file(path, content)
+
+
+def about(folder: Path) -> CourseInfo:
+    """What a course says of itself; one without a name has that of its folder."""
+    readings, _ = WatchedFiles(folder, None).read()
+    read = readings["syllabus.toml"].syllabus if "syllabus.toml" in readings else None
+    syllabus = read or NO_SYLLABUS
+    return CourseInfo(syllabus.exam or folder.resolve().name, syllabus.language)
+
+
+def items_of(folder: Path, slug: str, seed: int) -> ImportResult:
+    """Every sound item of a course, or of one topic, in authored order.
+
+    What learners do not see yet is in `waiting`, whatever else is true of it.
+    """
+    readings, _ = WatchedFiles(folder, None).read()
+    items: list[Item] = []
+    waiting: list[Item] = []
+    refused: list[ItemRemark] = []
+    wanted = [p for p in readings if p.startswith(f"topics/{slug}/" if slug else "topics/")]
+    if slug and not wanted:
+        where = folder.absolute().name
+        raise UnusableFileError(f"There is no topic “{slug}” in {where}.")
+    for path in wanted:
+        topic = path.split("/")[1]
+        page = readings.get(f"topics/{topic}/concept.md")
+        live = _live(readings[path], page.topic if page else None)
+        found = read_authored(_text(folder / path), path, seed)
+        for item in found.items:
+            if item.name in live:
+                there = with_pictures(folder / "topics" / topic, item)
+                whole = dataclasses.replace(there, topic=topic)
+                (items if live[item.name] else waiting).append(whole)
+        refused += (r for r in found.refused if live.get(r.name, True))
+    return ImportResult(tuple(items), tuple(refused), tuple(waiting))
+
+
+def _live(reading: ParsedFile, page: Topic | None) -> dict[str, bool]:
+    """The sound items of a file, and whether learners see them: with their page."""
+    open_page = page is None or page.status == "live"
+    questions = {q.id: open_page and q.status == "live" for q in reading.questions}
+    cards = {c.id: open_page and c.status == "live" for c in reading.cards}
+    return questions | cards

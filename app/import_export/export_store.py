@@ -1,0 +1,205 @@
+"""Read cards and attempts for export.
+
+`score` and `revision` are what was written with the answer, `current_score` and
+`current_revision` what counts since it was graded again.
+"""
+
+import base64
+import dataclasses
+import datetime as dt
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, Select, Table, func, select
+from sqlmodel import Session, col
+
+from app.clock import from_milliseconds
+from app.database.engine import ATTEMPT, GRADED, REVISION, SCORE
+from app.database.tables import TABLES, Learner
+from app.import_export.anki.package_writer import AddedCardInfo, DatedEdit, TimedReview
+from app.spaced_repetition.card_ids import is_added_card
+from app.spaced_repetition.card_rows import MEMORY
+from app.spaced_repetition.review_log import acted, grade_in, standing_rows
+
+LOG = TABLES["review"]
+ASIDE = TABLES["suspension"]
+ADDED = TABLES["added_card"]
+OWN = TABLES["own_card"]
+PICTURE = TABLES["own_picture"]
+OWN_TEXT = tuple(OWN.c[name] for name in ("deck", "front", "back", "guid", "ordinal", "tags"))
+LOGGED = tuple(
+    LOG.c[name]
+    for name in (
+        "id",
+        "card",
+        "rating",
+        "voids",
+        "retention",
+        "recall",
+        "milliseconds",
+        "study_day",
+        "at",
+        "act",
+        "until_day",
+    )
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OwnCardText:
+    """A card of the learner's own: its deck, and its faces in cleaned HTML.
+
+    One from an Anki note has its GUID, its ordinal and the tags of the note.
+    """
+
+    deck: str
+    front: str
+    back: str
+    guid: str = ""
+    ordinal: int = 0
+    tags: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudiedCards:
+    """What is known of some cards of a learner.
+
+    `grades` are those that stand, by card and in order; `added` the cards beside those
+    of the course, and `due` the study days on which they come back.
+    """
+
+    grades: Mapping[str, list[TimedReview | DatedEdit]]
+    suspended: frozenset[str]
+    added: Mapping[str, AddedCardInfo]
+    due: Mapping[str, dt.date]
+    own: Mapping[str, OwnCardText]
+
+
+class LearnerCards:
+    """All cards of a learner but those `away`, of which a few at a time are read."""
+
+    def __init__(self, db: Session, learner_id: int, away: Collection[str] = ()) -> None:
+        self._db = db
+        self._learner_id = learner_id
+        self._away = away
+
+    def names(self) -> list[str]:
+        """Every card that was begun, put aside or added, each once."""
+        undoing = LOG.alias()
+        stands = (LOG.c.rating > 0) | ((LOG.c.act != "") & LOG.c.voids.is_(None))
+        undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
+        begun = self._of(LOG, LOG.c.card).where(stands, ~undone).distinct()
+        aside = self._of(ASIDE, ASIDE.c.card)
+        added = self._of(ADDED, ADDED.c.card).where(ADDED.c.declined.is_(False))
+        asked = (begun.order_by(LOG.c.card), aside, added.order_by(ADDED.c.id))
+        named = (self._db.scalars(wanted) for wanted in asked)
+        every = dict.fromkeys(itertools.chain.from_iterable(named))
+        return [card for card in every if card not in self._away]
+
+    def origins(self) -> dict[str, tuple[str, int]]:
+        """Of each own card the GUID of its note in Anki, and its ordinal there."""
+        rows = self._db.execute(self._of(OWN, OWN.c.card, OWN.c.guid, OWN.c.ordinal))
+        return {row.card: (row.guid, row.ordinal) for row in rows}
+
+    def first_day(self) -> dt.date | None:
+        """The study day of the first grade; None where there is none."""
+        days = self._of(MEMORY, func.min(MEMORY.c.first_day))
+        found = self._db.scalar(days.where(MEMORY.c.first_day != ""))
+        return dt.date.fromisoformat(found) if found else None
+
+    def picture(self, name: str) -> bytes | None:
+        """A picture on an own card."""
+        wanted = self._of(PICTURE, PICTURE.c.content).where(PICTURE.c.name == name)
+        content = self._db.scalar(wanted)
+        return base64.b64decode(content) if content else None
+
+    def read(self, cards: Sequence[str]) -> StudiedCards:
+        """All that is known of some cards."""
+        ask = self._db.execute
+        order = (LOG.c.card, LOG.c.at, LOG.c.id)
+        log = ask(self._about(cards, LOG, *LOGGED).order_by(*order))
+        aside = self._db.scalars(self._about(cards, ASIDE, ASIDE.c.card))
+        seeds = self._about(cards, ADDED, ADDED.c.card, ADDED.c.seed, ADDED.c.at)
+        added = ask(seeds.where(ADDED.c.declined.is_(False)))
+        due = ask(self._about(cards, MEMORY, MEMORY.c.card, MEMORY.c.due_day))
+        own = ask(self._about(cards, OWN, OWN.c.card, *OWN_TEXT))
+        return StudiedCards(
+            {
+                card: standing_log(rows)
+                for card, rows in itertools.groupby(log, lambda row: str(row.card))
+            },
+            frozenset(aside),
+            {row.card: AddedCardInfo(row.seed, row.at) for row in added},
+            {
+                row.card: dt.date.fromisoformat(row.due_day)
+                for row in due
+                if is_added_card(row.card)
+            },
+            {row[0]: OwnCardText(*row[1:]) for row in own},
+        )
+
+    def _about(
+        self, cards: Sequence[str], table: Table, *columns: ColumnElement[Any]
+    ) -> Select[Any]:
+        return self._of(table, *columns).where(table.c.card.in_(cards))
+
+    def _of(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
+        return select(*columns).where(table.c.learner_id == self._learner_id)
+
+
+def own_names(db: Session, learner_id: int) -> frozenset[str]:
+    """The names of the learner's own cards."""
+    names = select(OWN.c.card).where(OWN.c.learner_id == learner_id)
+    return frozenset(db.connection().scalars(names))
+
+
+def standing_log(rows: Iterable[Row[Any]]) -> list[TimedReview | DatedEdit]:
+    """What stands of rows of the log about one card: grades, and what was set."""
+    return [_logged(row) for row in standing_rows(rows)]
+
+
+def _logged(row: Row[Any]) -> TimedReview | DatedEdit:
+    if row.rating:
+        return TimedReview(grade_in(row), row.milliseconds)
+    return DatedEdit(acted(row), from_milliseconds(row.at), dt.date.fromisoformat(row.study_day))
+
+
+COLUMNS = [
+    "id",
+    "learner_id",
+    "item",
+    "revision",
+    "topic",
+    "seed",
+    "context",
+    "sitting_id",
+    "raw",
+    "parsed",
+    "score",
+    "first",
+    "certainty",
+    "hints",
+    "milliseconds",
+    "study_day",
+    "at",
+    "current_score",
+    "current_revision",
+]
+_COLUMNS = [
+    *(ATTEMPT.c[name] for name in COLUMNS if name in ATTEMPT.c),
+    SCORE.label("current_score"),
+    REVISION.label("current_revision"),
+]
+
+
+def attempts(session: Session, course: str | None = None) -> Iterator[dict[str, Any]]:
+    """The attempts of a course, or all, in the order of the log; `at` is in UTC."""
+    wanted = select(*_COLUMNS).select_from(GRADED).order_by(ATTEMPT.c.id)
+    if course is not None:
+        mine = select(col(Learner.id)).where(col(Learner.course) == course)
+        wanted = wanted.where(ATTEMPT.c.learner_id.in_(mine))
+    rows = session.execute(wanted.execution_options(yield_per=1000))
+    for row in rows.mappings():
+        moment = dt.datetime.fromtimestamp(row["at"] / 1000, dt.UTC)
+        yield {**row, "at": moment.isoformat(timespec="milliseconds")}

@@ -1,0 +1,1 @@
+"""Question formats, one module each."""

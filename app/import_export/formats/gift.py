@@ -1,0 +1,573 @@
+"""GIFT, read and written."""
+
+import dataclasses
+import itertools
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from app.import_export.converted_text import (
+    ConversionLosses,
+    any_other,
+    has_decimal_comma,
+    plain_of,
+    read_number,
+    read_text,
+    read_weight,
+    span_around,
+    span_between,
+    with_unit,
+    without_unit,
+)
+from app.import_export.formats.metadata_tags import (
+    explained,
+    has_rule,
+    lost_column_titles,
+    tags_of,
+    unexplained,
+    with_tags,
+)
+from app.import_export.formats.partial_credit import (
+    LONGEST,
+    ORDERS,
+    WeightedChoice,
+    is_near,
+    ordered,
+    weighted_choices,
+    weights,
+    write_blocks,
+)
+from app.import_export.items import (
+    ExportResult,
+    ImportResult,
+    Item,
+    ItemOption,
+    ItemPair,
+    ItemRemark,
+    ItemSkippedError,
+    NumberRange,
+    credit_of_score,
+    shown,
+)
+from app.import_export.markdown_to_html import html_if_needed, to_html
+
+_COMMENT = re.compile(r"^\s*//")
+_TAG = re.compile(r"\[tag:((?:\\\]|[^\]<>`]){1,200})\]")
+_TITLE = re.compile(r"^\s*::((?:\\.|[^\\])*?)::", re.DOTALL)
+_FORMAT = re.compile(r"^\s*\[(html|moodle|plain|markdown)\]", re.IGNORECASE)
+_BRACE = re.compile(r"\\.|[{}]")
+_SENTENCE = re.compile("(?:^|[.!?:…]['\")”»]?)\\s*$")
+_MOST_LINES = 400
+_NOT_CLOSED = "its answers are not closed: write a } behind them, and \\{ for a {"
+_NOT_PARTED = "several answers stand in it: put an empty line between questions"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GiftBlock:
+    """One question as written; `inside` is None when it has no answer part.
+
+    `fault` says why it cannot be told where its answers end.
+    """
+
+    line: int
+    title: str
+    form: str
+    before: str
+    inside: str | None
+    after: str
+    tags: tuple[str, ...]
+    fault: str = ""
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+    tags: tuple[str, ...]  # of the comments above it
+
+
+def blocks_of(text: str) -> list[GiftBlock]:
+    """The questions of a file; empty lines part them, comments carry their tags.
+
+    Where the empty line is missing, a question begins on the line below the answers
+    of another if it has a title, or if more answers follow.
+    """
+    found: list[GiftBlock] = []
+    lines: list[_Line] = []
+    tags: tuple[str, ...] = ()
+    opened = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if _COMMENT.match(line):
+            tags += tuple(t.replace("\\]", "]") for t in _TAG.findall(line))
+            continue
+        braces = _braces_of(line)
+        if opened and braces.startswith("{"):
+            # What was opened before is never closed: it ends where it was parted.
+            empty = [n for n, above in enumerate(lines) if not above.text]
+            cut = empty[-1] if empty else len(lines)
+            found.append(_block(lines[:cut], _NOT_CLOSED))
+            lines, opened = lines[cut + 1 :], False
+        ends = not line.strip() or line.lstrip().startswith("$CATEGORY:")
+        if ends and (not opened or len(lines) > _MOST_LINES):
+            found += _blocks(lines, tags)
+            lines, tags, opened = [], (), False
+            continue
+        lines.append(_Line(number, "" if ends else line, tags))
+        tags = ()
+        opened = braces[-1] == "{" if braces else opened
+    return found + _blocks(lines, tags)
+
+
+def _braces_of(line: str) -> str:
+    """The braces of a line that no backslash stands before."""
+    return "".join(b for b in _BRACE.findall(line) if len(b) == 1)
+
+
+def _blocks(lines: Sequence[_Line], tags: tuple[str, ...]) -> list[GiftBlock]:
+    """The questions of lines without an empty one; `tags` belong to the last."""
+    more = ["{" in _braces_of(line.text) for line in lines]
+    rest = list(itertools.accumulate(reversed(more), max))[::-1]
+    cuts, last, behind = [0], "", ""
+    for n, line in enumerate(lines):
+        titled = n > 0 and last != "{" and _TITLE.match(line.text)
+        if titled or (last == "}" and rest[n] and _SENTENCE.search(behind)):
+            cuts.append(n)
+            last, behind = "", ""
+        if braces := _braces_of(line.text):
+            last, behind = braces[-1], ""
+        behind += line.text[line.text.rfind("}") + 1 :] + " "
+    groups = [lines[a:b] for a, b in itertools.pairwise([*cuts, len(lines)]) if a < b]
+    found = [_block(group) for group in groups]
+    if found and tags:
+        found[-1] = dataclasses.replace(found[-1], tags=found[-1].tags + tags)
+    return found
+
+
+def _block(lines: Sequence[_Line], fault: str = "") -> GiftBlock:
+    """The block of some lines."""
+    text, title, form = "\n".join(line.text for line in lines), "", "moodle"
+    tags = tuple(tag for line in lines for tag in line.tags)
+    found = _TITLE.match(text)
+    if found:
+        title, text = unescaped(found[1]).strip(), text[found.end() :]
+    marked = _FORMAT.match(text)
+    if marked:
+        form, text = marked[1].lower(), text[marked.end() :]
+    first = _find(text, "{")
+    last = _find(text, "}", first + 1) if first >= 0 else -1
+    place = lines[0].number
+    if first < 0 or last < 0:
+        fault = fault or _NOT_CLOSED * (first >= 0)
+        return GiftBlock(place, title, form, text, None, "", tags, fault)
+    before, inside, after = text[:first], text[first + 1 : last], text[last + 1 :]
+    if _find(inside, "{") >= 0:
+        fault = fault or _NOT_CLOSED
+    if _find(after, "{") >= 0:
+        fault = fault or _NOT_PARTED
+    return GiftBlock(place, title, form, before, inside, after, tags, fault)
+
+
+def _find(text: str, mark: str, start: int = 0) -> int:
+    """The place of the first unescaped `mark`, or -1."""
+    at = start
+    while at < len(text):
+        if text[at] == "\\":
+            at += 2
+        elif text[at] == mark:
+            return at
+        else:
+            at += 1
+    return -1
+
+
+def parts_of(text: str, marks: str) -> list[tuple[str, str]]:
+    """Cut at every unescaped mark: (mark, what follows it); the first mark is empty.
+
+    >>> parts_of("a=b~c", "=~")
+    [('', 'a'), ('=', 'b'), ('~', 'c')]
+    """
+    cuts = [at for at in _plain_places(text) if text[at] in marks]
+    bounds = itertools.pairwise([*cuts, len(text)])
+    parts = [(text[at], text[at + 1 : end]) for at, end in bounds]
+    return [("", text[: cuts[0]] if cuts else text), *parts]
+
+
+def _plain_places(text: str) -> Iterator[int]:
+    """The places of all characters that no backslash stands before."""
+    at = 0
+    while at < len(text):
+        if text[at] == "\\":
+            at += 2
+            continue
+        yield at
+        at += 1
+
+
+def unescaped(text: str) -> str:
+    r"""The words meant: `\n` is a new line, `\=` an equals sign.
+
+    >>> unescaped(r"a \= b \\ c \x")
+    'a = b \\ c \\x'
+    """
+    return re.sub(
+        r"\\(.)",
+        lambda m: "\n" if m[1] == "n" else m[1] if m[1] in "\\~=#{}:" else m[0],
+        text,
+    )
+
+
+_WEIGHT = re.compile(r"^\s*%([-+]?\d+(?:[.,]\d+)?)%")
+_ENDS, _BLANKS = ".!?:", " \t\n"
+_TRUTH = re.compile(r"^\s*(T|F|TRUE|FALSE)\s*$", re.IGNORECASE)
+
+
+def read_gift(text: str) -> ImportResult:
+    """Every question of a GIFT file; essays and descriptions are refused."""
+    items: list[Item] = []
+    refused: list[ItemRemark] = []
+    blocks = blocks_of(text)
+    comma = any(map(has_decimal_comma, _numbers_in(blocks)))
+    for block in blocks:
+        losses = ConversionLosses()
+        name = block.title or " ".join(unescaped(block.before).split())[:50]
+        try:
+            item = _GiftReader(block, losses, comma).item()
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(name or "(nameless)", block.line, str(error)))
+            continue
+        items.append(losses.noted_in(item))
+    return ImportResult(tuple(items), tuple(refused))
+
+
+@dataclasses.dataclass(slots=True)
+class _GiftReader:
+    """Reads one block; what Markdown cannot say goes to `losses`."""
+
+    block: GiftBlock
+    losses: ConversionLosses
+    comma: bool  # whether the file has decimals with a comma
+
+    def item(self) -> Item:
+        """The question; raises NotCarried."""
+        inside = self.block.inside
+        if self.block.fault:
+            raise ItemSkippedError(self.block.fault)
+        if inside is None:
+            raise ItemSkippedError("it asks nothing: a description has no place in a quiz")
+        inside, general = _general(inside)
+        if not inside.strip():
+            raise ItemSkippedError("an essay cannot be judged by a program")
+        item = Item(self.block.title, "single", self._stem(), line=self.block.line)
+        if not item.stem:
+            raise ItemSkippedError("it has no text")
+        item = dataclasses.replace(item, explanation=self._text(general))
+        return with_tags(unexplained(self._answered(item, inside)), self.block.tags)
+
+    def _stem(self) -> str:
+        """The text with a gap where the answers stand, unless it ended before them."""
+        before, after = unescaped(self.block.before), unescaped(self.block.after)
+        ended = not before.rstrip() or before.rstrip()[-1] in _ENDS
+        if after.strip(_BLANKS + _ENDS) or (after.strip() and not ended):
+            judged = _TRUTH.match(_split_feedback(self.block.inside or "")[0])
+            at_end = not after.strip(_BLANKS + _ENDS)
+            before += "" if judged and at_end else "_____"
+            beside, _, below = after.partition("\n")
+            if beside.lstrip().startswith("//"):
+                raise ItemSkippedError(
+                    "a comment stands behind its answers: put it on a line of its own"
+                )
+            if below.strip(_BLANKS + _ENDS) and not beside.strip(_BLANKS + _ENDS):
+                self.losses.add(
+                    "the words below its answers are taken for a part of it: put an "
+                    "empty line above them if they are not"
+                )
+            return read_text((before + after).strip(), self.block.form, self.losses)
+        return read_text(before.rstrip(), self.block.form, self.losses)
+
+    def _text(self, raw: str, form: str = "") -> str:
+        """An answer or a feedback, in its own format, in `form` or the question's."""
+        form = form or self.block.form
+        marked = _FORMAT.match(raw)
+        if marked:
+            form, raw = marked[1].lower(), raw[marked.end() :]
+        return read_text(unescaped(raw).strip(), form, self.losses)
+
+    def _answered(self, item: Item, inside: str) -> Item:
+        head, *notes = _split_feedback(inside)
+        if _TRUTH.match(head):
+            return self._truth(item, head, notes)
+        if inside.lstrip().startswith("#"):
+            return self._numeric(item, inside.lstrip()[1:])
+        if inside.lstrip().startswith(">"):
+            return self._order(item, *inside.strip().split("\n"))
+        (_, lead), *answers = parts_of(inside, "=~")
+        return self._listed(item, answers or [("=", lead)])
+
+    def _listed(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+        """Answers behind marks: pairs, words or choices."""
+        if all(mark == "=" for mark, _ in answers):
+            pairs = [_arrow(body) for _, body in answers]
+            if len(pairs) > 1 and all(pairs):
+                return self._match(item, [p for p in pairs if p])
+            if len(pairs) > 1 and any(pairs):
+                raise ItemSkippedError("some of its pairs have no “->” with words behind it")
+            return self._short(item, answers)
+        return self._choices(item, answers)
+
+    def _truth(self, item: Item, head: str, notes: list[str]) -> Item:
+        right = head.strip().upper().startswith("T")
+        wrong_note, right_note = [*map(self._text, notes), "", ""][:2]
+        options = tuple(
+            ItemOption(word, good == right, right_note if good == right else wrong_note)
+            for word, good in (("True", True), ("False", False))
+        )
+        return dataclasses.replace(item, kind="true-false", options=options)
+
+    def _split(self, body: str) -> tuple[float | None, str, str]:
+        """The weight, the answer and the feedback of one answer."""
+        weight = None
+        marked = _WEIGHT.match(body)
+        if marked:
+            weight, body = read_weight(marked[1]), body[marked.end() :]
+        text, *notes = _split_feedback(body)
+        return weight, text, self._text(notes[0]) if notes else ""
+
+    def _choices(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+        weighted = []
+        for mark, body in answers:
+            weight, text, feedback = self._split(body)
+            given = weight if weight is not None else 100.0 * (mark == "=")
+            weighted.append(WeightedChoice(self._text(text), given, feedback))
+        several = not any(mark == "=" for mark, _ in answers)
+        return weighted_choices(
+            item, weighted, self.losses, several=several, told=has_rule(self.block.tags)
+        )
+
+    def _short(self, item: Item, answers: list[tuple[str, str]]) -> Item:
+        options = []
+        for _, body in answers:
+            weight, text, feedback = self._split(body)
+            word = " ".join(unescaped(_FORMAT.sub("", text)).split())
+            full = weight is None or weight >= 100
+            if word == "*" and not full and feedback:
+                item = any_other(item, feedback, self.losses)
+                continue
+            if "*" in word:
+                self.losses.add(f"the pattern “{word}” is left out: add the words it stands for")
+                continue
+            credit = 0.0 if weight is None else credit_of_score(weight, 100)[1]
+            options.append(ItemOption(word, full, feedback, credit=credit))
+        return dataclasses.replace(item, kind="short", options=tuple(options))
+
+    def _order(self, item: Item, head: str, *lines: str) -> Item:
+        texts = (self._text(line, "moodle") for line in lines if line.strip())
+        steps = tuple(ItemOption(text, True) for text in texts)
+        item = dataclasses.replace(item, steps=steps)
+        words = head.removeprefix(">").split()
+        return ordered(item, words, self.block.tags, self.losses)
+
+    def _match(self, item: Item, pairs: list[tuple[str, str]]) -> Item:
+        made = tuple(ItemPair(self._text(a), self._text(b, "moodle")) for a, b in pairs)
+        return dataclasses.replace(item, kind="match", pairs=made)
+
+    def _numeric(self, item: Item, inside: str) -> Item:
+        stem, unit = without_unit(item.stem)
+        answers = parts_of(inside, "=~")
+        # The right number may stand first without a mark.
+        first = [("=", body) for _, body in answers[:1] if body.strip()]
+        options: list[ItemOption] = []
+        for mark, body in (*first, *answers[1:]):
+            weight, text, feedback = self._split(body)
+            full = mark == "=" and (weight is None or weight >= 100)
+            if text.strip() in {"", "*"}:
+                item = any_other(item, feedback, self.losses)
+                continue
+            credit = 0.0 if weight is None else credit_of_score(weight, 100)[1]
+            span = _span(unescaped(text), unit, comma=self.comma)
+            options.append(ItemOption("", full, feedback, span, credit))
+        options.sort(key=lambda o: not o.right)
+        return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
+
+
+def _general(inside: str) -> tuple[str, str]:
+    """The answers and the general feedback behind `####`."""
+    found = re.search(r"(?<!\\)####", inside)
+    if found is None:
+        return inside, ""
+    return inside[: found.start()], inside[found.end() :]
+
+
+def _split_feedback(body: str) -> list[str]:
+    return [words for _, words in parts_of(body, "#")]
+
+
+def _arrow(body: str) -> tuple[str, str] | None:
+    left, arrow, right = body.partition("->")
+    return (left, right) if arrow and right.strip() else None
+
+
+def _numbers_in(blocks: Iterable[GiftBlock]) -> Iterator[str]:
+    """The numbers of all numeric answers of a file."""
+    for block in blocks:
+        inside = (block.inside or "").strip()
+        if inside.startswith("#"):
+            yield from re.findall(r"[\d.,]*,\d+", inside)
+
+
+def _span(text: str, unit: str, *, comma: bool) -> NumberRange:
+    if ".." in text:
+        low, high = (read_number(p, comma=comma) for p in text.split("..", 1))
+        return span_between(low, high, unit)
+    center, _, tolerance = text.partition(":")
+    half = read_number(tolerance, comma=comma) if tolerance.strip() else 0.0
+    return span_around(read_number(center, comma=comma), half, unit)
+
+
+_PLAIN = "\ue0f8"  # stands for [plain] until the format of the question is known
+_GRADING = ORDERS | {"lcs": LONGEST}
+# What would end a step or its answers, or make it a note or an empty line.
+_WRITING_ENDS = re.compile(r"[{}\n]|(?<=#)#")
+_NO_STEP = re.compile(rf"{_WRITING_ENDS.pattern}|^//|^0$")
+
+
+def write_gift(items: tuple[Item, ...]) -> ExportResult:
+    """A GIFT file of all items that it can express."""
+    return write_blocks(items, _writing_block, _losses)
+
+
+def _writing_block(item: Item) -> str:
+    unit = next((o.span.unit for o in item.options if o.span), "")
+    answers = _answers(item, unit)
+    general = explained(item)
+    tail = f"\n\t####{_text(general)}" if general else ""
+    tags = " ".join(f"[tag:{t.replace(']', chr(92) + ']')}]" for t in tags_of(item))
+    head = f"// {tags}\n" if tags else ""
+    title = f"::{_escaped(item.name)}::" if item.name else ""
+    stem = _text(with_unit(item.stem, unit))
+    # Without a mark of its own a text takes over the format of the question.
+    mark = "[plain]" if stem.startswith("[html]") else ""
+    return f"{head}{title}{stem}{{{answers}{tail}\n}}".replace(_PLAIN, mark)
+
+
+def _answers(item: Item, unit: str) -> str:
+    if item.kind == "numeric":
+        return "#" + "".join(_number(o, unit) for o in item.options)
+    write = _WRITERS.get(item.kind)
+    if write is None:
+        raise ItemSkippedError(f"GIFT has no question of the type {item.kind}")
+    return write(item)
+
+
+def _words(item: Item) -> str:
+    return "".join(f"\n\t=%{shown(o.weight)}%{_word(o.text)}{_note(o)}" for o in item.options)
+
+
+def _choices(item: Item) -> str:
+    lines = []
+    for option, weight in zip(item.options, weights(item), strict=True):
+        if item.kind == "single":
+            part = f"~%{shown(weight)}%" if weight else "~"
+            mark = "=" if option.right else part
+        else:
+            mark = f"~%{shown(weight)}%"
+        lines.append(f"\n\t{mark}{_text(option.text)}{_note(option)}")
+    return "".join(lines)
+
+
+def _truth(item: Item) -> str:
+    right = next((o for o in item.options if o.right), None)
+    wrong = next((o for o in item.options if not o.right), None)
+    if right is None or wrong is None:
+        raise ItemSkippedError("it has no right answer")
+    word = "TRUE" if right.text.strip(" .").lower() == "true" else "FALSE"
+    notes = [_text(wrong.feedback), _text(right.feedback)]
+    if not any(notes):
+        return word
+    return word + "".join(f"#{note}" for note in notes)
+
+
+def _number(option: ItemOption, unit: str) -> str:
+    span = option.span
+    if span is None or span.unit != unit:
+        raise ItemSkippedError("its answers are in different units")
+    worth = "=" if option.right else f"=%{shown(option.weight)}%"
+    return f"\n\t{worth}{shown(span.center)}:{shown(span.tolerance)}{_note(option)}"
+
+
+def _pairs(item: Item) -> str:
+    return "".join(
+        f"\n\t={_left(p.left)} -> {_escaped(html_if_needed(p.right))}" for p in item.pairs
+    )
+
+
+def _left(markdown: str) -> str:
+    """A left side; an arrow in it would end it, so it is written as HTML."""
+    if "->" not in markdown:
+        return _text(markdown)
+    return "[html]" + _escaped(to_html(markdown).replace("->", "-&gt;"))
+
+
+def _steps(item: Item) -> str:
+    """The steps in the words of Moodle's ordering questions."""
+    rule = _GRADING.get(item.partial, ORDERS["off"])
+    head = f">{len(item.steps)} ALL VERTICAL {rule} SHOW none"
+    return head + "".join(f"\n{_step(step.text)}" for step in item.steps)
+
+
+def _step(markdown: str) -> str:
+    r"""A step in a line of its own, in which Moodle undoes no escape but `\\`."""
+    text = html_if_needed(markdown)
+    if _NO_STEP.search(text):
+        html = to_html(markdown)
+        text = html if "<" in html else f"<span>{html}</span>"
+        text = _WRITING_ENDS.sub(lambda m: f"&#{ord(m[0])};", text)
+    return text.replace("\\", "\\\\")
+
+
+def _note(option: ItemOption) -> str:
+    return f"#{_text(option.feedback)}" if option.feedback else ""
+
+
+def _word(word: str) -> str:
+    if "*" in word:
+        raise ItemSkippedError("a star in a short answer would stand for anything")
+    return _escaped(word)
+
+
+def _text(markdown: str) -> str:
+    """A text as plain words where it is no more, else as HTML."""
+    words = plain_of(markdown)
+    if words is None or re.search(r"<[a-zA-Z/!]", words):
+        return "[html]" + _escaped(to_html(markdown))
+    return (_PLAIN if markdown else "") + _escaped(words)
+
+
+def _escaped(text: str) -> str:
+    quoted = re.sub(r"[\\~=#{}:]", lambda m: "\\" + m[0], text)
+    return quoted.replace("\n", "\\n")
+
+
+def _losses(item: Item) -> list[str]:
+    found = []
+    if item.pictures:
+        found.append("its pictures are not carried, only their words")
+    if item.hints:
+        found.append("hints stand behind the explanation")
+    if item.mistake or any(p.why for p in item.pairs):
+        found.append("common mistakes and reasons stand behind the explanation")
+    if item.kind == "order" and item.options:
+        found.append("the steps that belong nowhere are not carried")
+    if any(s.feedback for s in item.steps):
+        found.append("what is said about single steps stands behind the explanation")
+    if is_near(item) or (item.kind, item.partial) == ("order", "lcs"):
+        found.append("elsewhere its credit is only near to the rule")
+    return found + lost_column_titles(item)
+
+
+_WRITERS: dict[str, Callable[[Item], str]] = {
+    "true-false": _truth,
+    "single": _choices,
+    "multiple": _choices,
+    "short": _words,
+    "match": _pairs,
+    "order": _steps,
+}

@@ -1,0 +1,161 @@
+"""Fields other formats lack, kept in tags or text."""
+
+import dataclasses
+import re
+from collections.abc import Iterable
+
+from app.import_export.items import Item
+
+_RULES = {"off", "net", "coverage", "each", "lcs"}
+_SIDES = ("left", "right")
+# Some programs cut a tag at a comma or after 50 characters; QTI at a semicolon.
+_SHORT = re.compile(r"[^\s,;\[\]](?:[^\n,;\[\]]{0,42}[^\s,;\[\]])?")
+
+
+def tags_of(item: Item) -> list[str]:
+    """The tags of an item, and its own fields as tags such as “objective:2.1”."""
+    found = list(item.tags)
+    found += [f"objective:{o}" for o in item.objectives]
+    found += [f"source:{s}" for s in item.sources]
+    if item.difficulty != 3:
+        found.append(f"difficulty:{item.difficulty}")
+    found += [f"level:{item.level}"] * bool(item.level)
+    found += [f"use:{item.use}"] * bool(item.use)
+    if item.partial or item.kind == "multiple":
+        found.append(f"partial:{item.partial or 'none'}")
+    if not item.shuffle:
+        found.append("shuffle:no")
+    if item.case:
+        found.append("case:yes")
+    if _titles_fit(item):
+        sides = zip(_SIDES, item.titles, strict=True)
+        found += [f"{side}:{title}" for side, title in sides if title]
+    return found
+
+
+def lost_column_titles(item: Item) -> list[str]:
+    """What becomes of the titles over the columns of a match question."""
+    if not any(item.titles):
+        return []
+    how = "stand in its tags" if _titles_fit(item) else "are not carried"
+    return [f"the titles of its columns {how}"]
+
+
+def _titles_fit(item: Item) -> bool:
+    return all(not title or _SHORT.fullmatch(title) for title in item.titles)
+
+
+def with_tags(item: Item, tags: tuple[str, ...]) -> Item:
+    """The item with its fields read back from tags; the others stay tags."""
+    changes: dict[str, object] = {}
+    plain: list[str] = []
+    objectives: list[str] = []
+    sources: list[str] = []
+    titles = dict(zip(_SIDES, item.titles, strict=True))
+    for tag in tags:
+        key, _, value = tag.partition(":")
+        if key in titles and value and item.kind == "match":
+            titles[key] = value
+        elif key == "objective" and value:
+            objectives.append(value)
+        elif key == "source" and value:
+            sources.append(value)
+        elif not _field(key, value, changes):
+            plain.append(tag)
+    changes |= {
+        "titles": (titles["left"], titles["right"]),
+        "tags": (*item.tags, *plain),
+        "objectives": (*item.objectives, *objectives),
+        "sources": (*item.sources, *sources),
+    }
+    return dataclasses.replace(item, **changes)  # type: ignore[arg-type] # by name
+
+
+def has_rule(tags: Iterable[str]) -> bool:
+    """Whether a tag of ours names the rule of partial credit."""
+    return any(tag.startswith("partial:") for tag in tags)
+
+
+def _field(key: str, value: str, changes: dict[str, object]) -> bool:
+    if key == "difficulty" and value in set("12345"):
+        changes["difficulty"] = int(value)
+    elif key == "partial" and value in _RULES | {"none"}:
+        changes["partial"] = "" if value == "none" else value
+    elif (key, value) in {("level", "deeper"), ("use", "exam")}:
+        changes[key] = value
+    elif (key, value) == ("shuffle", "no"):
+        changes["shuffle"] = False
+    elif (key, value) == ("case", "yes"):
+        changes["case"] = True
+    else:
+        return False
+    return True
+
+
+_REASONS = "**Why.**"
+_MISTAKE = "**Common mistake.**"
+_HINT = "**Hint.**"
+
+
+def explained(item: Item, *, mistake: bool = True, hints: bool = True) -> str:
+    """The explanation, and behind it what the format has no field for.
+
+    What is said about single steps and the reasons of the pairs always stand there,
+    the `hints` and the common `mistake` unless a field of the format takes them.
+    """
+    parts = [item.explanation]
+    if hints:
+        parts += [f"{_HINT}\n\n{hint}" for hint in item.hints]
+    said = [(n, step.feedback) for n, step in enumerate(item.steps, 1)]
+    parts += [f"{_step(n)}\n\n{words}" for n, words in said if words]
+    reasons = [f"- {p.left}: {p.why}" for p in item.pairs if p.left and p.why]
+    if reasons:
+        parts.append("\n".join((f"{_REASONS}\n", *reasons)))
+    if mistake and item.mistake:
+        parts.append(f"{_MISTAKE}\n\n{item.mistake}")
+    return "\n\n".join(part for part in parts if part)
+
+
+def unexplained(item: Item) -> Item:
+    """The item with what `explained` put behind its explanation in its own place."""
+    text, found, mistake = _parted(item.explanation, _MISTAKE)
+    if found:
+        item = dataclasses.replace(item, explanation=text, mistake=mistake)
+    text, found, reasons = _parted(item.explanation, _REASONS)
+    if found and item.pairs:
+        lines = [line.removeprefix("- ") for line in reasons.split("\n")]
+        pairs = tuple(
+            dataclasses.replace(pair, why=_after(f"{pair.left}: ", lines) or pair.why)
+            for pair in item.pairs
+        )
+        item = dataclasses.replace(item, explanation=text, pairs=pairs)
+    return _without_asides(item)
+
+
+def _without_asides(item: Item) -> Item:
+    """The item with its hints and the remarks on its steps taken out again."""
+    text, steps, hints = item.explanation, list(item.steps), list(item.hints)
+    for number in range(len(steps), 0, -1):
+        text, found, words = _parted(text, _step(number))
+        if found:
+            steps[number - 1] = dataclasses.replace(steps[number - 1], feedback=words)
+    text, found, words = _parted(text, _HINT)
+    while found:
+        hints.insert(len(item.hints), words)
+        text, found, words = _parted(text, _HINT)
+    return dataclasses.replace(item, explanation=text, steps=tuple(steps), hints=tuple(hints))
+
+
+def _step(number: int) -> str:
+    return f"**Step {number}.**"
+
+
+def _parted(text: str, label: str) -> tuple[str, bool, str]:
+    """What stands before and behind the last paragraph that is only the label."""
+    before, found, after = f"\n\n{text}".rpartition(f"\n\n{label}\n\n")
+    return (before.strip("\n"), True, after) if found else (text, False, "")
+
+
+def _after(start: str, lines: list[str]) -> str:
+    found = (line.removeprefix(start) for line in lines if line.startswith(start))
+    return next(found, "") if start != ": " else ""

@@ -1,0 +1,607 @@
+"""Moodle XML, read and written."""
+
+import dataclasses
+import html
+import re
+from collections.abc import Callable
+from urllib.parse import quote, unquote
+from xml.etree import ElementTree as ET
+
+from app.import_export.converted_text import (
+    ConversionLosses,
+    any_other,
+    has_decimal_comma,
+    read_html,
+    read_number,
+    read_text,
+    read_weight,
+    span_around,
+    with_unit,
+    without_unit,
+)
+from app.import_export.formats.gift import parts_of
+from app.import_export.formats.metadata_tags import (
+    explained,
+    has_rule,
+    lost_column_titles,
+    tags_of,
+    unexplained,
+    with_tags,
+)
+from app.import_export.formats.partial_credit import (
+    ORDERS,
+    WeightedChoice,
+    convert_items,
+    is_near,
+    ordered,
+    weighted_choices,
+    weights,
+)
+from app.import_export.images import ImageCollector, content_of
+from app.import_export.items import (
+    BLANK,
+    ExportResult,
+    ImportResult,
+    Item,
+    ItemBlank,
+    ItemImage,
+    ItemOption,
+    ItemPair,
+    ItemRemark,
+    ItemSkippedError,
+    UnusableFileError,
+    credit_of_score,
+    label,
+    shown,
+)
+from app.import_export.markdown_to_html import html_if_needed, illustrated
+from app.import_export.xml_files import add, document, read_xml
+from app.markup.quantities import known_unit
+
+_HEAD = re.compile(r"\{(\d*):([A-Z_]+):")
+_BODY = re.compile(r"((?:\\.|[^}\\])*)\}", re.DOTALL)
+_TYPED = re.compile(r"^(?:SHORTANSWER|SA|MW)(?:_?C)?$")
+_CHOSEN = re.compile(r"^(?:MULTICHOICE|MC|MULTIRESPONSE|MR)(?:_?[HVS]{0,2})$")
+_NUMBER = re.compile(r"^(?:NUMERICAL|NM)$")
+_WEIGHT = re.compile(r"^%(-?\d+(?:[.,]\d+)?)%")
+
+
+def read_gaps(text: str, losses: ConversionLosses) -> tuple[str, tuple[ItemBlank, ...]]:
+    """The text with a mark for each gap, and the gaps; raises NotCarried."""
+    blanks: list[ItemBlank] = []
+    marked, at = [], 0
+    while head := _HEAD.search(text, at):
+        body = _BODY.match(text, head.end())
+        if body is None:  # nothing is closed from here on
+            break
+        blanks.append(_blank(head[2], html.unescape(body[1]), losses))
+        marked += [text[at : head.start()], BLANK]
+        at = body.end()
+    if not blanks:
+        raise ItemSkippedError("it has no gap that can be read")
+    return "".join([*marked, text[at:]]), tuple(blanks)
+
+
+def _blank(kind: str, body: str, losses: ConversionLosses) -> ItemBlank:
+    if _NUMBER.match(kind):
+        losses.add("the tolerance of a number in a gap is left out: add what else counts")
+    elif not _TYPED.match(kind) and not _CHOSEN.match(kind):
+        raise ItemSkippedError(f"gaps of the type {kind} are not known")
+    answers = list(_answers(body, losses))
+    right = [answer for answer, weight, _ in answers if weight >= 100]
+    if _NUMBER.match(kind):
+        right = [word for answer in right for word in _number(answer)]
+    kept = tuple(dict.fromkeys(r for r in right if r and r != "*"))
+    if not kept:
+        raise ItemSkippedError("a gap has no right answer")
+    said = [note for answer, weight, note in answers if answer == "*" and weight <= 0]
+    others = [a for a, weight, _ in answers if weight < 100 and a and a != "*"]
+    if any(0 < weight < 100 for _, weight, _ in answers):
+        what = "a choice" if _CHOSEN.match(kind) else "a word"
+        losses.add(f"{what} of a gap that is partly right counts as wrong")
+    if _CHOSEN.match(kind) and others:
+        if len(kept) > 1:
+            losses.add("of several right choices of a gap the first is offered")
+        wrong = tuple(o for o in dict.fromkeys(others) if o not in kept)
+        return ItemBlank(kept[:1], "".join(said[:1]), wrong)
+    return ItemBlank(kept, "".join(said[:1]))
+
+
+def _number(answer: str) -> tuple[str, ...]:
+    """A number as written and with its digits alone; its tolerance is left out."""
+    word = answer.partition(":")[0].strip()
+    return word, shown(read_number(word))
+
+
+def _answers(body: str, losses: ConversionLosses) -> list[tuple[str, float, str]]:
+    """The answers of a gap with their weight, and what is said to any other."""
+    found = []
+    for _, part in parts_of(body, "~"):
+        words, *notes = [text for _, text in parts_of(part, "#")]
+        note = " ".join(_bare(n) for n in notes if n.strip())
+        if note and words.strip() != "*":
+            losses.add("what is said about single answers of a gap is left out")
+        weight = 0.0
+        words = words.strip()
+        if words.startswith("="):
+            weight, words = 100.0, words[1:]
+        elif marked := _WEIGHT.match(words):
+            weight, words = read_weight(marked[1]), words[marked.end() :]
+        found.append((_bare(words), weight, note))
+    return found
+
+
+def _bare(text: str) -> str:
+    return " ".join(re.sub(r"\\(.)", r"\1", text).split())
+
+
+def write_gap(blank: ItemBlank) -> str:
+    """One gap as Moodle reads it, not yet escaped for HTML; the hint after a miss."""
+    kind = "MULTICHOICE_S" if blank.wrong else "SHORTANSWER"
+    answers = [f"={_escaped(answer)}" for answer in blank.answers]
+    answers += [_escaped(word) for word in blank.wrong]
+    if blank.hint:
+        answers.append(f"*#{_escaped(blank.hint)}")
+    return f"{{1:{kind}:{'~'.join(answers)}}}"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\}#~/\"=])", r"\\\1", text)
+
+
+_BESIDE = "@@PLUGINFILE@@"
+_FORMS = {"html": "html", "plain_text": "plain", "markdown": "markdown"}
+# How types that are more than their name give credit.
+_CREDIT = {"multichoiceset": "off", "oumultiresponse": "net"}
+_PLACED = re.compile(r"\[\[(\d{1,3})\]\]")
+# What Moodle itself writes into these fields when nobody did.
+_EMPTY_WORDS = {
+    *("Your answer is incorrect", "Your answer is correct"),
+    *("Your answer is partially correct", "Die Antwort ist falsch"),
+    *("Die Antwort ist richtig", "Die Antwort ist teilweise richtig"),
+    *("Votre réponse est incorrecte", "Votre réponse est correcte"),
+    *("Votre réponse est partiellement correcte", "Respuesta incorrecta"),
+    *("Respuesta correcta", "Respuesta parcialmente correcta"),
+    *("Sua resposta está incorreta", "Sua resposta está correta"),
+    *("Sua resposta está parcialmente correta", "La tua risposta è errata"),
+    *("La tua risposta è corretta", "Risposta corretta"),
+    "Risposta parzialmente esatta",
+}
+_REASONS = {
+    "essay": "an essay cannot be judged by a program",
+    "description": "it asks nothing: a description has no place in a quiz",
+}
+
+
+def read_moodle(data: bytes) -> ImportResult:
+    """Every question of a Moodle XML file; raises Unusable."""
+    document = read_xml(data, "question")
+    if document.root.tag != "quiz":
+        raise UnusableFileError(f"The file begins with <{document.root.tag}>, not with <quiz>.")
+    items: list[Item] = []
+    refused: list[ItemRemark] = []
+    found = document.root.iter("question")
+    for node, line in zip(found, document.lines, strict=True):
+        if node.get("type") == "category":
+            continue
+        losses = ConversionLosses(_album(node))
+        try:
+            item = _item(node, line, losses)
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(_name(node) or "(nameless)", line, str(error)))
+            continue
+        items.append(losses.noted_in(item))
+    return ImportResult(tuple(items), tuple(refused))
+
+
+def _album(node: ET.Element) -> ImageCollector:
+    """The pictures that lie in a question, by the addresses that texts give them."""
+    files = {f.get("name", ""): f.text or "" for f in node.iter("file")}
+
+    def find(address: str) -> bytes | None:
+        name = unquote(address.removeprefix(_BESIDE).lstrip("/")).partition("?")[0]
+        data = files.get(name) if address.startswith(_BESIDE) else None
+        return content_of(ItemImage(name, "".join(data.split()))) if data else None
+
+    return ImageCollector(find)
+
+
+def _item(node: ET.Element, line: int, losses: ConversionLosses) -> Item:
+    kind = node.get("type", "")
+    read = _READERS.get(kind)
+    if read is None:
+        reason = f"questions of the type “{kind}” have no counterpart here"
+        raise ItemSkippedError(_REASONS.get(kind, reason))
+    stem = "" if kind == "cloze" else _text(node.find("questiontext"), losses)
+    hints = tuple(_text(h, losses) for h in node.findall("hint"))
+    item = Item(
+        _name(node),
+        "single",
+        stem,
+        hints=tuple(h for h in hints if h),
+        explanation=_text(node.find("generalfeedback"), losses),
+        line=line,
+    )
+    made = read(node, item, losses)
+    if not made.stem:
+        raise ItemSkippedError("it has no text")
+    missed = _text(node.find("incorrectfeedback"), losses)
+    if missed and missed.rstrip(".") not in _EMPTY_WORDS:
+        made = any_other(made, missed, losses)
+    made = unexplained(made)
+    for field in ("correctfeedback", "partiallycorrectfeedback"):
+        said = _text(node.find(field), losses)
+        if said and said.rstrip(".") not in _EMPTY_WORDS:
+            losses.add("what is said to a right answer is left out: explain it below")
+    if node.findtext("image_base64"):
+        losses.add("a picture in a field of older files is left out")
+    return with_tags(made, _tags(node))
+
+
+def _tags(node: ET.Element) -> tuple[str, ...]:
+    tags = (t.findtext("text", "").strip() for t in node.findall("tags/tag"))
+    return tuple(t for t in tags if t)
+
+
+def _name(node: ET.Element) -> str:
+    return " ".join(node.findtext("name/text", "").split())
+
+
+def _text(node: ET.Element | None, losses: ConversionLosses, default: str = "moodle") -> str:
+    if node is None:
+        return ""
+    form = _FORMS.get(node.get("format", ""), default)
+    return read_text(node.findtext("text") or "", form, losses)
+
+
+def _fraction(node: ET.Element) -> float:
+    return read_weight(node.get("fraction") or "0")
+
+
+def _note(node: ET.Element, losses: ConversionLosses) -> str:
+    return _text(node.find("feedback"), losses)
+
+
+def _says(node: ET.Element, name: str) -> bool:
+    return node.findtext(name, "").strip().lower() in {"true", "1"}
+
+
+# --- by type ---
+
+
+def _choices(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    given = [
+        WeightedChoice(_text(a, losses), _fraction(a), _note(a, losses))
+        for a in node.findall("answer")
+    ]
+    rule = _CREDIT.get(node.get("type", ""), "")
+    several = bool(rule) or not _says(node, "single")
+    shuffle = node.find("shuffleanswers") is None or _says(node, "shuffleanswers")
+    item = dataclasses.replace(item, shuffle=shuffle, partial=rule)
+    told = has_rule(_tags(node))
+    return weighted_choices(item, given, losses, several=several, told=told)
+
+
+def _truth(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    options = tuple(
+        ItemOption(
+            a.findtext("text", "").strip().capitalize(),
+            _fraction(a) > 0,
+            _note(a, losses),
+        )
+        for a in node.findall("answer")
+    )
+    options = tuple(sorted(options, key=lambda o: o.text != "True"))
+    return dataclasses.replace(item, kind="true-false", options=options)
+
+
+def _short(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    options = []
+    for answer in node.findall("answer"):
+        word = " ".join(answer.findtext("text", "").split())
+        weight = _fraction(answer)
+        if word == "*" and weight <= 0:
+            item = any_other(item, _note(answer, losses), losses)
+            continue
+        if "*" in word.replace("\\*", ""):
+            losses.add(f"the pattern “{word}” is left out: add the words it stands for")
+            continue
+        word, note = word.replace("\\*", "*"), _note(answer, losses)
+        right, credit = credit_of_score(weight, 100)
+        options.append(ItemOption(word, right, note, credit=credit))
+    case = _says(node, "usecase")
+    return dataclasses.replace(item, kind="short", options=tuple(options), case=case)
+
+
+def _numeric(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    stem, unit = without_unit(item.stem)
+    unit = unit or _unit(node, losses)
+    texts = [n.text or "" for n in node.iter() if n.tag in {"text", "tolerance"}]
+    comma = any(map(has_decimal_comma, texts))
+    options = []
+    for answer in node.findall("answer"):
+        text = answer.findtext("text", "").strip()
+        weight = _fraction(answer)
+        if text in {"", "*"}:
+            item = any_other(item, _note(answer, losses), losses)
+            continue
+        tolerance = answer.findtext("tolerance", "").strip() or "0"
+        try:
+            center, half = (read_number(t, comma=comma) for t in (text, tolerance))
+            span = span_around(center, half, unit)
+        except ItemSkippedError as error:
+            losses.add(f"an answer is left out: {error}; add it as a number if it is one")
+            continue
+        right, credit = credit_of_score(weight, 100)
+        options.append(ItemOption("", right, _note(answer, losses), span, credit))
+    options.sort(key=lambda o: not o.right)
+    return dataclasses.replace(item, kind="numeric", stem=stem, options=tuple(options))
+
+
+def _unit(node: ET.Element, losses: ConversionLosses) -> str:
+    """The unit that counts once, when it is one that we know."""
+    for unit in node.findall("units/unit"):
+        name = unit.findtext("unit_name", "").strip()
+        if unit.findtext("multiplier", "1").strip() in {"1", "1.0"}:
+            if known_unit(name):
+                return known_unit(name) or ""
+            losses.add(f"the unit “{name}” is not known here: name it in the question")
+    return ""
+
+
+def _match(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    pairs = tuple(
+        ItemPair(
+            _text(sub, losses),
+            read_text(sub.findtext("answer/text", ""), "moodle", losses),
+        )
+        for sub in node.findall("subquestion")
+    )
+    return dataclasses.replace(item, kind="match", pairs=pairs)
+
+
+def _order(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    steps = tuple(
+        ItemOption(_text(a, losses), True, _note(a, losses)) for a in node.findall("answer")
+    )
+    fields = ("selectcount", "selecttype", "gradingtype")
+    words = [node.findtext(field, "").strip() for field in fields]
+    item = dataclasses.replace(item, steps=steps)
+    return ordered(item, words, _tags(node), losses)
+
+
+def _cloze(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    source = node.find("questiontext")
+    raw = source.findtext("text", "") if source is not None else ""
+    marked, blanks = read_gaps(raw, losses)
+    return _with_gaps(item, read_html(marked, losses), blanks, losses)
+
+
+def _chosen_gaps(node: ET.Element, item: Item, losses: ConversionLosses) -> Item:
+    """Words to be chosen or dragged into gaps: each gap offers those of its group."""
+    found = (*node.findall("selectoption"), *node.findall("dragbox"))
+    given = [" ".join(option.findtext("text", "").split()) for option in found]
+    groups = [option.findtext("group", "") for option in found]
+    blanks: list[ItemBlank] = []
+
+    def gap(found: re.Match[str]) -> str:
+        place = int(found[1])
+        if not 1 <= place <= len(given) or not given[place - 1]:
+            raise ItemSkippedError("a gap has no word that fits")
+        word, group = given[place - 1], groups[place - 1]
+        offered = [w for w, g in zip(given, groups, strict=True) if g == group]
+        wrong = tuple(w for w in dict.fromkeys(offered) if w and w != word)
+        blanks.append(ItemBlank((word,), "", wrong))
+        return BLANK
+
+    raw = node.findtext("questiontext/text", "")
+    text = read_html(_PLACED.sub(gap, raw), losses)
+    if not blanks:
+        raise ItemSkippedError("it has no gap that can be read")
+    return _with_gaps(item, text, tuple(blanks), losses)
+
+
+def _with_gaps(
+    item: Item, text: str, blanks: tuple[ItemBlank, ...], losses: ConversionLosses
+) -> Item:
+    """The first paragraph is the question when no gap stands in it."""
+    if text.count(BLANK) != len(blanks):
+        raise ItemSkippedError("a gap stands where none can be, or where nobody sees it")
+    head, _, rest = text.partition("\n\n")
+    if not rest or BLANK in head:
+        head, rest = read_text(item.name or "Complete the text.", "plain", losses), text
+    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)
+
+
+_READERS: dict[str, Callable[[ET.Element, Item, ConversionLosses], Item]] = {
+    "multichoice": _choices,
+    "multichoiceset": _choices,
+    "oumultiresponse": _choices,
+    "truefalse": _truth,
+    "shortanswer": _short,
+    "numerical": _numeric,
+    "matching": _match,
+    "ddmatch": _match,
+    "ordering": _order,
+    "cloze": _cloze,
+    "gapselect": _chosen_gaps,
+    "ddwtos": _chosen_gaps,
+}
+
+# Types with a feedback to whatever is wrong, and types with an answer “any other”.
+_COMBINED = ("single", "multiple", "match", "order")
+_WRITING_TYPED = ("short", "numeric")
+
+
+def write_moodle(items: tuple[Item, ...], category: str = "") -> ExportResult:
+    """A Moodle XML file of all items that it can express."""
+    root = ET.Element("quiz")
+    if category:
+        node = add(root, "question", type="category")
+        add(add(node, "category"), "text", f"$course$/top/{category}")
+    questions, refused, lost = convert_items(items, _question, _losses)
+    root.extend(questions)
+    return ExportResult(document(root), len(questions), refused, lost)
+
+
+def _question(item: Item) -> ET.Element:
+    if item.kind not in _WRITERS:
+        raise ItemSkippedError(f"Moodle XML has no question of the type {item.kind}")
+    name, write = _WRITERS[item.kind]
+    node = ET.Element("question", type=name)
+    add(add(node, "name"), "text", item.name or label(item))
+    _html(node, "questiontext", _stem(item))
+    told = item.kind in {*_COMBINED, *_WRITING_TYPED}
+    general = explained(item, mistake=not told, hints=False)
+    _html(node, "generalfeedback", illustrated(general))
+    add(node, "defaultgrade", "1")
+    add(node, "idnumber", item.name)
+    write(node, item)
+    if item.mistake and item.kind in _COMBINED:
+        _html(node, "incorrectfeedback", illustrated(item.mistake))
+    if item.mistake and item.kind in _WRITING_TYPED:
+        _answer(node, "*", 0.0, ItemOption("", right=False, feedback=item.mistake))
+    for hint in item.hints:
+        _html(node, "hint", illustrated(hint))
+    tags = tags_of(item)
+    if tags:
+        parent = add(node, "tags")
+        for tag in tags:
+            add(add(parent, "tag"), "text", tag)
+    _attach(node, item)
+    return node
+
+
+def _attach(node: ET.Element, item: Item) -> None:
+    """Put each picture as a file beside the text that shows it."""
+    for holder in list(node.iter()):
+        text = holder.find("text")
+        for picture in item.pictures:
+            shown = f'src="{html.escape(picture.name)}"'
+            if text is None or shown not in (text.text or ""):
+                continue
+            name = picture.name.replace("/", "-")
+            address = f'src="@@PLUGINFILE@@/{quote(name)}"'
+            text.text = (text.text or "").replace(shown, address)
+            add(holder, "file", picture.data, name=name, path="/", encoding="base64")
+
+
+def _html(parent: ET.Element, name: str, text: str) -> ET.Element:
+    node = add(parent, name, format="html")
+    add(node, "text", text)
+    return node
+
+
+def _stem(item: Item) -> str:
+    if item.kind == "cloze":
+        return _gapped(item)
+    unit = next((o.span.unit for o in item.options if o.span), "")
+    return illustrated(with_unit(item.stem, unit))
+
+
+def _gapped(item: Item) -> str:
+    """The heading, and the text with its gaps written in Moodle's way."""
+    pieces = illustrated(f"{item.stem}\n\n{item.text}").split(BLANK)
+    if len(pieces) != len(item.blanks) + 1:
+        raise ItemSkippedError("its gaps do not fit its text")
+    out = pieces[0]
+    for blank, piece in zip(item.blanks, pieces[1:], strict=True):
+        out += html.escape(write_gap(blank), quote=False) + piece
+    return out
+
+
+def _answer(node: ET.Element, text: str, weight: float, option: ItemOption) -> ET.Element:
+    answer = add(node, "answer", fraction=shown(weight), format="html")
+    add(answer, "text", text)
+    _html(answer, "feedback", illustrated(option.feedback))
+    return answer
+
+
+def _writing_choices(node: ET.Element, item: Item) -> None:
+    add(node, "single", "true" if item.kind == "single" else "false")
+    add(node, "shuffleanswers", "true" if item.shuffle else "false")
+    add(node, "answernumbering", "ABCD")
+    for option, weight in zip(item.options, weights(item), strict=True):
+        _answer(node, illustrated(option.text), weight, option)
+
+
+def _writing_truth(node: ET.Element, item: Item) -> None:
+    for option in item.options:
+        word = option.text.strip(" .").lower()
+        _answer(node, word, option.weight, option)
+
+
+def _writing_short(node: ET.Element, item: Item) -> None:
+    add(node, "usecase", "1" if item.case else "0")
+    for option in item.options:
+        word = option.text.replace("*", "\\*")
+        _answer(node, word, option.weight, option)
+
+
+def _writing_numeric(node: ET.Element, item: Item) -> None:
+    units = {o.span.unit for o in item.options if o.span}
+    if len(units) > 1:
+        raise ItemSkippedError("its answers are in different units")
+    for option in item.options:
+        if option.span is not None:
+            text = shown(option.span.center)
+            answer = _answer(node, text, option.weight, option)
+            add(answer, "tolerance", shown(option.span.tolerance))
+    add(node, "unitgradingtype", "0")
+    add(node, "showunits", "3")
+
+
+def _writing_match(node: ET.Element, item: Item) -> None:
+    add(node, "shuffleanswers", "true")
+    for pair in item.pairs:
+        sub = _html(node, "subquestion", illustrated(pair.left))
+        add(add(sub, "answer"), "text", html_if_needed(pair.right))
+
+
+def _writing_order(node: ET.Element, item: Item) -> None:
+    add(node, "layouttype", "VERTICAL")
+    add(node, "selecttype", "ALL")
+    add(node, "selectcount", str(len(item.steps)))
+    add(node, "gradingtype", ORDERS.get(item.partial, ORDERS["off"]))
+    add(node, "showgrading", "SHOW")
+    add(node, "numberingstyle", "none")
+    # Without it Moodle makes up hints that it then cannot store: the import breaks off.
+    add(node, "shownumcorrect", "1")
+    for number, step in enumerate(item.steps, 1):
+        answer = add(node, "answer", fraction=shown(number), format="html")
+        add(answer, "text", illustrated(step.text))
+
+
+def _writing_cloze(_node: ET.Element, _item: Item) -> None:
+    """All of it stands in the question text."""
+
+
+def _losses(item: Item) -> list[str]:
+    found = []
+    if any(p.why for p in item.pairs):
+        found.append("the reasons of the pairs stand behind the explanation")
+    if item.mistake and item.kind not in {*_COMBINED, *_WRITING_TYPED}:
+        found.append("the common mistake stands behind the explanation")
+    if any(b.hint for b in item.blanks):
+        found.append("the hint of a gap is shown after a wrong answer")
+    if item.kind == "order" and item.options:
+        found.append("the steps that belong nowhere are not carried")
+    if any(step.feedback for step in item.steps):
+        found.append("what is said about single steps stands behind the explanation")
+    if any("<img " in illustrated(pair.right) for pair in item.pairs):
+        found.append("the pictures on the right are not carried, only their words")
+    if is_near(item):
+        found.append("elsewhere its credit is only near to the rule")
+    return found + lost_column_titles(item)
+
+
+_WRITERS: dict[str, tuple[str, Callable[[ET.Element, Item], None]]] = {
+    "single": ("multichoice", _writing_choices),
+    "multiple": ("multichoice", _writing_choices),
+    "true-false": ("truefalse", _writing_truth),
+    "short": ("shortanswer", _writing_short),
+    "numeric": ("numerical", _writing_numeric),
+    "match": ("matching", _writing_match),
+    "order": ("ordering", _writing_order),
+    "cloze": ("cloze", _writing_cloze),
+}

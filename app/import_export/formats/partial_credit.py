@@ -1,0 +1,191 @@
+"""Weighted choices; items written or skipped."""
+
+import dataclasses
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+from app.import_export.converted_text import ConversionLosses
+from app.import_export.items import (
+    ExportResult,
+    Item,
+    ItemOption,
+    ItemRemark,
+    ItemSkippedError,
+    Kind,
+    credit_of_score,
+    label,
+)
+
+ORDERS = {
+    "off": "ALL_OR_NOTHING",
+    "each": "ABSOLUTE_POSITION",
+    "lcs": "LONGEST_ORDERED_SUBSET",
+}
+"""What Moodle calls the rules by which an order gives credit."""
+LONGEST = "LONGEST_CONTIGUOUS_SUBSET"
+"""The nearest to `lcs` that Moodle reads from GIFT: it misreads that one's own name."""
+_RULES = {
+    **{there: rule for rule, there in ORDERS.items() if rule != "off"},
+    ORDERS["off"]: "",
+    LONGEST: "lcs",
+    "ABS": "each",
+    "ABSOLUTE": "each",
+}
+_DRAWN = frozenset({"RANDOM", "CONTIGUOUS", "CONTIG"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeightedChoice:
+    """A choice that is worth `weight` percent of the mark."""
+
+    text: str
+    weight: float
+    feedback: str = ""
+
+
+def weighted_choices(
+    item: Item,
+    given: Sequence[WeightedChoice],
+    losses: ConversionLosses,
+    *,
+    several: bool,
+    told: bool = True,
+) -> Item:
+    """A single or multiple choice; what our rules cannot say is noted as lost.
+
+    `told`: whether the rule of credit is named, and not only told by the weights.
+
+    In a single choice only the full mark is right, and less is a credit. In a multiple
+    choice everything with a positive weight is right, and the rule of credit follows
+    from the penalties. One that alone is right of several makes a single choice.
+    """
+    if several and sum(choice.weight > 0 for choice in given) == 1:
+        losses.add("several boxes could be ticked there; here it is a single choice")
+        return _one_choice(dataclasses.replace(item, partial=""), given, losses)
+    if not several:
+        if any(choice.weight < 0 for choice in given):
+            losses.add("a wrong choice cost a part of the mark; here it costs nothing")
+        return _one_choice(item, given, losses)
+    options = tuple(ItemOption(w.text, w.weight > 0, w.feedback) for w in given)
+    partial = item.partial or _rule(given, losses)
+    if partial == "off" and not item.partial and not told:
+        losses.add("a part of the right choices was worth a part of the mark; here none")
+    return dataclasses.replace(item, kind="multiple", options=options, partial=partial)
+
+
+def _one_choice(item: Item, given: Sequence[WeightedChoice], losses: ConversionLosses) -> Item:
+    best = max((w.weight for w in given), default=0)
+    options = []
+    for choice in given:
+        right, credit = credit_of_score(choice.weight, best)
+        options.append(ItemOption(choice.text, right, choice.feedback, credit=credit))
+    made = tuple(options)
+    kind: Kind = "true-false" if _truth(made) else "single"
+    if sum(o.right for o in made) > 1:
+        kind = "multiple"
+        losses.add("either answer counted in full; here both must be ticked")
+    if kind != "single":
+        for option in made:
+            if option.credit:
+                words = f"“{option.text}” is worth {option.weight:g}%; here nothing"
+                losses.add(words)
+        made = tuple(dataclasses.replace(o, credit=0.0) for o in made)
+    return dataclasses.replace(item, kind=kind, options=made)
+
+
+def _truth(options: tuple[ItemOption, ...]) -> bool:
+    return {o.text.strip(" .").lower() for o in options} == {"true", "false"}
+
+
+def _rule(given: Sequence[WeightedChoice], losses: ConversionLosses) -> str:
+    """`net` when a wrong tick costs what a right one brings, else the nearest."""
+    gains = {round(w.weight, 2) for w in given if w.weight > 0}
+    costs = {round(-w.weight, 2) for w in given if w.weight <= 0}
+    if len(gains) == 1 and (not costs or all(_near(c, gains) for c in costs)):
+        return "net"
+    if costs and min(costs) >= 99.9:
+        return "off"
+    losses.add("its weights are replaced: a wrong tick costs what a right one brings")
+    return "net"
+
+
+def _near(cost: float, gains: set[float]) -> bool:
+    return any(abs(cost - gain) < 0.01 for gain in gains)
+
+
+def weights(item: Item) -> list[float]:
+    """What each choice of an item is worth in percent, for formats with weights.
+
+    All or nothing is written as near as it goes: a wrong tick takes everything.
+    """
+    right = sum(o.right for o in item.options) or 1
+    share = round(100 / right, 5)
+    if item.kind != "multiple":
+        return [o.weight for o in item.options]
+    cost = -100.0 if item.partial in {"", "off"} else -share
+    return [share if o.right else cost for o in item.options]
+
+
+def ordered(
+    item: Item, words: Sequence[str], tags: Iterable[str], losses: ConversionLosses
+) -> Item:
+    """An order with our rule of credit for the one that Moodle's words name.
+
+    The words say how many steps are asked, which, and how they are graded. What has
+    no counterpart is noted as lost; a tag of ours names the rule itself.
+    """
+    count = next((int(w) for w in words if re.fullmatch(r"[0-9]{1,3}", w)), 0)
+    if not _DRAWN.isdisjoint(words) and 0 < count < len(item.steps):
+        losses.add(f"all {len(item.steps)} steps are asked, not {count} of them")
+    named = next((w for w in words if w in _RULES), "")
+    told = any(tag.startswith("partial:") for tag in tags)
+    if not told and named not in {"ABS", "ABSOLUTE", *ORDERS.values()}:
+        losses.add("its rule of credit is replaced by the nearest one")
+    return dataclasses.replace(item, kind="order", partial=_RULES.get(named, "each"))
+
+
+def is_near(item: Item) -> bool:
+    """Whether Moodle gives a part of the mark by another rule than the item."""
+    if item.kind == "multiple":
+        return item.partial in {"", "off", "each", "coverage"}
+    return item.kind in {"match", "cloze"} and item.partial not in {"", "each"}
+
+
+Made = TypeVar("Made")
+Losses = Callable[[Item], Iterable[str]]
+"""What a format cannot hold of an item that it carries, each a sentence."""
+
+
+class ConvertedItems(NamedTuple, Generic[Made]):
+    """What was made of the items that fit, which did not, and what was lost."""
+
+    made: tuple[Made, ...]
+    refused: tuple[ItemRemark, ...]
+    lost: tuple[ItemRemark, ...]
+
+
+def convert_items(
+    items: Iterable[Item], write: Callable[[Item], Made], losses: Losses
+) -> ConvertedItems[Made]:
+    """Write each item; one that raises NotCarried is refused with its sentence."""
+    made: list[Made] = []
+    refused: list[ItemRemark] = []
+    lost: list[ItemRemark] = []
+    for item in items:
+        try:
+            made.append(write(item))
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(label(item), item.line, str(error)))
+            continue
+        lost += [ItemRemark(label(item), item.line, what) for what in losses(item)]
+    return ConvertedItems(tuple(made), tuple(refused), tuple(lost))
+
+
+def write_blocks(
+    items: Iterable[Item], block: Callable[[Item], str], losses: Losses
+) -> ExportResult:
+    """A text in which every item that fits is a block, with an empty line between."""
+    blocks, refused, lost = convert_items(items, block, losses)
+    content = "\n\n".join(blocks) + "\n" if blocks else ""
+    return ExportResult(content.encode(), len(blocks), refused, lost)

@@ -1,0 +1,383 @@
+"""QTI 1.2 (Canvas) in."""
+
+import dataclasses
+import html
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+from app.import_export.converted_text import (
+    ConversionLosses,
+    any_other,
+    read_html,
+    read_number,
+    report_unused_feedback,
+    span_around,
+    span_between,
+)
+from app.import_export.formats.partial_credit import WeightedChoice, weighted_choices
+from app.import_export.formats.qti_elements import given, name_of, to_fragment, within, words
+from app.import_export.html_to_markdown import from_plain
+from app.import_export.items import (
+    BLANK,
+    Item,
+    ItemBlank,
+    ItemOption,
+    ItemPair,
+    ItemSkippedError,
+    NumberRange,
+    credit_of_score,
+)
+from app.markup.markdown_tokens import plain_text, tokens
+
+ROOT = "questestinterop"
+_RESPONSES = frozenset({"response_lid", "response_str", "response_num"})
+_OTHERS = frozenset({"response_xy", "response_grp", "response_extension"})
+_MEDIA = frozenset({"matimage", "mataudio", "matvideo", "matapplet", "matapplication"})
+_GENERAL = frozenset({"general_fb", "correct_fb"})
+_MISSED = frozenset({"general_incorrect_fb", "incorrect_fb"})
+_SCORES = frozenset({"", "score", "que_score"})
+"""The variables that hold the mark; others count something else."""
+_UNNAMED = "question"  # what Canvas calls an item that nobody named
+Place = Callable[[str], str]
+
+
+class _ScoringRule(NamedTuple):
+    """A condition of the scoring: what it asks for, what it adds, what it says."""
+
+    node: ET.Element
+    score: float
+    said: tuple[str, ...]
+
+
+def items_in(root: ET.Element) -> Iterator[tuple[str, str, ET.Element]]:
+    """Every item of a file, its title, and its name: a title that no other has."""
+    found = list(within(root, "item"))
+    titles = [given(node, "title") or given(node, "ident") for node in found]
+    count = Counter(titles)
+    for node, title in zip(found, titles, strict=True):
+        own = count[title] == 1 and title.lower() != _UNNAMED
+        yield title, title if own else "", node
+
+
+def read_item(name: str, node: ET.Element, losses: ConversionLosses) -> Item:
+    """One item; raises NotCarried."""
+    return _Qti12Reader(node, losses).item(name)
+
+
+@dataclasses.dataclass(slots=True)
+class _Qti12Reader:
+    root: ET.Element
+    losses: ConversionLosses
+    responses: list[ET.Element] = dataclasses.field(init=False)
+    rules: list[_ScoringRule] = dataclasses.field(init=False)
+    notes: dict[str, str] = dataclasses.field(init=False)
+    shown: ET.Element = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.responses = list(within(self.root, *_RESPONSES))
+        declared = itertools.islice(within(self.root, "decvar"), 1)
+        scores = _SCORES | {given(node, "varname").lower() for node in declared}
+        self.rules = [_rule(n, scores) for n in within(self.root, "respcondition")]
+        self.notes = {
+            given(node, "ident"): self._text(node) for node in within(self.root, "itemfeedback")
+        }
+
+    def item(self, name: str) -> Item:
+        """The question; raises NotCarried."""
+        shown = next(within(self.root, "presentation"), None)
+        if shown is None:
+            raise ItemSkippedError("it has no text")
+        if next(within(shown, *_OTHERS), None) is not None:
+            raise ItemSkippedError("it is answered in a drawing, or in a way of its own")
+        if not self.responses:
+            raise ItemSkippedError("nothing is asked in it")
+        self.shown = shown
+        explained = [self.notes[n] for n in self.notes if n in _GENERAL]
+        read = self._kind()
+        stem = "" if read == self._gaps else self._text(shown)
+        said = "\n\n".join(filter(None, explained))
+        made = read(Item(name, "single", stem, explanation=said))
+        if not made.stem:
+            raise ItemSkippedError("it has no text")
+        missed = next((self.notes[n] for n in self.notes if n in _MISSED), "")
+        made = any_other(made, missed, self.losses)
+        report_unused_feedback(made, self.notes.values(), self.losses)
+        return made
+
+    def _kind(self) -> Callable[[Item], Item]:
+        named, first = self._type(), name_of(self.responses[0])
+        if "essay" in named or "file_upload" in named:
+            raise ItemSkippedError("it is an essay or an upload, which no rule can judge")
+        if "calculated" in named:
+            raise ItemSkippedError("its numbers are drawn and computed by another program")
+        chosen = first == "response_lid" and ("blank" in named or "drop" in named)
+        if chosen or (first == "response_str" and "multiple_blanks" in named):
+            return self._gaps
+        if "matching" in named or (len(self.responses) > 1 and self._are_rows()):
+            return self._match
+        if len(self.responses) > 1:
+            raise ItemSkippedError("it asks several questions at once: take it apart")
+        if first == "response_lid":
+            return self._choice
+        bounds = next(within(self.root, "vargte", "varlte", "vargt", "varlt"), None)
+        number = bounds is not None or "numeric" in named or first == "response_num"
+        return self._numeric if number else self._short
+
+    def _are_rows(self) -> bool:
+        """Whether all responses offer the same choices, as the rows of a match do."""
+        offered = {
+            tuple(sorted(self._text(label) for _, label in _labels(response)))
+            for response in self.responses
+        }
+        return len(offered) == 1 and offered != {()}
+
+    def _type(self) -> str:
+        for field in within(self.root, "qtimetadatafield"):
+            entry = {name_of(part): words(part) for part in field}
+            if entry.get("fieldlabel") in {"question_type", "cc_profile"}:
+                return entry.get("fieldentry", "").lower()
+        return ""
+
+    # --- choices ---
+
+    def _choice(self, item: Item) -> Item:
+        response = self.responses[0]
+        several = given(response, "rcardinality").lower() == "multiple"
+        weights = self._of_several() if several else self._of_one()
+        reasons = self._reasons(given(response, "ident"))
+        choices = [
+            WeightedChoice(self._text(label), weights.get(name, 0.0), reasons.get(name, ""))
+            for name, label in _labels(response)
+        ]
+        return weighted_choices(item, choices, self.losses, several=several)
+
+    def _of_one(self) -> dict[str, float]:
+        """What each choice of which one is taken is worth in percent of the best."""
+        scores = self._scores(given(self.responses[0], "ident"))
+        best = max(scores.values(), default=0.0) or 1.0
+        return {name: 100 * score / best for name, score in scores.items()}
+
+    def _of_several(self) -> dict[str, float]:
+        """What each choice of which several are ticked brings or costs, in percent.
+
+        Canvas gives hits less misses, whatever its rules say. Elsewhere a rule that
+        asks for several at once is all or nothing.
+        """
+        response = given(self.responses[0], "ident")
+        asked = [(r, _equals(r.node, response)) for r in self.rules if r.score > 0]
+        joint = [
+            (rule.score, wanted)
+            for rule, wanted in asked
+            if len(wanted) > 1 or next(within(rule.node, "not"), None) is not None
+        ]
+        if not joint:
+            scores = self._scores(response)
+            total = sum(score for score in scores.values() if score > 0) or 1.0
+            return {name: 100 * score / total for name, score in scores.items()}
+        right = max(joint)[1]
+        if not right:
+            raise ItemSkippedError("it is right where nothing is ticked")
+        if len({score for score, _ in joint}) > 1:
+            self.losses.add("its rule of credit is replaced by the nearest one")
+        gain = 100 / len(right)
+        cost = gain if "multiple_answers" in self._type() else 100.0
+        names = (name for name, _ in _labels(self.responses[0]))
+        return {name: gain if name in right else -cost for name in names}
+
+    def _scores(self, response: str) -> dict[str, float]:
+        """What each value of a response earns, as far as it does so alone."""
+        scores: dict[str, float] = {}
+        for rule in self.rules:
+            for name in _equals(rule.node, response):
+                scores[name] = max(rule.score, scores.get(name, rule.score))
+        return scores
+
+    def _reasons(self, response: str) -> dict[str, str]:
+        """What is said to who takes a choice."""
+        reasons: dict[str, str] = {}
+        for rule in self.rules:
+            wanted = _equals(rule.node, response)
+            own = [n for n in rule.said if n not in _GENERAL | _MISSED]
+            said = [self.notes[n] for n in own if self.notes.get(n)]
+            if len(wanted) == 1 and said:
+                reasons.setdefault(wanted[0], said[0])
+        return reasons
+
+    def _right(self, response: ET.Element) -> list[str]:
+        scores = self._scores(given(response, "ident"))
+        return [name for name, score in scores.items() if score > 0]
+
+    # --- typed answers ---
+
+    def _short(self, item: Item) -> Item:
+        name = given(self.responses[0], "ident")
+        accepted = {w: s for w, s in self._scores(name).items() if s > 0}
+        if not accepted:
+            raise ItemSkippedError("it names no right answer")
+        best = max(accepted.values())
+        options = tuple(
+            _weighed(ItemOption(word, False), score, best) for word, score in accepted.items()
+        )
+        told = (given(n, "case").lower() for n in within(self.root, "varequal"))
+        case = "yes" in told
+        return dataclasses.replace(item, kind="short", options=options, case=case)
+
+    def _numeric(self, item: Item) -> Item:
+        found = [
+            (rule.score, span)
+            for rule in self.rules
+            if rule.score > 0
+            for span in _spans(rule.node)
+        ]
+        if not found:
+            raise ItemSkippedError("it names no right number")
+        best = max(score for score, _ in found)
+        options = [_weighed(ItemOption("", False, span=span), score, best) for score, span in found]
+        return dataclasses.replace(item, kind="numeric", options=tuple(options))
+
+    # --- rows and gaps ---
+
+    def _match(self, item: Item) -> Item:
+        pairs = []
+        taken: set[str] = set()
+        rights: dict[str, str] = {}
+        for response in self.responses:
+            labels = dict(_labels(response))
+            rights |= {name: self._text(label) for name, label in labels.items()}
+            wanted = next(iter(self._right(response)), "")
+            if wanted not in labels:
+                raise ItemSkippedError("a row of it has no partner")
+            taken.add(wanted)
+            pairs.append(ItemPair(self._text(response), rights[wanted]))
+        pairs += [ItemPair("", text) for name, text in rights.items() if name not in taken]
+        return dataclasses.replace(item, kind="match", pairs=tuple(pairs))
+
+    def _gaps(self, item: Item) -> Item:
+        """Gaps to fill, or to choose a word for; each name of one stands in the text.
+
+        All answers of a gap to fill are right, though Canvas writes a rule for the
+        first alone.
+        """
+        chosen = "drop" in self._type()
+        gaps = {self._name(response): response for response in self.responses}
+        blanks: list[ItemBlank] = []
+
+        def put(found: re.Match[str]) -> str:
+            blanks.append(self._blank(gaps[html.unescape(found[1])], chosen=chosen))
+            return BLANK
+
+        spelled = {s for n in gaps for s in (n, html.escape(n, quote=False))}
+        pattern = re.compile(rf"\[({'|'.join(map(re.escape, spelled))})\]")
+        text = self._text(self.shown, lambda raw: pattern.sub(put, raw))
+        if len(blanks) != len(gaps) or text.count(BLANK) != len(blanks):
+            raise ItemSkippedError("a gap has no place in its text, or more than one")
+        head, _, rest = text.partition("\n\n")
+        if not rest or BLANK in head:
+            head, rest = from_plain(item.name or "Complete the text."), text
+        return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=tuple(blanks))
+
+    def _name(self, response: ET.Element) -> str:
+        """What the place of a gap is called in the text."""
+        return given(response, "ident").removeprefix("response_")
+
+    def _blank(self, response: ET.Element, *, chosen: bool) -> ItemBlank:
+        right = self._right(response)
+        labels = {n: self._words(label) for n, label in _labels(response)}
+        if name_of(response) != "response_lid":
+            labels = {word: word for word in right}
+        answers = [word for n, word in labels.items() if word and n in right]
+        others = [word for n, word in labels.items() if word and n not in right]
+        if not chosen:
+            answers, others = [*answers, *others], []
+        if not answers:
+            raise ItemSkippedError("a gap has no word that fits")
+        if len(answers) > 1 and others:
+            self.losses.add("of several right choices of a gap the first is offered")
+        wrong = tuple(w for w in dict.fromkeys(others) if w not in answers)
+        right_words = tuple(dict.fromkeys(answers))
+        return ItemBlank(right_words[:1] if wrong else right_words, "", wrong)
+
+    # --- texts ---
+
+    def _words(self, label: ET.Element) -> str:
+        return " ".join(plain_text(tokens(self._text(label))).split())
+
+    def _text(self, node: ET.Element, place: Place | None = None) -> str:
+        """The texts of an element that belong to no response inside of it.
+
+        `place` may change them before they are read.
+        """
+        if next((n for n in node.iter() if name_of(n) in _MEDIA), None) is not None:
+            self.losses.add("a picture or recording is left out: say what it holds")
+        found = []
+        for part in _texts(node):
+            is_html = "html" in given(part, "texttype").lower()
+            raw = to_fragment(part, lambda _: None) if len(part) else _raw(part)
+            raw = place(raw) if place else raw
+            found.append(read_html(raw, self.losses) if is_html else from_plain(raw))
+        return "\n\n".join(text for text in found if text)
+
+
+def _weighed(option: ItemOption, score: float, best: float) -> ItemOption:
+    right, credit = credit_of_score(score, best)
+    return dataclasses.replace(option, right=right, credit=credit)
+
+
+def _texts(node: ET.Element) -> Iterator[ET.Element]:
+    for child in node:
+        name = name_of(child)
+        if name == "mattext":
+            yield child
+        elif name not in _RESPONSES and not name.startswith("render"):
+            yield from _texts(child)
+
+
+def _raw(node: ET.Element) -> str:
+    return "".join(node.itertext())
+
+
+def _labels(response: ET.Element) -> Iterator[tuple[str, ET.Element]]:
+    for label in within(response, "response_label"):
+        yield given(label, "ident"), label
+
+
+def _rule(node: ET.Element, scores: frozenset[str]) -> _ScoringRule:
+    score = 0.0
+    for found in within(node, "setvar"):
+        name = given(found, "varname") or given(found, "variablename")
+        if name.lower() in scores:
+            value = read_number(words(found))
+            score += -value if given(found, "action").lower() == "subtract" else value
+    said = (given(n, "linkrefid") for n in within(node, "displayfeedback"))
+    return _ScoringRule(node, score, tuple(said))
+
+
+def _equals(node: ET.Element, response: str) -> list[str]:
+    """What a response has to be for a condition, those that it may not be left out."""
+    found: list[str] = []
+    for child in node:
+        name = name_of(child)
+        if name == "varequal" and given(child, "respident") in {"", response}:
+            found.append(words(child))
+        elif name in {"conditionvar", "and", "or"}:
+            found += _equals(child, response)
+    return found
+
+
+def _spans(node: ET.Element) -> list[NumberRange]:
+    """The numbers that a condition takes: ranges, and those outside of them.
+
+    Raises NotCarried for a range with one end.
+    """
+    below = [read_number(words(n)) for n in within(node, "vargte", "vargt")]
+    above = [read_number(words(n)) for n in within(node, "varlte", "varlt")]
+    if len(below) != len(above):
+        raise ItemSkippedError("one of its ranges has one end only: give it the other")
+    ranges = [span_between(*ends) for ends in zip(below, above, strict=True)]
+    alone = [read_number(words(n)) for n in within(node, "varequal")]
+    points = (p for p in alone if not any(r.low <= p <= r.high for r in ranges))
+    return [*ranges, *(span_around(point, 0.0) for point in points)]

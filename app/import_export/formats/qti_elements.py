@@ -1,0 +1,221 @@
+"""Element names of QTI 2 and 3, XML elements built."""
+
+import dataclasses
+import html
+import re
+from collections.abc import Callable, Iterator
+from xml.etree import ElementTree as ET
+
+from app.import_export.items import BLANK, ItemSkippedError
+from app.import_export.markdown_to_html import illustrated
+from app.import_export.xml_files import legal
+from app.markup.mathml import MathError, to_mathml
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_VOID = frozenset({"br", "hr", "img"})
+_UNSEEN = frozenset(
+    {"feedback-inline", "feedback-block", "rubric-block", "stylesheet", "catalog-info"}
+)
+# What tells how an element is shown, or whether it is seen at all.
+_SHOWN = (
+    *("alt", "bgcolor", "class", "colspan", "color", "hidden", "href", "id", "open"),
+    "popover",
+    *("reversed", "rowspan", "src", "start", "style", "type", "value"),
+)
+Replace = Callable[[ET.Element], str | None]
+
+
+def name_of(node: ET.Element) -> str:
+    """The name of an element in QTI 3, without its prefix and its namespace."""
+    local = str(node.tag).rpartition("}")[2]
+    return _CAMEL.sub("-", local).lower().removeprefix("qti-")
+
+
+def given(node: ET.Element, name: str) -> str:
+    """An attribute by its QTI 3 name, however it is spelled."""
+    first, *rest = name.split("-")
+    camel = first + "".join(word.capitalize() for word in rest)
+    return (node.get(name) or node.get(camel) or "").strip()
+
+
+def within(node: ET.Element, *names: str) -> Iterator[ET.Element]:
+    """All elements below `node` with one of the names, in order."""
+    return (n for n in node.iter() if n is not node and name_of(n) in names)
+
+
+def first(node: ET.Element, *names: str) -> ET.Element | None:
+    """The first of them, or None."""
+    return next(within(node, *names), None)
+
+
+def is_hint(node: ET.Element) -> bool:
+    """Whether a note for tutors is one of our hints."""
+    return "hint" in given(node, "class").split()
+
+
+def words(node: ET.Element | None) -> str:
+    """The bare text of an element."""
+    return "" if node is None else " ".join("".join(node.itertext()).split())
+
+
+def to_fragment(node: ET.Element, replace: Replace) -> str:
+    """The inside of an element as HTML; `replace` may answer for an element itself."""
+    out = html.escape(node.text or "", quote=False)
+    for child in node:
+        out += _element(child, replace) + html.escape(child.tail or "", quote=False)
+    return out
+
+
+def _element(node: ET.Element, replace: Replace) -> str:
+    name = name_of(node)
+    said = replace(node)
+    if said is not None:
+        return said
+    if name == "math":
+        return _formula(node)
+    if name in {"printed-variable", "include"}:
+        raise ItemSkippedError("parts of its text are put in by a program")
+    if name in _UNSEEN:
+        return ""
+    inside = to_fragment(node, replace)
+    shown = {k: node.get(k) for k in _SHOWN}
+    marks = "".join(f' {k}="{html.escape(v)}"' for k, v in shown.items() if v is not None)
+    return f"<{name}{marks}>" + ("" if name in _VOID else f"{inside}</{name}>")
+
+
+def _formula(node: ET.Element) -> str:
+    """A formula by the TeX it carries with it."""
+    for part in within(node, "annotation"):
+        if part.get("encoding") == "application/x-tex" and part.text:
+            left, right = ("\\[", "\\]") if node.get("display") == "block" else ("\\(", "\\)")
+            return html.escape(f"{left}{part.text}{right}", quote=False)
+    raise ItemSkippedError("its formulas are in MathML without TeX")
+
+
+NAMESPACES = {
+    "2.1": "http://www.imsglobal.org/xsd/imsqti_v2p1",
+    "3.0": "http://www.imsglobal.org/xsd/imsqtiasi_v3p0",
+}
+GAP = "gap"  # stands in a text where a text entry will be
+MATHML = "http://www.w3.org/1998/Math/MathML"
+_FORMULA = re.compile(r"\\\((?P<inline>.+?)\\\)|\\\[(?P<block>.+?)\\\]", re.DOTALL)
+_CODE = re.compile(r"(<code.*?</code>)", re.DOTALL)
+_INLINE = {
+    "a",
+    "b",
+    "br",
+    "code",
+    "em",
+    "i",
+    "img",
+    "kbd",
+    "strong",
+    "sub",
+    "sup",
+    f"{{{MATHML}}}math",
+    GAP,
+    "span",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QtiBuilder:
+    """Makes elements of one version; names are those of QTI 3 with underscores."""
+
+    version: str
+
+    def root(self, name: str, **attributes: str) -> ET.Element:
+        """An element without a parent."""
+        node = ET.Element(self.name(name))
+        self._give(node, attributes)
+        return node
+
+    def add(self, parent: ET.Element, name: str, text: str = "", **attributes: str) -> ET.Element:
+        """A new last child."""
+        node = ET.SubElement(parent, self.name(name))
+        self._give(node, attributes)
+        node.text = legal(text) or None
+        return node
+
+    def fill(self, parent: ET.Element, markdown: str, *, block: bool) -> None:
+        """Put a text into an element, as paragraphs where blocks are wanted."""
+        found = fragment(illustrated(markdown))
+        if block and _loose(found):
+            holder = ET.SubElement(parent, "p")
+            holder.text, holder[:] = found.text, list(found)
+            return
+        last = parent[-1] if len(parent) else None
+        if last is None:
+            parent.text = (parent.text or "") + (found.text or "")
+        else:
+            last.tail = (last.tail or "") + (found.text or "")
+        parent.extend(list(found))
+
+    def remark(self, parent: ET.Element, markdown: str, outcome: str, name: str) -> None:
+        """Feedback at a place in the body, shown when `outcome` is `name`."""
+        given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        if _loose(fragment(illustrated(markdown))):
+            self.fill(self.add(parent, "feedback_inline", **given), markdown, block=False)
+            return
+        node = self.add(parent, "feedback_block", **given)
+        if self.version == "3.0":
+            node = self.add(node, "content_body")
+        self.fill(node, markdown, block=True)
+
+    def say(self, root: ET.Element, outcome: str, name: str, markdown: str) -> None:
+        """Feedback on the whole item, shown when `outcome` is `name`."""
+        given = {"outcome_identifier": outcome, "identifier": name, "show_hide": "show"}
+        node = self.add(root, "modal_feedback", **given)
+        if self.version == "3.0":
+            node = self.add(node, "content_body")
+        self.fill(node, markdown, block=True)
+
+    def turn(self, node: ET.Element, name: str, **attributes: str) -> None:
+        """Make another element of one that stands in a text."""
+        node.tag = self.name(name)
+        self._give(node, attributes)
+
+    def name(self, name: str) -> str:
+        """An element's name in this version."""
+        if self.version == "3.0":
+            return "qti-" + name.replace("_", "-")
+        return _camel(name)
+
+    def _give(self, node: ET.Element, attributes: dict[str, str]) -> None:
+        for name, value in attributes.items():
+            spelled = name.replace("_", "-") if self.version == "3.0" else _camel(name)
+            node.set(spelled, legal(value))
+
+
+def _loose(found: ET.Element) -> bool:
+    """Whether a text is no paragraph yet, but words and what stands among words."""
+    return bool((found.text or "").strip()) or any(n.tag in _INLINE for n in found)
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+def fragment(text: str) -> ET.Element:
+    """HTML of our own making as an element that holds it; formulas as MathML."""
+    parts = _CODE.split(text)
+    parts[::2] = [_FORMULA.sub(_making_formula, part) for part in parts[::2]]
+    whole = legal(f"<div>{''.join(parts)}</div>").replace("<s>", "<span>")
+    whole = whole.replace("</s>", "</span>").replace(BLANK, f"<{GAP}/>")
+    return ET.fromstring(whole)  # noqa: S314 - our own output, without a DTD
+
+
+def _making_formula(found: re.Match[str]) -> str:
+    """MathML that carries its TeX along."""
+    tex = html.unescape(found["inline"] or found["block"])
+    block = found["inline"] is None
+    try:
+        inner = ET.fromstring(to_mathml(tex, block))  # noqa: S314 - our own output
+    except MathError:
+        return found[0]
+    shown = "".join(ET.tostring(n, encoding="unicode") for n in inner)
+    note = f'<annotation encoding="application/x-tex">{html.escape(tex)}</annotation>'
+    look = ' display="block"' if block else ""
+    row = f"<semantics><mrow>{shown}</mrow>{note}</semantics>"
+    return f'<math xmlns="{MATHML}"{look}>{row}</math>'

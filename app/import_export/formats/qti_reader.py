@@ -1,0 +1,526 @@
+"""QTI 2.1 and 3.0 in."""
+
+import dataclasses
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from posixpath import dirname, join, normpath
+from typing import NamedTuple
+from urllib.parse import unquote
+from xml.etree import ElementTree as ET
+
+from app.import_export.converted_text import (
+    ConversionLosses,
+    read_html,
+    read_number,
+    report_unused_feedback,
+    span_around,
+    span_between,
+    without_unit,
+)
+from app.import_export.formats import qti12_reader
+from app.import_export.formats.metadata_tags import with_tags
+from app.import_export.formats.partial_credit import WeightedChoice, weighted_choices
+from app.import_export.formats.qti_elements import (
+    first,
+    given,
+    is_hint,
+    name_of,
+    to_fragment,
+    within,
+    words,
+)
+from app.import_export.images import ImageCollector
+from app.import_export.items import (
+    BLANK,
+    ImportResult,
+    Item,
+    ItemBlank,
+    ItemOption,
+    ItemPair,
+    ItemRemark,
+    ItemSkippedError,
+    Kind,
+    NumberRange,
+    UnusableFileError,
+    credit_of_score,
+    shown,
+)
+from app.import_export.xml_files import XmlDocument, files_in, read_xml
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResponseDeclaration:
+    """One response declaration: right values, and what values are worth."""
+
+    base: str
+    correct: tuple[str, ...]
+    worth: tuple[tuple[str, float], ...]
+    case: bool
+
+    @property
+    def right(self) -> tuple[str, ...]:
+        """The values that bring a full mark, by the mapping or as declared."""
+        best = max((w for _, w in self.worth), default=0.0)
+        full = [v for v, w in self.worth if w == best > 0]
+        return tuple(dict.fromkeys((*self.correct, *full)))
+
+    @property
+    def credits(self) -> dict[str, float]:
+        """The values that bring a part of the mark, with that part."""
+        best = max((w for _, w in self.worth), default=0.0)
+        found = {v: credit_of_score(w, best)[1] for v, w in self.worth}
+        return {v: part for v, part in found.items() if part and v not in self.right}
+
+
+def responses(root: ET.Element) -> dict[str, ResponseDeclaration]:
+    """The response declarations of an item by identifier."""
+    return {
+        given(node, "identifier"): _response(node) for node in within(root, "response-declaration")
+    }
+
+
+def _response(node: ET.Element) -> ResponseDeclaration:
+    declared = first(node, "correct-response")
+    correct = () if declared is None else tuple(words(v) for v in within(declared, "value"))
+    entries = list(within(node, "map-entry"))
+    worth = tuple((given(e, "map-key"), read_number(given(e, "mapped-value"))) for e in entries)
+    case = any(given(e, "case-sensitive") == "true" for e in entries)
+    base = given(node, "base-type")
+    return ResponseDeclaration(base, tuple(c for c in correct if c), worth, case)
+
+
+def weigh_choices(
+    root: ET.Element, response: ResponseDeclaration, *, single: bool
+) -> dict[str, float]:
+    """What each choice brings or costs, in percent of the mark.
+
+    Where a mapping is what counts, its values do; elsewhere the declared answer is all
+    or nothing.
+    """
+    right = dict.fromkeys(response.correct or response.right, 100.0)
+    if single:
+        return {name: 100 * part for name, part in response.credits.items()} | right
+    gains = [worth for _, worth in response.worth if worth > 0]
+    if gains and _is_mapped(root):
+        return {name: 100 * worth / sum(gains) for name, worth in response.worth}
+    names = (given(n, "identifier") for n in within(root, "simple-choice"))
+    return dict.fromkeys(names, -100.0) | dict.fromkeys(right, 100 / len(right))
+
+
+def _is_mapped(root: ET.Element) -> bool:
+    """Whether the mark is the sum of what a mapping says."""
+    processing = first(root, "response-processing")
+    template = "" if processing is None else given(processing, "template")
+    return "map_response" in template or first(root, "map-response") is not None
+
+
+def typed(
+    root: ET.Element,
+    response: ResponseDeclaration,
+    notes: dict[str, str],
+    unit: str,
+) -> tuple[ItemOption, ...]:
+    """The accepted and foreseen values of a text entry.
+
+    Conditions that compare with a value come first, as this room writes them; then the
+    mapping and the declared answer.
+    """
+    options = _conditioned(root, response, notes, unit)
+    if options:
+        return tuple(sorted(options, key=lambda o: not o.right))
+    test = first(root, "equal")
+    right = response.correct[:1] if response.base != "string" else response.right
+    made = [_option(v, (True, 0.0), "", response, (test, unit)) for v in right]
+    part = response.credits
+    for value, _ in response.worth:
+        if value not in right and (value in part or response.base == "string"):
+            worth_ = False, part.get(value, 0.0)
+            made.append(_option(value, worth_, "", response, (test, unit)))
+    return tuple(made)
+
+
+def _conditioned(
+    root: ET.Element, response: ResponseDeclaration, notes: dict[str, str], unit: str
+) -> list[ItemOption]:
+    found = []
+    for branch in within(root, "response-if", "response-else-if"):
+        test = branch[0] if len(branch) else None
+        if test is None or name_of(test) not in {"equal", "string-match"}:
+            continue
+        value = words(first(test, "base-value"))
+        if not value:
+            continue
+        score, note = 0.0, ""
+        for outcome in within(branch, "set-outcome-value"):
+            said = words(first(outcome, "base-value"))
+            if given(outcome, "identifier") == "SCORE":
+                score = read_number(said)
+            elif said in notes:
+                note = notes[said]
+        found.append((value, score, note, test))
+    best = max((score for _, score, _, _ in found), default=0.0)
+    return [
+        _option(value, credit_of_score(score, best), note, response, (test, unit))
+        for value, score, note, test in found
+    ]
+
+
+def _option(
+    value: str,
+    worth_: tuple[bool, float],
+    note: str,
+    response: ResponseDeclaration,
+    around: tuple[ET.Element | None, str],
+) -> ItemOption:
+    right, credit = worth_
+    if response.base not in {"float", "integer"}:
+        return ItemOption(value, right, note, credit=credit)
+    return ItemOption("", right, note, _span(read_number(value), *around), credit)
+
+
+def _span(center: float, test: ET.Element | None, unit: str) -> NumberRange:
+    """The numbers that a test takes for `center`; without tolerance that alone."""
+    mode = "" if test is None else given(test, "tolerance-mode")
+    if test is None or mode not in {"absolute", "relative"}:
+        return span_around(center, 0.0, unit)
+    parts = [read_number(part) for part in given(test, "tolerance").split()] or [0.0]
+    share = abs(center) / 100 if mode == "relative" else 1.0
+    below, above = parts[0] * share, parts[-1] * share
+    return span_between(center - below, center + above, unit)
+
+
+_ITEM = "assessment-item"
+_ITEMS = ("item", "assessmentItem", "qti-assessment-item")
+_ASIDE = {"end-attempt-interaction", "media-interaction"}
+_GAPS = {"text-entry-interaction", "inline-choice-interaction"}
+_PICTURES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg")
+_BASE = "$IMS-CC-FILEBASE$"  # what Canvas writes for its folder of files
+_EXPLAINED = "EXPLANATION"
+_MISTAKEN = "MISTAKE"
+
+
+def read_qti(data: bytes) -> ImportResult:
+    """The items of a QTI file or of a zipped package; raises Unusable."""
+    if not data.startswith(b"PK"):
+        document = read_xml(data, *_ITEMS)
+        found = list(_items_of("", document))
+        if not found:
+            begin = name_of(document.root)
+            raise UnusableFileError(f"The file begins with <{begin}>, not with an item.")
+        return _reading(found, [], {})
+    beside = {p: c for end in _PICTURES for p, c in files_in(data, end)}
+    items: list[_LocatedItem] = []
+    broken: list[ItemRemark] = []
+    for path, content in files_in(data, ".xml"):
+        try:
+            items += _items_of(path, read_xml(content, *_ITEMS))
+        except UnusableFileError as error:
+            broken.append(ItemRemark(path, 0, str(error)))
+    if not items and not broken:
+        raise UnusableFileError("The package holds no items.")
+    return _reading(items, broken, beside)
+
+
+class _LocatedItem(NamedTuple):
+    """An item in a file: where, what it is called, and what reads it."""
+
+    path: str
+    line: int
+    title: str
+    read: Callable[[ConversionLosses], Item]
+
+
+def _items_of(path: str, document: XmlDocument) -> Iterator[_LocatedItem]:
+    root = document.root
+    lines = itertools.chain(document.lines, itertools.repeat(0))
+    if name_of(root) == qti12_reader.ROOT:
+        found = zip(qti12_reader.items_in(root), lines, strict=False)
+        for (title, name, node), line in found:
+            read = functools.partial(qti12_reader.read_item, name, node)
+            yield _LocatedItem(path, line, title, read)
+    elif name_of(root) == _ITEM:
+        title = given(root, "title") or given(root, "identifier") or path
+        read = functools.partial(_newer, title, root)
+        yield _LocatedItem(path, next(lines), title, read)
+
+
+def _newer(name: str, root: ET.Element, losses: ConversionLosses) -> Item:
+    return _QtiItemReader(root, losses).item(name)
+
+
+def _album(path: str, beside: Mapping[str, bytes]) -> ImageCollector:
+    """The pictures of a package as an item at `path` names them."""
+
+    def find(address: str) -> bytes | None:
+        name = unquote(address).partition("?")[0]
+        rest = name.removeprefix(_BASE).lstrip("/")
+        places = (normpath(join(dirname(path), name)), rest, f"web_resources/{rest}")
+        return next((beside[place] for place in places if place in beside), None)
+
+    return ImageCollector(find)
+
+
+def _reading(
+    found: list[_LocatedItem], refused: list[ItemRemark], beside: Mapping[str, bytes]
+) -> ImportResult:
+    items: list[Item] = []
+    for path, line, title, read in found:
+        losses = ConversionLosses(_album(path, beside))
+        try:
+            item = read(losses)
+        except ItemSkippedError as error:
+            where = f"{path}: {title}" if path and title != path else title
+            refused.append(ItemRemark(where, line, str(error)))
+            continue
+        items.append(losses.noted_in(dataclasses.replace(item, line=line)))
+    return ImportResult(tuple(items), tuple(refused))
+
+
+@dataclasses.dataclass(slots=True)
+class _QtiItemReader:
+    """Reads one item; what Markdown cannot say goes to `losses`."""
+
+    root: ET.Element
+    losses: ConversionLosses
+    notes: dict[str, str] = dataclasses.field(default_factory=dict)
+    responses: dict[str, ResponseDeclaration] = dataclasses.field(init=False)
+
+    def __post_init__(self) -> None:
+        self.responses = responses(self.root)
+
+    def item(self, name: str) -> Item:
+        """The question; raises NotCarried."""
+        if given(self.root, "adaptive") == "true":
+            raise ItemSkippedError("it is adaptive: it changes between attempts")
+        if first(self.root, "template-declaration") is not None:
+            raise ItemSkippedError("its values are drawn by a program of its own")
+        body = first(self.root, "item-body")
+        if body is None:
+            raise ItemSkippedError("it has no body")
+        self._collect_notes()
+        found = self._interactions(body)
+        read = self._reader(found)
+        item = Item(
+            name,
+            "single",
+            "",
+            hints=tuple(self._text(n) for n in within(body, "rubric-block") if is_hint(n)),
+            explanation=self.notes.get(_EXPLAINED, ""),
+            mistake=self.notes.get(_MISTAKEN, ""),
+        )
+        made = read(item, body, found)
+        if not made.stem:
+            raise ItemSkippedError("it has no text")
+        report_unused_feedback(made, self.notes.values(), self.losses)
+        tags = given(self.root, "label").split("; ")
+        return with_tags(made, tuple(t for t in tags if t))
+
+    def _interactions(self, body: ET.Element) -> list[ET.Element]:
+        return [
+            n
+            for n in body.iter()
+            if name_of(n).endswith("-interaction") and name_of(n) not in _ASIDE
+        ]
+
+    def _collect_notes(self) -> None:
+        for node in within(self.root, "modal-feedback"):
+            self.notes[given(node, "identifier")] = self._text(node)
+
+    def _reader(
+        self, found: list[ET.Element]
+    ) -> Callable[[Item, ET.Element, list[ET.Element]], Item]:
+        kinds = [name_of(n) for n in found]
+        if kinds and set(kinds) <= _GAPS:
+            return self._gaps
+        if not kinds:
+            raise ItemSkippedError("it asks nothing")
+        if "extended-text-interaction" in kinds:
+            raise ItemSkippedError("an essay cannot be judged by a program")
+        known = {
+            "choice-interaction": self._choices,
+            "order-interaction": self._order,
+            "match-interaction": self._match,
+            "gap-match-interaction": self._gap_match,
+        }
+        read = known.get(kinds[0])
+        if read is None:
+            raise ItemSkippedError(f"its {kinds[0].replace('-', ' ')} has no counterpart here")
+        if len(kinds) > 1:
+            raise ItemSkippedError("it asks several questions at once")
+        return read
+
+    # --- texts ---
+
+    def _text(self, node: ET.Element) -> str:
+        return read_html(to_fragment(node, self._without), self.losses)
+
+    def _without(self, node: ET.Element) -> str | None:
+        """Nothing for interactions and media within a text."""
+        name = name_of(node)
+        if name in {"object", "audio", "video", "svg", "picture", "media-interaction"}:
+            self.losses.add("a picture or recording is left out: say what it holds")
+            return ""
+        if name == "rubric-block" and "candidate" in given(node, "view"):
+            self.losses.add("a note beside the question is left out: add it if needed")
+        return "" if name.endswith("-interaction") else None
+
+    def _stem(self, body: ET.Element, asked: ET.Element) -> str:
+        prompt = first(asked, "prompt")
+        parts = [self._text(body), self._text(prompt) if prompt is not None else ""]
+        return "\n\n".join(p for p in parts if p)
+
+    def _response(self, node: ET.Element) -> ResponseDeclaration:
+        found = self.responses.get(given(node, "response-identifier"))
+        if found is None or not found.right:
+            raise ItemSkippedError("it does not say which answer is right")
+        return found
+
+    # --- by type ---
+
+    def _choices(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        asked = found[0]
+        response = self._response(asked)
+        single = given(asked, "max-choices") == "1"
+        weights = weigh_choices(self.root, response, single=single)
+        choices = [
+            WeightedChoice(self._text(n), weights.get(given(n, "identifier"), 0.0), self._note(n))
+            for n in within(asked, "simple-choice")
+        ]
+        if any(not choice.text for choice in choices):
+            raise ItemSkippedError("its options are pictures")
+        item = dataclasses.replace(item, stem=self._stem(body, asked))
+        made = weighted_choices(item, choices, self.losses, several=not single)
+        fixed = made.kind != "true-false" and given(asked, "shuffle") == "false"
+        return dataclasses.replace(made, shuffle=not fixed)
+
+    def _note(self, choice: ET.Element) -> str:
+        inline = first(choice, "feedback-inline", "feedback-block")
+        if inline is not None:
+            return self._text(inline)
+        return self.notes.get(given(choice, "identifier"), "")
+
+    def _notes(self, asked: ET.Element, name: str) -> dict[str, str]:
+        """What is said about each of the things to be put in order or matched."""
+        found = {}
+        for node in within(asked, name):
+            said = first(node, "feedback-inline", "feedback-block")
+            note = "" if said is None else self._text(said)
+            found[given(node, "identifier")] = note
+        return found
+
+    def _order(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        asked = found[0]
+        steps = {given(n, "identifier"): self._text(n) for n in within(asked, "simple-choice")}
+        notes = self._notes(asked, "simple-choice")
+        right = [i for i in self._response(asked).correct if i in steps]
+        wrong = [ItemOption(t, False, notes[i]) for i, t in steps.items() if i not in right]
+        return dataclasses.replace(
+            item,
+            kind="order",
+            stem=self._stem(body, asked),
+            steps=tuple(ItemOption(steps[i], True, notes[i]) for i in right),
+            options=tuple(wrong),
+        )
+
+    def _match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        asked = found[0]
+        sets = list(within(asked, "simple-match-set"))
+        if len(sets) != 2:
+            raise ItemSkippedError("it does not match two sets")
+        lefts, rights = (
+            {given(n, "identifier"): self._text(n) for n in within(s, "simple-associable-choice")}
+            for s in sets
+        )
+        wanted = [pair.split() for pair in self._response(asked).correct]
+        made = [(a, b) for a, b in (p for p in wanted if len(p) == 2) if a in lefts]
+        if len({a for a, _ in made}) != len(made) or len(made) != len(lefts):
+            raise ItemSkippedError("not every left thing goes with one right thing")
+        notes = self._notes(asked, "simple-associable-choice")
+        pairs = [ItemPair(lefts[a], rights.get(b, ""), notes[a]) for a, b in made]
+        used = {b for _, b in made}
+        pairs += [ItemPair("", text) for i, text in rights.items() if i not in used]
+        stem = self._stem(body, asked)
+        return dataclasses.replace(item, kind="match", stem=stem, pairs=tuple(pairs))
+
+    def _gaps(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        alone = self._standing_alone(body, found)
+        if alone is not None:
+            return self._typed(item, body, alone)
+        blanks = [self._blank(n) for n in found]
+
+        def gap(node: ET.Element) -> str | None:
+            return BLANK if name_of(node) in _GAPS else self._without(node)
+
+        text = read_html(to_fragment(body, gap), self.losses)
+        return _cloze(item, text, tuple(blanks))
+
+    def _standing_alone(self, body: ET.Element, found: list[ET.Element]) -> ET.Element | None:
+        """The only text entry, when nothing else stands in its paragraph."""
+        if len(found) != 1 or name_of(found[0]) != "text-entry-interaction":
+            return None
+        parent = next((n for n in body.iter() if found[0] in list(n)), body)
+        return found[0] if not words(parent) and parent is not body else None
+
+    def _typed(self, item: Item, body: ET.Element, asked: ET.Element) -> Item:
+        response = self._response(asked)
+        stem, unit = without_unit(self._text(body))
+        options = typed(self.root, response, self.notes, unit)
+        kind: Kind = "numeric" if response.base in {"float", "integer"} else "short"
+        if first(self.root, "gt", "gte", "lte", "equal-rounded") is not None:
+            self.losses.add("its range is not read: widen the declared number by hand")
+        if kind == "short":
+            stem = self._text(body)
+        case = response.case
+        return dataclasses.replace(item, kind=kind, stem=stem, options=options, case=case)
+
+    def _blank(self, node: ET.Element) -> ItemBlank:
+        response = self._response(node)
+        if name_of(node) == "text-entry-interaction":
+            hint = given(node, "placeholder-text")
+            right = [" ".join(r.split()) for r in response.right]
+            if response.base in {"float", "integer"}:
+                right = [w for r in right for w in (r, shown(read_number(r)))]
+                self.losses.add("a number in a gap is compared as words: add what else counts")
+            if response.credits:
+                self.losses.add("a word of a gap that is partly right counts as wrong")
+            return ItemBlank(tuple(dict.fromkeys(right)), hint)
+        choices = {given(n, "identifier"): words(n) for n in within(node, "inline-choice")}
+        right = [choices[r] for r in response.right if choices.get(r)]
+        wrong = tuple(w for w in dict.fromkeys(choices.values()) if w not in right)
+        return ItemBlank(tuple(right[:1] if wrong else right), "", wrong)
+
+    def _gap_match(self, item: Item, body: ET.Element, found: list[ET.Element]) -> Item:
+        """Words to be put into gaps become words to be typed."""
+        asked = found[0]
+        texts = {given(n, "identifier"): words(n) for n in within(asked, "gap-text")}
+        wanted = [pair.split() for pair in self._response(asked).correct]
+        filled = {p[1]: texts.get(p[0], "") for p in wanted if len(p) == 2}
+        blanks: list[ItemBlank] = []
+
+        def gap(node: ET.Element) -> str | None:
+            name = name_of(node)
+            if name == "gap":
+                blanks.append(ItemBlank((filled.get(given(node, "identifier"), ""),)))
+                return BLANK
+            if name in {"gap-text", "gap-img", "prompt"}:
+                return ""
+            return None if name == "gap-match-interaction" else self._without(node)
+
+        text = read_html(to_fragment(body, gap), self.losses)
+        if any(not b.answers[0] for b in blanks):
+            raise ItemSkippedError("a gap has no word that fits")
+        self.losses.add("the words to choose from are not shown; they are typed")
+        prompt = first(asked, "prompt")
+        lead = self._text(prompt) if prompt is not None else ""
+        return _cloze(item, "\n\n".join(p for p in (lead, text) if p), tuple(blanks))
+
+
+def _cloze(item: Item, text: str, blanks: tuple[ItemBlank, ...]) -> Item:
+    """The first paragraph is the question when no gap stands in it."""
+    head, _, rest = text.partition("\n\n")
+    if not rest or BLANK in head:
+        head, rest = item.name, text
+    if text.count(BLANK) != len(blanks) or any(not b.answers for b in blanks):
+        raise ItemSkippedError("its gaps do not fit its text")
+    return dataclasses.replace(item, kind="cloze", stem=head, text=rest, blanks=blanks)

@@ -1,0 +1,422 @@
+"""QTI 2.1 and 3.0 out."""
+
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterable
+from xml.etree import ElementTree as ET
+
+from app.import_export.converted_text import with_unit
+from app.import_export.formats.metadata_tags import lost_column_titles, tags_of
+from app.import_export.formats.partial_credit import convert_items, weights
+from app.import_export.formats.qti_elements import GAP, NAMESPACES, QtiBuilder
+from app.import_export.images import content_of
+from app.import_export.items import (
+    ExportResult,
+    Item,
+    ItemBlank,
+    ItemOption,
+    ItemSkippedError,
+    label,
+    shown,
+)
+from app.import_export.xml_files import add, document
+
+HINT = "hint"  # the class of a hint among the notes for tutors
+_FULL = "0.99"  # shares of a mark add up to nearly one
+
+
+def declare(make: QtiBuilder, root: ET.Element, values: list[str], **attributes: str) -> ET.Element:
+    """A response declaration with its right values."""
+    given = {"identifier": "RESPONSE"} | attributes
+    node = make.add(root, "response_declaration", **given)
+    right = make.add(node, "correct_response")
+    for value in values:
+        make.add(right, "value", value)
+    return node
+
+
+def outcomes(make: QtiBuilder, root: ET.Element, feedback: str = "single") -> None:
+    """The score, the feedback that is shown, and that the explanation is."""
+    for name, cardinality, base in (
+        ("SCORE", "single", "float"),
+        ("FEEDBACK", feedback, "identifier"),
+        ("EXPLAINED", "single", "identifier"),
+        ("MISTAKEN", "single", "identifier"),
+    ):
+        given = {"identifier": name, "cardinality": cardinality, "base_type": base}
+        node = make.add(root, "outcome_declaration", **given)
+        if name == "SCORE":
+            make.add(make.add(node, "default_value"), "value", "0")
+
+
+def explained(make: QtiBuilder, processing: ET.Element, item: Item) -> None:
+    """Show the explanation after every answer, the common mistake after a miss."""
+    rule = make.add(processing, "set_outcome_value", identifier="EXPLAINED")
+    make.add(rule, "base_value", "EXPLANATION", base_type="identifier")
+    if not item.mistake:
+        return
+    branch = make.add(make.add(processing, "response_condition"), "response_if")
+    test = make.add(branch, "lt")
+    make.add(test, "variable", identifier="SCORE")
+    make.add(test, "base_value", _FULL, base_type="float")
+    rule = make.add(branch, "set_outcome_value", identifier="MISTAKEN")
+    make.add(rule, "base_value", "MISTAKE", base_type="identifier")
+
+
+def hinted(make: QtiBuilder, body: ET.Element, item: Item) -> None:
+    """The hints as notes for tutors: a plain item has no place that opens later."""
+    for hint in item.hints:
+        node = make.add(body, "rubric_block", view="tutor")
+        node.set("class", HINT)
+        if make.version == "3.0":
+            node.set("use", "ext:hint")
+            node = make.add(node, "content_body")
+        make.fill(node, hint, block=True)
+
+
+def matched(make: QtiBuilder, processing: ET.Element) -> None:
+    """One point for exactly the declared answer."""
+    condition = make.add(processing, "response_condition")
+    branch = make.add(condition, "response_if")
+    test = make.add(branch, "match")
+    make.add(test, "variable", identifier="RESPONSE")
+    make.add(test, "correct", identifier="RESPONSE")
+    score = make.add(branch, "set_outcome_value", identifier="SCORE")
+    make.add(score, "base_value", "1", base_type="float")
+
+
+def mapped(make: QtiBuilder, processing: ET.Element, responses: list[str]) -> None:
+    """The sum of what the mappings bring."""
+    rule = make.add(processing, "set_outcome_value", identifier="SCORE")
+    total = make.add(rule, "sum") if len(responses) > 1 else rule
+    for name in responses:
+        make.add(total, "map_response", identifier=name)
+
+
+def choices(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+    """Single, multiple, true or false."""
+    several = item.kind == "multiple"
+    cardinality = "multiple" if several else "single"
+    names = [f"c{n}" for n in range(1, len(item.options) + 1)]
+    right = [n for n, o in zip(names, item.options, strict=True) if o.right]
+    node = declare(make, root, right, cardinality=cardinality, base_type="identifier")
+    weighed = item.partial == "net" if several else any(o.credit for o in item.options)
+    if weighed:
+        _map(make, node, zip(names, weights(item), strict=True))
+    outcomes(make, root, cardinality)
+    body = make.add(root, "item_body")
+    make.fill(body, item.stem, block=True)
+    asked = make.add(
+        body,
+        "choice_interaction",
+        response_identifier="RESPONSE",
+        shuffle="true" if item.shuffle and item.kind != "true-false" else "false",
+        max_choices="0" if several else "1",
+    )
+    for name, option in zip(names, item.options, strict=True):
+        _choice(make, asked, name, option)
+    processing = make.add(root, "response_processing")
+    if weighed:
+        mapped(make, processing, ["RESPONSE"])
+    else:
+        matched(make, processing)
+    shown_ = make.add(processing, "set_outcome_value", identifier="FEEDBACK")
+    make.add(shown_, "variable", identifier="RESPONSE")
+    explained(make, processing, item)
+
+
+def _map(make: QtiBuilder, node: ET.Element, worth: Iterable[tuple[str, float]]) -> None:
+    """What each value of a declaration brings, given in percent."""
+    mapping = make.add(node, "mapping", lower_bound="0", upper_bound="1")
+    for name, weight in worth:
+        value = shown(weight / 100)
+        make.add(mapping, "map_entry", map_key=name, mapped_value=value)
+
+
+def _choice(make: QtiBuilder, asked: ET.Element, name: str, option: ItemOption) -> None:
+    node = make.add(asked, "simple_choice", identifier=name)
+    make.fill(node, option.text, block=False)
+    if option.feedback:
+        make.remark(node, option.feedback, "FEEDBACK", name)
+
+
+def typed(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+    """A number or a word, each accepted or foreseen value with a condition."""
+    numeric = item.kind == "numeric"
+    unit = next((o.span.unit for o in item.options if o.span), "")
+    if any(o.span.unit != unit for o in item.options if o.span):
+        raise ItemSkippedError("its answers are in different units")
+    right = [_value(o) for o in item.options if o.right]
+    base = "float" if numeric else "string"
+    declare(make, root, right[:1], cardinality="single", base_type=base)
+    outcomes(make, root)
+    body = make.add(root, "item_body")
+    make.fill(body, with_unit(item.stem, unit), block=True)
+    holder = ET.SubElement(body, "p")
+    make.add(holder, "text_entry_interaction", response_identifier="RESPONSE")
+    processing = make.add(root, "response_processing")
+    condition = make.add(processing, "response_condition")
+    for number, option in enumerate(item.options, 1):
+        name = "response_if" if number == 1 else "response_else_if"
+        branch = make.add(condition, name)
+        _compare(make, branch, option, item)
+        _say(make, branch, option, f"f{number}")
+    explained(make, processing, item)
+    for number, option in enumerate(item.options, 1):
+        if option.feedback:
+            make.say(root, "FEEDBACK", f"f{number}", option.feedback)
+
+
+def _say(make: QtiBuilder, branch: ET.Element, option: ItemOption, name: str) -> None:
+    """Score a value and show what is said about it."""
+    score = make.add(branch, "set_outcome_value", identifier="SCORE")
+    make.add(score, "base_value", shown(option.weight / 100), base_type="float")
+    said = make.add(branch, "set_outcome_value", identifier="FEEDBACK")
+    make.add(said, "base_value", name, base_type="identifier")
+
+
+def _compare(make: QtiBuilder, branch: ET.Element, option: ItemOption, item: Item) -> None:
+    if option.span is not None:
+        width = shown(option.span.tolerance)
+        given = {"tolerance_mode": "absolute", "tolerance": f"{width} {width}"}
+        test, base = make.add(branch, "equal", **given), "float"
+    else:
+        case = "true" if item.case else "false"
+        test, base = make.add(branch, "string_match", case_sensitive=case), "string"
+    make.add(test, "variable", identifier="RESPONSE")
+    make.add(test, "base_value", _value(option), base_type=base)
+
+
+def _value(option: ItemOption) -> str:
+    return shown(option.span.center) if option.span is not None else option.text
+
+
+_CHOICE = "w{}"
+
+
+def order(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+    """Steps in their order; those that belong nowhere stay unchosen."""
+    right = [f"s{n}" for n in range(1, len(item.steps) + 1)]
+    wrong = [f"d{n}" for n in range(1, len(item.options) + 1)]
+    declare(make, root, right, cardinality="ordered", base_type="identifier")
+    outcomes(make, root)
+    body = make.add(root, "item_body")
+    given = {"response_identifier": "RESPONSE", "shuffle": "true"}
+    if wrong:
+        count = str(len(right))
+        given |= {"min_choices": count, "max_choices": count}
+    make.fill(body, item.stem, block=True)
+    asked = make.add(body, "order_interaction", **given)
+    for name, step in zip((*right, *wrong), (*item.steps, *item.options), strict=True):
+        node = make.add(asked, "simple_choice", identifier=name)
+        make.fill(node, step.text, block=False)
+        _reason(make, node, step.feedback)
+    processing = make.add(root, "response_processing")
+    matched(make, processing)
+    explained(make, processing, item)
+
+
+def match(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+    """Two sets; right things that are equal stand once."""
+    lefts = [p for p in item.pairs if p.left]
+    rights = list(dict.fromkeys(p.right for p in item.pairs))
+    names = {text: f"r{n}" for n, text in enumerate(rights, 1)}
+    wanted = [f"l{n} {names[p.right]}" for n, p in enumerate(lefts, 1)]
+    node = declare(make, root, wanted, cardinality="multiple", base_type="directedPair")
+    mapping = make.add(node, "mapping", lower_bound="0", default_value="0")
+    for pair in wanted:
+        worth = shown(1 / len(wanted))
+        make.add(mapping, "map_entry", map_key=pair, mapped_value=worth)
+    outcomes(make, root)
+    body = make.add(root, "item_body")
+    given = {"max_associations": str(len(lefts)), "response_identifier": "RESPONSE"}
+    make.fill(body, item.stem, block=True)
+    asked = make.add(body, "match_interaction", shuffle="true", **given)
+    left_rows = [(f"l{n}", p.left, "1", p.why) for n, p in enumerate(lefts, 1)]
+    right_rows = [(names[text], text, str(len(lefts)), "") for text in rights]
+    for rows in (left_rows, right_rows):
+        holder = make.add(asked, "simple_match_set")
+        for name, text, most, why in rows:
+            given = {"identifier": name, "match_max": most}
+            node = make.add(holder, "simple_associable_choice", **given)
+            make.fill(node, text, block=False)
+            _reason(make, node, why)
+    processing = make.add(root, "response_processing")
+    mapped(make, processing, ["RESPONSE"])
+    explained(make, processing, item)
+
+
+def _reason(make: QtiBuilder, node: ET.Element, why: str) -> None:
+    """What is said about one step or row, shown with the explanation."""
+    if why:
+        make.remark(node, why, "EXPLAINED", "EXPLANATION")
+
+
+def cloze(make: QtiBuilder, root: ET.Element, item: Item) -> None:
+    """A text entry or a choice for each gap; each brings its share."""
+    names = [f"RESPONSE{n}" for n in range(1, len(item.blanks) + 1)]
+    for name, blank in zip(names, item.blanks, strict=True):
+        _expect(make, root, name, blank, 1 / len(names))
+    outcomes(make, root)
+    body = make.add(root, "item_body")
+    make.fill(body, item.stem, block=True)
+    make.fill(body, item.text, block=True)
+    gaps = list(body.iter(GAP))
+    if len(gaps) != len(names):
+        raise ItemSkippedError("its gaps do not fit its text")
+    for gap, name, blank in zip(gaps, names, item.blanks, strict=True):
+        _ask(make, gap, name, blank)
+    processing = make.add(root, "response_processing")
+    mapped(make, processing, names)
+    explained(make, processing, item)
+
+
+def _expect(make: QtiBuilder, root: ET.Element, name: str, blank: ItemBlank, worth: float) -> None:
+    """What fills a gap, each for its share of the points."""
+    base = "identifier" if blank.wrong else "string"
+    answers = [_CHOICE.format(0)] if blank.wrong else list(blank.answers)
+    given = {"identifier": name, "cardinality": "single", "base_type": base}
+    node = declare(make, root, answers[:1], **given)
+    mapping = make.add(node, "mapping", default_value="0")
+    for answer in answers:
+        entry = {"map_key": answer, "mapped_value": shown(worth)}
+        make.add(mapping, "map_entry", **entry)
+
+
+def _ask(make: QtiBuilder, gap: ET.Element, name: str, blank: ItemBlank) -> None:
+    """The mark of a gap becomes a field, or a list to choose from."""
+    given = {"response_identifier": name}
+    if not blank.wrong:
+        if blank.hint:
+            given["placeholder_text"] = blank.hint
+        make.turn(gap, "text_entry_interaction", **given)
+        return
+    make.turn(gap, "inline_choice_interaction", shuffle="true", **given)
+    for number, word in enumerate((blank.answers[0], *blank.wrong)):
+        make.add(gap, "inline_choice", word, identifier=_CHOICE.format(number))
+
+
+_MANIFESTS = {
+    "2.1": "http://www.imsglobal.org/xsd/imscp_v1p1",
+    "3.0": "http://www.imsglobal.org/xsd/qti/qtiv3p0/imscp_v1p1",
+}
+_LONGEST_LABEL = 256
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_WRITERS: dict[str, Callable[[QtiBuilder, ET.Element, Item], None]] = {
+    "single": choices,
+    "multiple": choices,
+    "true-false": choices,
+    "numeric": typed,
+    "short": typed,
+    "order": order,
+    "match": match,
+    "cloze": cloze,
+}
+
+
+def write_qti(items: tuple[Item, ...], version: str, language: str = "") -> ExportResult:
+    """A package of QTI 2.1 or 3.0 with one file for each item that fits.
+
+    Each says the `language` of its words where it is known.
+    """
+    files: dict[str, bytes] = {}
+    beside: dict[str, dict[str, bytes]] = {}
+
+    def put(item: Item) -> None:
+        root = _item(QtiBuilder(version), item)
+        if language:
+            root.set(_LANGUAGE, language)
+        name = f"items/{_identifier(item, files)}.xml"
+        beside[name] = _with_files(root, item)
+        files[name] = document(root, indent=False)
+
+    put_in, refused, lost = convert_items(items, put, _losses)
+    return ExportResult(_packed(files, beside, version), len(put_in), refused, lost)
+
+
+def _with_files(root: ET.Element, item: Item) -> dict[str, bytes]:
+    """Have an item show files of the package; those that it shows, by their names."""
+    held = {picture.name: content_of(picture) for picture in item.pictures}
+    shown: dict[str, bytes] = {}
+    for node in root.iter("img"):
+        name = node.get("src", "")
+        if name in held:
+            file = f"images/{name.replace('/', '-')}"
+            node.set("src", f"../{file}")
+            shown[file] = held[name]
+    return shown
+
+
+def _item(make: QtiBuilder, item: Item) -> ET.Element:
+    write = _WRITERS.get(item.kind)
+    if write is None:
+        raise ItemSkippedError(f"QTI has no question of the type {item.kind}")
+    root = make.root(
+        "assessment_item",
+        identifier=_identifier(item, ()),
+        title=item.name or label(item),
+        adaptive="false",
+        time_dependent="false",
+    )
+    root.set("xmlns", NAMESPACES[make.version])
+    told = "; ".join(tags_of(item))
+    if told and len(told) <= _LONGEST_LABEL:
+        root.set("label", told)
+    write(make, root, item)
+    body = root.find(make.name("item_body"))
+    if body is not None:
+        hinted(make, body, item)
+    if item.mistake:
+        make.say(root, "MISTAKEN", "MISTAKE", item.mistake)
+    if item.explanation:
+        make.say(root, "EXPLAINED", "EXPLANATION", item.explanation)
+    return root
+
+
+def _identifier(item: Item, taken: dict[str, bytes] | tuple[()]) -> str:
+    """An XML name from the item's, used once."""
+    name = re.sub(r"[^A-Za-z0-9_.-]+", "-", item.name or "item").strip("-.") or "item"
+    name = name if re.match(r"[A-Za-z_]", name) else f"q-{name}"
+    found, count = name, 1
+    while f"items/{found}.xml" in taken:
+        count += 1
+        found = f"{name}-{count}"
+    return found
+
+
+def _packed(files: dict[str, bytes], beside: dict[str, dict[str, bytes]], version: str) -> bytes:
+    """The package: its items, and the pictures `beside` each."""
+    pictures = {name: c for shown in beside.values() for name, c in shown.items()}
+    needed = {name: list(beside[name]) for name in files}
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("imsmanifest.xml", _manifest(needed, version))
+        for name, content in {**files, **pictures}.items():
+            archive.writestr(name, content)
+    return out.getvalue()
+
+
+def _manifest(needed: dict[str, list[str]], version: str) -> bytes:
+    root = ET.Element("manifest", identifier="headroom", xmlns=_MANIFESTS[version])
+    metadata = add(root, "metadata")
+    older = version == "2.1"
+    add(metadata, "schema", "QTIv2.1 Package" if older else "QTI Package")
+    add(metadata, "schemaversion", "1.0.0" if older else "3.0.0")
+    add(root, "organizations")
+    resources = add(root, "resources")
+    kind = f"imsqti_item_xmlv{version.replace('.', 'p')}"
+    for number, (name, pictures) in enumerate(needed.items(), 1):
+        node = add(resources, "resource", identifier=f"r{number}", type=kind, href=name)
+        for file in (name, *pictures):
+            add(node, "file", href=file)
+    return document(root)
+
+
+def _losses(item: Item) -> list[str]:
+    found = []
+    if item.hints:
+        found.append("hints are shown to tutors only")
+    if len("; ".join(tags_of(item))) > _LONGEST_LABEL:
+        found.append("its tags are too long for QTI")
+    return found + lost_column_titles(item)

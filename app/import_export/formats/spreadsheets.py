@@ -1,0 +1,359 @@
+"""XLSX, ODS, CSV tables of choices.
+
+A row names the columns: question, answer, feedback, and a column for each choice, named
+by its letter or its number. CSV and TSV are read as text, XLSX and ODS by a library.
+"""
+
+import csv
+import dataclasses
+import io
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.import_export.converted_text import has_decimal_comma
+from app.import_export.formats.table_header import Header, parse_header
+from app.import_export.formats.text_lists import (
+    bare,
+    find_readings,
+    is_label,
+    kind_of,
+    named_in,
+    tell_words,
+)
+from app.import_export.formats.workbook import UNREADABLE, read_workbook
+from app.import_export.html_to_markdown import from_plain
+from app.import_export.items import (
+    ImportResult,
+    Item,
+    ItemOption,
+    ItemRemark,
+    ItemSkippedError,
+    Kind,
+    UnusableFileError,
+)
+from app.import_export.xml_files import MOST_BYTES, decode_or_guess, unpacking
+
+_MOST_ROWS = 20_000
+_ABOVE = 20  # rows among which the names of the columns stand, below a title
+_SIGNS = ",;\t|"
+_TOLD_SIGN = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+_OLD_EXCEL = b"\xd0\xcf\x11\xe0"
+# What a program leaves in a text where a cell had no value, or too little room.
+_ERROR = re.compile(
+    r"#(?:N/A|NV|REF!|BEZUG!|DIV/0!|NAME\?|VALUE!|WERT!|NUM!|ZAHL!|NULL!|SPILL!|#{3,})"
+)
+_SHORTENED = re.compile(r"-?\d\.\d{5}E[+-]\d\d")  # a number with more digits
+_SEVERAL = re.compile(r"check ?box|multiple (?:answers?|response|select)|select all")
+_CHOSEN = re.compile(
+    rf"{_SEVERAL.pattern}|choice|choose|select|single|multi|quiz|bool|true|drop|radio"
+    r"|\b(?:mcq?|tf)\b"
+)
+Row = tuple[int, Sequence[str]]
+
+
+def read_spreadsheet(data: bytes) -> ImportResult:
+    """The questions of a table; raises Unusable."""
+    if data[:4] == _OLD_EXCEL:
+        raise UnusableFileError(
+            "The spreadsheet cannot be read: it is locked, or an .xls of older "
+            "programs, which does not tell how numbers are shown. Save it as .xlsx."
+        )
+    if data[:2] == b"PK":
+        return _reading_of_book(data)
+    text, note = decode_or_guess(data)
+    told = _TOLD_SIGN.fullmatch(text.partition("\n")[0].strip())
+    signs = told[1] if told else _SIGNS
+    heads, rows, place = _headed([_cut(text, sign) for sign in signs])
+    table = _Table(heads, list(rows), comma=signs[place] == ";")
+    return dataclasses.replace(table.reading(), notes=(note,) if note else ())
+
+
+def _cut(text: str, sign: str) -> Iterator[Row]:
+    """The rows of a text whose cells are parted by `sign`, with their first lines."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=sign, strict=True)
+    try:
+        line = 1
+        for row in reader:
+            cells = (cell.strip() for cell in row)
+            yield line, [_unless_error(cell) for cell in cells]
+            line = reader.line_num + 1
+    except csv.Error:
+        why = f"its line {reader.line_num} cannot be parted into cells"
+        raise UnusableFileError(
+            f"The table cannot be read: {why}. A quotation mark that begins a cell "
+            "also ends it; double those inside of it."
+        ) from None
+
+
+def _unless_error(cell: str) -> str:
+    if _SHORTENED.fullmatch(cell):
+        return f"{UNREADABLE}is “{cell}”, which a spreadsheet shortened"
+    return f"{UNREADABLE}shows the error {cell[:20]}" if _ERROR.fullmatch(cell) else cell
+
+
+def _headed(tables: Sequence[Iterator[Row]]) -> tuple[Header, Iterator[Row], int]:
+    """The first table that names its columns, the rows below, and which it is."""
+    best: Sequence[str] = ()
+    broken: UnusableFileError | None = None
+    for place, rows in enumerate(tables):
+        try:
+            for _, cells in itertools.islice(rows, _ABOVE):
+                if heads := parse_header(cells):
+                    return heads, rows, place
+                best = cells if len(cells) > len(best) and any(cells) else best
+        except UnusableFileError as error:
+            broken = broken or error
+    if broken or not best:
+        raise broken or UnusableFileError("The table is empty.")
+    named = ", ".join(f"“{cell}”" for cell in best if cell)[:200]
+    wanted = "answer" if "question" in (cell.lower() for cell in best) else "question"
+    raise UnusableFileError(
+        f"A row at the top must name the columns; there is no “{wanted}” among {named}."
+    )
+
+
+# --- workbooks ---
+
+
+def _reading_of_book(data: bytes) -> ImportResult:
+    """The questions of every visible sheet that names its columns."""
+    refusal = "The spreadsheet cannot be read"
+    if len(data) > MOST_BYTES:
+        raise UnusableFileError(f"{refusal}: it is larger than {MOST_BYTES // 1_000_000} MB.")
+    with unpacking(io.BytesIO(data), refusal):
+        pass  # it neither grows too much nor leaves its folder
+    book = read_workbook(data, refusal)
+    notes = [f"The hidden sheet “{name}” is not read." for name in book.hidden]
+    readings: list[tuple[str, ImportResult]] = []
+    unread: UnusableFileError | None = None
+    for name, cells in book.sheets:
+        try:
+            heads, rows, _ = _headed([iter([*enumerate(cells, 1)])])
+        except UnusableFileError as error:
+            unread = unread or error
+            notes.append(f"The sheet “{name}” is not read. {error}")
+            continue
+        readings.append((name, _Table(heads, list(rows)).reading()))
+    if not readings:
+        raise unread or UnusableFileError("The table is empty.")
+    return ImportResult(
+        tuple(item for _, reading in readings for item in reading.items),
+        tuple(_refused(readings)),
+        notes=tuple(notes),
+    )
+
+
+def _refused(readings: Sequence[tuple[str, ImportResult]]) -> Iterator[ItemRemark]:
+    """The rows that are refused, with their sheet where there are several."""
+    for name, reading in readings:
+        for remark in reading.refused:
+            where = f"{name}: {remark.name}" if len(readings) > 1 else remark.name
+            yield dataclasses.replace(remark, name=where)
+
+
+# --- rows ---
+
+
+class _Table:
+    """The rows below the names of the columns.
+
+    `comma`: whether its author may write decimals with a comma.
+    """
+
+    def __init__(self, heads: Header, rows: Iterable[Row], *, comma: bool = False) -> None:
+        # Tables that were put together have the names of their columns again.
+        self.rows = [
+            _SheetRow(heads, cells, line)
+            for line, cells in rows
+            if any(cells) and tuple(cells) != heads.cells
+        ]
+        if self.rows and self.rows[-1].line > _MOST_ROWS:
+            raise UnusableFileError(f"The table has more than {_MOST_ROWS:,} rows.")
+        typed = (row.raw("answer") for row in self.rows if not row.has_choices())
+        self.comma = comma or any(map(has_decimal_comma, typed))
+        self.letters = self._names_by_letters()
+
+    def _names_by_letters(self) -> bool:
+        """Whether answers can only be labels in some rows, and only words in none."""
+        found = [row.readings() for row in self.rows if row.has_choices()]
+        labels = any(by_label and not by_words for by_label, by_words in found)
+        return labels and not any(w and not by_label for by_label, w in found)
+
+    def reading(self) -> ImportResult:
+        """The questions; a row that cannot be read for sure is refused."""
+        items: list[Item] = []
+        refused: list[ItemRemark] = []
+        for row in self.rows:
+            try:
+                items.append(row.item(comma=self.comma, letters=self.letters))
+            except ItemSkippedError as error:
+                name = " ".join(row.raw("question").split())[:50]
+                refused.append(ItemRemark(name or "(nameless)", row.line, str(error)))
+        return ImportResult(tuple(items), tuple(refused))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _SheetRow:
+    heads: Header
+    cells: Sequence[str]
+    line: int
+
+    def raw(self, name: str) -> str:
+        """The cell of a named column, empty where there is none or it has a fault."""
+        return self._raw(self.heads.named.get(name, -1))
+
+    def _raw(self, place: int) -> str:
+        cell = self.cells[place] if 0 <= place < len(self.cells) else ""
+        return "" if cell.startswith(UNREADABLE) else cell
+
+    def cell(self, name: str) -> str:
+        """The same; raises NotCarried where it has a fault."""
+        return self._at(self.heads.named.get(name, -1))
+
+    def _at(self, place: int) -> str:
+        cell = self.cells[place] if 0 <= place < len(self.cells) else ""
+        if cell.startswith(UNREADABLE):
+            name, fault = (
+                self.heads.describe_column(place),
+                cell.removeprefix(UNREADABLE),
+            )
+            raise ItemSkippedError(f"its cell under {name} {fault}: write its words instead")
+        return cell
+
+    def has_choices(self) -> bool:
+        """Whether anything stands in a column of choices."""
+        return any(
+            place < len(self.cells) and self.cells[place] for place in self.heads.choices.values()
+        )
+
+    def readings(self) -> tuple[frozenset[str], frozenset[str]]:
+        """What its answer names by label and by words, as far as can be told.
+
+        Nothing where it is true or false, which people write out beside letters.
+        """
+        places = self.heads.choices.items()
+        choices = {label: self._raw(place) for label, place in places}
+        filled = {label: words for label, words in choices.items() if words}
+        answer = self.raw("answer")
+        try:
+            if answer.casefold() not in {"true", "false"}:
+                return find_readings(answer, filled)
+        except ItemSkippedError:
+            pass
+        return frozenset(), frozenset()
+
+    def item(self, *, comma: bool, letters: bool) -> Item:
+        """The question of this row; raises NotCarried."""
+        if not self.cell("question"):
+            raise ItemSkippedError("it has no question")
+        lost = tuple(self._unread())
+        try:
+            kind, options = self._answer(comma=comma, letters=letters)
+        except ItemSkippedError as error:
+            raise ItemSkippedError("; ".join((str(error), *lost))) from None
+        return Item(
+            "",
+            kind,
+            from_plain(self.cell("question")),
+            options,
+            explanation=from_plain(self.cell("explanation")),
+            hints=(from_plain(self.cell("hint")),) if self.cell("hint") else (),
+            difficulty=self._difficulty(),
+            objectives=_listed(self.cell("objectives")),
+            tags=_listed(self.cell("tags")),
+            line=self.line,
+            lost=(*lost, *self._typed(kind, options), *tell_words(kind, options)),
+        )
+
+    def _unread(self) -> Iterator[str]:
+        """What is said of the cells that no column reads; raises NotCarried.
+
+        None of them may be a choice or an answer, for a question without it would be
+        another.
+        """
+        chosen = self.has_choices() or any(map(self._raw, self.heads.wrong))
+        for place, cell in enumerate(self.cells):
+            numbered = cell.isdigit() and place < self.heads.named["question"]
+            if not cell or self.heads.is_read(place):
+                continue
+            if place >= len(self.heads.cells):
+                raise ItemSkippedError(
+                    "it has more cells than the table has columns: write words with "
+                    "a comma between quotation marks"
+                )
+            name = self.heads.describe_column(place)
+            known = chosen or self.heads.is_metadata(place)
+            if (self.heads.may_hold_answer(place) or not known) and not numbered:
+                raise ItemSkippedError(
+                    f"the column {name} is not read and may hold a choice or an answer:"
+                    " name the choices A, B, C … or Option 1, Option 2 …, or take the "
+                    "column out"
+                )
+            yield f"the column {name} is not read: copy it by hand if it is needed"
+
+    def _answer(self, *, comma: bool, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
+        answer = self.cell("answer")
+        if not answer:
+            raise ItemSkippedError("it has no answer")
+        if self.has_choices():
+            return self._choice(answer, letters=letters)
+        return self._beside_wrong(answer) or bare(answer, comma=comma)
+
+    def _choice(self, answer: str, *, letters: bool) -> tuple[Kind, tuple[ItemOption, ...]]:
+        places = self.heads.choices.items()
+        choices = {label: self._at(place) for label, place in places}
+        filled = {label: words for label, words in choices.items() if words}
+        if any(map(self._raw, self.heads.wrong)):
+            raise ItemSkippedError("it has choices and wrong answers beside them: keep one")
+        right = named_in(answer, filled, letters=letters)
+        options = tuple(
+            ItemOption(
+                from_plain(words),
+                label in right,
+                from_plain(self._at(self.heads.reasons.get(label, -1))),
+            )
+            for label, words in filled.items()
+        )
+        return kind_of(options), options
+
+    def _beside_wrong(self, answer: str) -> tuple[Kind, tuple[ItemOption, ...]] | None:
+        """The choice between the answer and the wrong ones, where there are any."""
+        wrong = [words for place in self.heads.wrong if (words := self._at(place))]
+        if answer in wrong:
+            raise ItemSkippedError(f"its answer “{answer[:40]}” is among the wrong ones too")
+        if is_label(answer) and wrong and not any(map(is_label, wrong)):
+            raise ItemSkippedError(
+                f"its answer “{answer[:40]}” may be a label of the wrong ones: write "
+                "the words of the right answer"
+            )
+        options = tuple(
+            ItemOption(from_plain(words), number == 0)
+            for number, words in enumerate((answer, *wrong))
+        )
+        return (kind_of(options), options) if wrong else None
+
+    def _typed(self, kind: Kind, options: Sequence[ItemOption]) -> Iterator[str]:
+        """What the type in a row says that does not come along; raises NotCarried."""
+        named = self.cell("type")
+        word = named.lower().replace("-", " ").replace("_", " ")
+        chosen = kind in {"single", "multiple", "true-false"}
+        if not named:
+            return
+        if chosen != bool(_CHOSEN.search(word)):
+            has = f"{len(options)} choices" if chosen else "no choices"
+            raise ItemSkippedError(f"its type is “{named[:40]}”, but it has {has}: mend one")
+        if chosen and _SEVERAL.search(word) and kind != "multiple":
+            yield "several boxes could be ticked there; here it is a single choice"
+
+    def _difficulty(self) -> int:
+        word = self.cell("difficulty")
+        if not word:
+            return 3
+        if word not in {"1", "2", "3", "4", "5"}:
+            raise ItemSkippedError(f"its difficulty “{word[:20]}” is not one of 1 to 5")
+        return int(word)
+
+
+def _listed(cell: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in re.split(r"[,;]", cell) if part.strip())

@@ -1,0 +1,339 @@
+"""Aiken, mkdocs-quiz, numbered lists."""
+
+import dataclasses
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from app.import_export.converted_text import plain_of, read_span
+from app.import_export.formats.metadata_tags import tags_of
+from app.import_export.formats.partial_credit import write_blocks
+from app.import_export.html_to_markdown import from_plain
+from app.import_export.items import (
+    ExportResult,
+    ImportResult,
+    Item,
+    ItemOption,
+    ItemRemark,
+    ItemSkippedError,
+    Kind,
+)
+from app.import_export.markdown_to_html import to_html
+
+_PARTS = (
+    re.compile(r"\s*(?:[,;&+/|\n]|\band\b)\s*"),
+    re.compile(r"\s*[;|\n]\s*"),
+)
+_LABEL = r"(?:(?:option|choice|answer)\s*)?[(\[]?(?P<label>[a-z]|\d{1,2})"
+_LABELED = re.compile(rf"{_LABEL}[)\].:]?", re.IGNORECASE)
+_BOTH = re.compile(
+    rf"{_LABEL}(?:[)\].:]\s*|\s*[-–—=]\s+|\s+)(?P<words>\S.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_DIGITS = re.compile(r"[-+]?\d[\d.'\u2019]*,[\d.,'\u2019]*")
+# What begins with a number, or speaks of one.
+_NUMERAL = re.compile(r"(?:(?:about|around|approx\w*\.?|circa|ca\.?)\s+)?[^\w\s]{0,2}\d")
+_MOST_PARTS = 100
+Choices = Mapping[str, str]
+
+
+def named_in(answer: str, choices: Choices, *, letters: bool = False) -> frozenset[str]:
+    """The labels that an answer names, by label, by the words of a choice or by both.
+
+    `choices` are the words by label, a capital letter or a number. With `letters` a
+    label comes before words that are the same. Raises NotCarried where the answer
+    names no choice, or one by its label and another by its words.
+
+    >>> sorted(named_in("A and c", {"A": "one", "B": "two", "C": "three"}))
+    ['A', 'C']
+    >>> sorted(named_in("B) 443", {"A": "80", "B": "443"}))
+    ['B']
+    """
+    by_label, by_words = find_readings(answer, choices)
+    if by_label and letters:
+        return by_label
+    if not by_label and len(answer) > 1 and set(answer.upper()) <= set(choices):
+        by_label = frozenset(answer.upper())  # “AC”
+    if by_label and by_words and by_label != by_words:
+        said, labels = _written(by_words), _written(by_label)
+        raise ItemSkippedError(
+            f"its answer “{answer[:40]}” is both the label of a choice and the words "
+            f"of another: write {labels} for the label, or {said} for the words"
+        )
+    if not by_label and not by_words:
+        raise ItemSkippedError(_nothing_named(answer, choices))
+    return by_label or by_words
+
+
+def find_readings(answer: str, choices: Choices) -> tuple[frozenset[str], frozenset[str]]:
+    """The labels that an answer names as labels, and those that its words name."""
+    by_label = _listed(answer, lambda part: _by_label(part, choices))
+    by_words = _listed(answer, lambda part: _by_words(part, choices))
+    if not by_words:
+        by_words = _listed(answer, lambda part: _by_both(part, choices))
+    return by_label, by_words
+
+
+def _written(labels: frozenset[str]) -> str:
+    return ", ".join(f"({label})" for label in sorted(labels))
+
+
+def _nothing_named(answer: str, choices: Choices) -> str:
+    found = _BOTH.fullmatch(answer.strip())
+    label = _label(found["label"], choices) if found else ""
+    if label:
+        said = choices[label][:40]
+        return f"its answer “{answer[:40]}” names {label}, but that says “{said}”"
+    return f"its answer “{answer[:40]}” names none of its choices"
+
+
+def _listed(answer: str, read: Callable[[str], str]) -> frozenset[str]:
+    """The labels that the whole answer names, or else all of its parts."""
+    whole = read(answer)
+    if whole:
+        return frozenset({whole})
+    for parting in _PARTS:
+        named = list(map(read, parting.split(answer)[:_MOST_PARTS]))
+        if all(named):
+            return frozenset(named)
+    return frozenset()
+
+
+def _by_label(part: str, choices: Choices) -> str:
+    found = _LABELED.fullmatch(part.strip())
+    return _label(found["label"], choices) if found else ""
+
+
+def _label(name: str, choices: Choices) -> str:
+    """The label meant: a letter also counts numbered choices, as a number letters."""
+    label = name.upper()
+    if label in choices or not choices:
+        return label if choices else ""
+    letters = next(iter(choices)).isalpha()
+    if label.isdigit() and letters and not any(map(read_span, choices.values())):
+        label = chr(ord("A") + int(label) - 1)
+    elif label.isalpha() and not letters:
+        label = str(ord(label) - ord("A") + 1)
+    return label if label in choices else ""
+
+
+def _by_words(part: str, choices: Choices) -> str:
+    """The choice with such words, or with all but their capitals and last stop."""
+    for same in (_spaced, _plain):
+        found = [label for label, words in choices.items() if same(words) == same(part)]
+        if len(found) > 1:
+            raise ItemSkippedError(f"its choices {' and '.join(found)} are the same")
+        if found:
+            return found[0]
+    return ""
+
+
+def _by_both(part: str, choices: Choices) -> str:
+    """The choice named by its label and its words, as “B) 443”."""
+    found = _BOTH.fullmatch(part.strip())
+    label = _label(found["label"], choices) if found else ""
+    same = found and label and _plain(choices[label]) == _plain(found["words"])
+    return label if same else ""
+
+
+def _spaced(words: str) -> str:
+    return " ".join(words.split())
+
+
+def _plain(words: str) -> str:
+    text = _spaced(words).casefold()
+    return text.strip(" .") or text
+
+
+def kind_of(options: Iterable[ItemOption]) -> Kind:
+    """What a question with these choices is."""
+    chosen = list(options)
+    if sum(option.right for option in chosen) > 1:
+        return "multiple"
+    said = {option.text.strip(" .").lower() for option in chosen}
+    return "true-false" if said == {"true", "false"} else "single"
+
+
+def is_label(answer: str) -> bool:
+    """Whether an answer may be the letter or the number of a choice: B, 2), (c)."""
+    return _LABELED.fullmatch(answer.strip()) is not None
+
+
+def tell_words(kind: Kind, options: Iterable[ItemOption]) -> Iterator[str]:
+    """What is lost where an answer that may have been meant as a number is words."""
+    for option in options:
+        if kind == "short" and _NUMERAL.match(option.text):
+            yield (
+                f"its answer “{option.text[:40]}” is words that learners have to type "
+                "so: write a number, or a number with its tolerance, if it is one"
+            )
+
+
+def bare(answer: str, *, comma: bool = False) -> tuple[Kind, tuple[ItemOption, ...]]:
+    """An answer without choices: a number, true or false, or words between “|”.
+
+    `comma`: whoever wrote it may write decimals with a comma, so that “1,024” can be
+    read in two ways. Raises NotCarried.
+    """
+    word = answer.strip()
+    if span := read_span(word, comma=comma):
+        return "numeric", (ItemOption("", True, span=span),)
+    if word[:1] in set("~≈") and read_span(word[1:]):
+        raise ItemSkippedError(f"its answer “{word[:40]}” is about a number: write 5 ± 0.5")
+    if _DIGITS.fullmatch(word):
+        raise ItemSkippedError(f"its answer “{word[:40]}” is not a number: write its digits")
+    if word.casefold() in {"true", "false"}:
+        true = word.casefold() == "true"
+        return "true-false", (ItemOption("True", true), ItemOption("False", not true))
+    words = [part.strip() for part in word.split("|") if part.strip()]
+    if not words:
+        raise ItemSkippedError(f"its answer “{word[:40]}” has no words")
+    return "short", tuple(ItemOption(said, True) for said in words)
+
+
+_OPTION = re.compile(r"^\s*([A-Z])[.)](\s*)(.*)$")
+_ANSWER = re.compile(r"^\s*(?:correct\s+)?answer\s*:\s*(\S.*)$", re.IGNORECASE)
+_WHY = re.compile(r"^\s*(?:feedback|explanation|rationale)\s*:\s*(.*)$", re.IGNORECASE)
+_TAG = re.compile(r"</?[a-z][^>]*>")
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclasses.dataclass(slots=True)
+class _AikenDraft:
+    line: int
+    stem: list[str]
+    options: list[tuple[str, list[str]]] = dataclasses.field(default_factory=list)
+    answer: str = ""
+    why: str = ""
+    apart: bool = False  # whether an empty line was the last
+
+
+def read_aiken(text: str) -> ImportResult:
+    """Every question of an Aiken file; one without options or answer is refused."""
+    items: list[Item] = []
+    refused: list[ItemRemark] = []
+    for draft in _drafts(text):
+        name = " ".join(" ".join(draft.stem).split())[:50] or "(nameless)"
+        try:
+            items.append(_item(draft))
+        except ItemSkippedError as error:
+            refused.append(ItemRemark(name, draft.line, str(error)))
+    return ImportResult(tuple(items), tuple(refused))
+
+
+def _drafts(text: str) -> list[_AikenDraft]:
+    """The lines of each question; an answer ends it, and so may an empty line."""
+    found: list[_AikenDraft] = []
+    draft: _AikenDraft | None = None
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            if draft:
+                draft.apart = True
+            continue
+        if draft is None or not _takes(draft, line):
+            draft = _AikenDraft(number, [line.rstrip()])
+            found.append(draft)
+        draft.apart = False
+    return found
+
+
+def _takes(draft: _AikenDraft, line: str) -> bool:
+    """Put a line to a question; false for one that begins another."""
+    option, answer = _OPTION.match(line), _ANSWER.match(line)
+    if draft.answer:
+        why = _WHY.match(line)
+        if draft.apart or draft.why or not why:
+            return False
+        draft.why = why[1]
+    elif answer and draft.options:
+        draft.answer = answer[1].strip()
+    elif option and (option[2] or _is_next(option[1], draft)):
+        draft.options.append((option[1], [option[3].strip()]))
+    elif draft.apart:
+        # What an empty line parts from a question does not belong to it.
+        return False
+    elif draft.options:
+        draft.options[-1][1].append(line.rstrip())
+    else:
+        draft.stem.append(line.rstrip())
+    return True
+
+
+def _is_next(letter: str, draft: _AikenDraft) -> bool:
+    """Whether an option of this letter comes next; “U.S.” in a stem is none."""
+    return letter == _LETTERS[len(draft.options) % len(_LETTERS)]
+
+
+def _item(draft: _AikenDraft) -> Item:
+    """The question of some lines; raises NotCarried."""
+    letters = [letter for letter, _ in draft.options]
+    if not letters:
+        raise ItemSkippedError("it has no question or no options")
+    if letters != sorted(set(letters)) or letters[0] != "A":
+        said = ", ".join(letters[:8])
+        raise ItemSkippedError(
+            f"its options are {said}, not A, B, C in order: is a line “ANSWER: X” "
+            "missing above one of them?"
+        )
+    if not draft.answer:
+        raise ItemSkippedError("no line “ANSWER: X” stands below its options")
+    texts = {letter: from_plain("\n".join(lines)) for letter, lines in draft.options}
+    plain = {letter: " ".join(lines) for letter, lines in draft.options}
+    right = _right(draft.answer, plain)
+    options = tuple(ItemOption(words, key in right) for key, words in texts.items())
+    stem = from_plain("\n".join(draft.stem), wrapped=True)
+    kind = kind_of(options)
+    why = from_plain(draft.why)
+    return Item("", kind, stem, options, explanation=why, line=draft.line)
+
+
+def _right(answer: str, options: dict[str, str]) -> frozenset[str]:
+    """The letter that an answer names, alone or before the words of its option."""
+    if re.fullmatch("[A-Z]", answer) and answer not in options:
+        raise ItemSkippedError(f"its answer {answer} is not among its options")
+    named = named_in(answer, options, letters=True)
+    if len(named) > 1:
+        raise ItemSkippedError(f"its answer “{answer[:40]}” names several, but Aiken has one")
+    return named
+
+
+def write_aiken(items: tuple[Item, ...]) -> ExportResult:
+    """An Aiken file of the single choices; all but plain words is lost."""
+    return write_blocks(items, _block, _losses)
+
+
+def _block(item: Item) -> str:
+    right = [n for n, o in enumerate(item.options) if o.right]
+    if item.kind not in {"single", "true-false"} or len(right) != 1:
+        raise ItemSkippedError("Aiken knows single choices only")
+    if len(item.options) > len(_LETTERS):
+        raise ItemSkippedError(f"Aiken has {len(_LETTERS)} letters for options")
+    stem = _words(item.stem)
+    if _OPTION.match(stem) or _ANSWER.match(stem) or _WHY.match(stem):
+        raise ItemSkippedError("its first words would be read as an option")
+    if len(stem.encode()) < 2:
+        raise ItemSkippedError("its question is one sign, which Aiken takes for none")
+    lines = [stem]
+    lines += [f"{_LETTERS[n]}. {_words(o.text)}" for n, o in enumerate(item.options)]
+    return "\n".join([*lines, f"ANSWER: {_LETTERS[right[0]]}"])
+
+
+def _words(markdown: str) -> str:
+    """The words alone; formulas stay, in TeX."""
+    return " ".join(html.unescape(_TAG.sub(" ", to_html(markdown))).split())
+
+
+def _losses(item: Item) -> list[str]:
+    found = []
+    if any(option.credit for option in item.options):
+        found.append("what is worth a part of the mark is wrong there")
+    if item.pictures:
+        found.append("its pictures are not carried, only their words")
+    if any(plain_of(t) is None for t in (item.stem, *(o.text for o in item.options))):
+        found.append("its markup is not carried")
+    beside = (item.explanation, item.mistake, *item.hints)
+    if any(beside) or any(o.feedback for o in item.options):
+        found.append("feedback, hints and explanation are not carried")
+    if item.name or tags_of(item):
+        found.append("its name and its tags are not carried")
+    return found

@@ -1,0 +1,316 @@
+"""Clean foreign HTML: drop scripts, styles and hidden text."""
+
+import html
+import re
+from collections.abc import Mapping
+
+import nh3
+
+from app.spaced_repetition.card_ids import is_picture
+
+_TAGS = (
+    "a abbr b blockquote br caption cite code dd del div dl dt em figcaption figure h1"
+    " h2 h3 h4 h5 h6 hr i ins kbd li mark ol p pre q rp rt ruby s samp small span"
+    " strong sub sup table tbody td tfoot th thead tr u ul var"
+)
+_MATH = (
+    "math mrow mi mn mo mtext mspace msup msub msubsup mfrac msqrt mroot mover munder"
+    " munderover mtable mtr mtd mstyle mpadded mphantom menclose"
+)
+_NOT_EVEN_WORDS = (
+    "script style object applet noscript template title iframe textarea select button svg"
+)
+_CELLS = {"colspan", "rowspan"}
+
+
+EQUATION = "data-equation-content"
+"""The attribute with a formula, of which Canvas shows a picture."""
+_NAMED = re.compile(r"<([a-zA-Z][\w:-]*)")
+_MATHML = re.compile(r"<math\b[^<]*(?:<(?!/?math\b)[^<]*)*</math\s*>", re.IGNORECASE)
+_TEX = re.compile(
+    r"<annotation[^<>]*encoding=[\"']application/x-tex[\"'][^<>]*>([^<]*)",
+    re.IGNORECASE,
+)
+_ALTTEXT = re.compile(r"<math[^<>]*\salttext=[\"']([^\"'<>]*)[\"']", re.IGNORECASE)
+# Within these, tags are words, or follow rules of their own: nothing of them is read.
+_UNREAD = frozenset(
+    {"iframe", "math", "noembed", "noframes", "noscript", "script", "style", "svg"}
+    | {"template", "title"}
+)
+_OTHER_RULES = _UNREAD | {"plaintext", "textarea", "xmp"}
+
+
+def _kept(tag: str, name: str, value: str) -> str | None:
+    """The value of an attribute; none for the address of a picture that is not ours."""
+    return None if (tag, name) == ("img", "src") and not is_picture(value) else value
+
+
+_STRANGERS = nh3.Cleaner(
+    tags={"img", *_TAGS.split(), *_MATH.split()},
+    clean_content_tags=set(_NOT_EVEN_WORDS.split()),
+    attributes={
+        "a": {"href"},
+        "td": _CELLS,
+        "th": _CELLS,
+        "img": {"src", "alt"},
+        "math": {"display"},
+    },
+    attribute_filter=_kept,
+    url_schemes={"http", "https", "mailto"},
+    link_rel="noopener noreferrer",
+)
+# What is left of a link whose address is not allowed: it would look like one.
+_DEAD_LINK = re.compile(r'<a rel="noopener noreferrer">((?:(?!</?a\b).)*)</a>', re.DOTALL)
+_PORTABLE = nh3.Cleaner(
+    tags=set(f"{_TAGS} {_MATH}".split()),
+    clean_content_tags=set(_NOT_EVEN_WORDS.split()),
+    attributes={
+        "a": {"href"},
+        "td": _CELLS,
+        "th": _CELLS,
+        "math": {"display"},
+        "ol": {"type"},
+    },
+    url_schemes={"http", "https", "mailto"},
+    link_rel=None,
+)
+
+
+def safe(text: str) -> str:
+    """HTML of unknown origin without scripts, styles, foreign media and classes."""
+    sound = text.encode("utf-8", "replace").decode()  # JSON may hold half characters
+    clean = _STRANGERS.clean(sound)
+    return _DEAD_LINK.sub(r"\1", clean).strip()
+
+
+def portable(text: str) -> str:
+    """HTML of our pages as another program can show it."""
+    return _PORTABLE.clean(text).strip()
+
+
+def clean_for_reading(text: str) -> str:
+    """Well-formed HTML with all that tells how its words are shown, without scripts.
+
+    A formula in MathML becomes a picture with its TeX as `EQUATION`, as Canvas has it.
+    It is to be read, not to be shown: styles and addresses are as they were.
+    """
+    named = {name.lower() for name in _NAMED.findall(text)}
+    return nh3.clean(
+        _MATHML.sub(_formula, text),
+        tags=(named | {"img"}) - _OTHER_RULES,
+        clean_content_tags=_UNREAD,
+        attributes={
+            "*": {"style", "class", "id", "hidden", "open", "popover", "bgcolor"},
+            "a": {"href"},
+            "font": {"color"},
+            "img": {"src", "alt", EQUATION},
+            "ol": {"type", "start", "reversed"},
+            "ul": {"type"},
+            "li": {"type", "value"},
+            "td": _CELLS,
+            "th": _CELLS,
+        },
+        url_schemes={"http", "https", "mailto", "data"},
+        link_rel=None,
+    )
+
+
+def _formula(found: re.Match[str]) -> str:
+    """A formula by the TeX it carries with it; by nothing where it carries none."""
+    tex = _TEX.search(found[0]) or _ALTTEXT.match(found[0])
+    inside = html.unescape(tex[1]).strip() if tex else ""
+    return f'<img {EQUATION}="{html.escape(inside)}">'
+
+
+_ZERO = r"0*\.?0*(?:px|pt|em|rem|%)?\s*(?:!important)?\s*(?:;|$)"
+_HIDES = re.compile(
+    rf"""(?:^|[;{{\s])(?:
+    display\s*:\s*none | visibility\s*:\s*(?:hidden|collapse)
+    | content-visibility\s*:\s*hidden
+    | (?:opacity|font-size|zoom|scale)\s*:\s*{_ZERO} | font-size\s*:\s*1p[xt]
+    | opacity\s*:\s*(?:0*\.0\d*\s*(?:;|$)|[0-9]\s*%)
+    | font-size\s*:\s*0*\.\d+p[xt] | font\s*:\s*0(?:p[xt])?[\s/]
+    | filter\s*:[^;]*opacity\(\s*0*\.?0*%?\s*\)
+    | translate\s*:\s*-\d{{4,}}
+    | (?:left|right|top|bottom|text-indent|margin(?:-left|-top)?)\s*:
+      \s*-(?:\d{{3,}}|\d\d(?:\.\d+)?r?em)
+    | clip\s*:\s*rect\(\s*[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?[\s,]+[01](?:px)?
+    | clip-path\s*:\s*(?:inset\(\s*(?:50|100)%|circle\(\s*0
+      |polygon\([0px%\s,]*\))
+    | transform\s*:[^;]*(?:scale[xy]?\(\s*0\s*[,)]|translate[xy]?\(\s*-\d{{4,}})
+    )""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_TINY = re.compile(r"(?:^|[;\s])(?:max-)?(?:width|height)\s*:\s*[01](?:\D|$)", re.IGNORECASE)
+_CUT = re.compile(r"overflow[^:;]*:\s*(?:hidden|clip)", re.IGNORECASE)
+_COLOR = re.compile(r"(?:^|;)\s*(?:-webkit-text-fill-)?color\s*:\s*([^;!]+)", re.IGNORECASE)
+_BACKGROUND = re.compile(r"background(?:-color)?\s*:\s*([^;!]+)", re.IGNORECASE)
+_HEX = re.compile("#([0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})")
+_VISIBILITY_NAMED = {
+    **dict.fromkeys(("white", "snow", "ivory", "ghostwhite", "whitesmoke"), "#fff"),
+    **dict.fromkeys(("floralwhite", "mintcream", "azure"), "#fff"),
+    "black": "#000",
+    "transparent": "#0000",
+}
+_WHITISH, _UNSEEN = 240, 0.1
+# Names that platforms give to what only programs for the blind read, or nobody.
+_CLASSES = frozenset(
+    {
+        "a11y-hidden",
+        "accesshide",
+        "assistive-text",
+        "cdk-visually-hidden",
+        "clip-hide",
+        "d-none",
+        "element-invisible",
+        "hidden",
+        "hidden-readable",
+        "hide",
+        "invisible",
+        "is-hidden",
+        "is-invisible",
+        "is-sr-only",
+        "is-visually-hidden",
+        "katex-mathml",
+        "mjx-assistive-mml",
+        "mjx_assistive_mathml",
+        "off-screen",
+        "offscreen",
+        "opacity-0",
+        "qti-hidden",
+        "qti-visually-hidden",
+        "screenreader-only",
+        "screen-reader-text",
+        "show-for-sr",
+        "slds-assistive-text",
+        "slds-hide",
+        "sr-only",
+        "sr-only-focusable",
+        "text-hide",
+        "u-hidden",
+        "u-visually-hidden",
+        "ui-helper-hidden",
+        "ui-helper-hidden-accessible",
+        "uk-hidden",
+        "visually-hidden",
+        "visually-hidden-focusable",
+        "visuallyhidden",
+        "w3-hide",
+    }
+)
+_SHUT = frozenset({"datalist", "details", "dialog"})  # seen only when they are open
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_SHEET = re.compile(r"<style\b[^<>]*>([^<]*)", re.IGNORECASE)
+_AT_RULE = re.compile(r"@[^{};]*(?:;|\{(?:[^{}]*\{[^{}]*\})*[^{}]*\})")
+_RULE = re.compile(r"([^{}]+)\{([^{}]*)\}")
+_SELECTOR = re.compile(r"[a-z0-9]*(?:[.#][\w-]+)+", re.IGNORECASE)
+HIDING_MARKUP = re.compile(
+    r"<(?:style|script|template|details|dialog|datalist)\b|\bhidden\b"
+    r"|display\s*:|visibility\s*:|opacity\s*[:(]|-\d{3,}|\bcollapse\b|\bpopover\b"
+    r"|\bscale\s*:|\bzoom\s*:",
+    re.IGNORECASE,
+)
+"""What HTML holds that may hide a part of it."""
+
+
+def find_hiding_selectors(html: str) -> frozenset[str]:
+    """The classes (`.x`) and ids (`#x`) that the style sheets of some HTML hide."""
+    found: set[str] = set()
+    for sheet in _SHEET.findall(html):
+        plain = _AT_RULE.sub(" ", _COMMENT.sub(" ", sheet))
+        for selectors, style in _RULE.findall(plain):
+            if is_hiding_style(style):
+                named = (s.split()[-1:] for s in selectors.split(","))
+                found |= {s[0].lower() for s in named if s and _SELECTOR.fullmatch(s[0])}
+    return frozenset(f"{mark}{name}" for one in found for mark, name in _parts(one))
+
+
+def _parts(selector: str) -> list[tuple[str, str]]:
+    return re.findall(r"([.#])([\w-]+)", selector)
+
+
+def is_hiding_style(style: str, *, dark: bool = False) -> bool:
+    """Whether a style makes words unseen, on a white page unless it is `dark`."""
+    plain = _COMMENT.sub("", style)
+    tiny = _TINY.search(plain) and _CUT.search(plain)
+    return bool(tiny or _HIDES.search(plain) or _is_colorless(plain, dark=dark))
+
+
+def _is_colorless(style: str, *, dark: bool) -> bool:
+    """Whether words have the color of what is behind them, or none."""
+    found = _COLOR.findall(style)
+    behind = _BACKGROUND.findall(style)
+    if found and behind and found[-1].strip().lower() == behind[-1].strip().lower():
+        return True
+    color = _parse_color(found[-1]) if found else None
+    if color is None:
+        return False
+    *shade, alpha = color
+    ground = _parse_color(behind[-1]) if behind else None
+    if alpha < _UNSEEN or (ground and color == ground):
+        return True
+    on_white = (not behind and not dark) or bool(ground and _is_white(ground))
+    return on_white and min(shade) >= _WHITISH
+
+
+def _is_white(color: tuple[float, ...]) -> bool:
+    return min(color[:3]) >= _WHITISH
+
+
+def _parse_color(text: str) -> tuple[float, ...] | None:
+    """Red, green, blue (0..255) and opacity (0..1) of a color in CSS, if it is known.
+
+    >>> _parse_color("#fff"), _parse_color("rgb(0 0 0 / 50%)")
+    ((255, 255, 255, 1.0), (0.0, 0.0, 0.0, 0.5))
+    """
+    word = text.strip().lower()
+    word = _VISIBILITY_NAMED.get(word, word)
+    if found := _HEX.fullmatch(word):
+        digits = found[1] if len(found[1]) > 4 else "".join(d * 2 for d in found[1])
+        parts = [int(digits[n : n + 2], 16) for n in range(0, len(digits), 2)]
+        return (*parts[:3], parts[3] / 255 if len(parts) > 3 else 1.0)
+    name, _, inside = word.partition("(")
+    given = re.findall(r"(\d*\.?\d+)(%?)", inside)[:4]
+    if name not in {"rgb", "rgba", "hsl", "hsla"} or len(given) < 3:
+        return None
+    opacity = float(given[3][0]) / (100 if given[3][1] else 1) if given[3:] else 1.0
+    if name.startswith("hsl"):  # only the ends of it, which have no hue, are known
+        light = float(given[2][0]) * 2.55
+        return (light, light, light, opacity)
+    return (*(float(v) * (2.55 if per else 1) for v, per in given[:3]), opacity)
+
+
+def has_dark_background(given: Mapping[str, str | None]) -> bool:
+    """Whether an element has a background on which white words may be seen."""
+    named = f"background:{given['bgcolor']};" if given.get("bgcolor") else ""
+    behind = _BACKGROUND.findall(named + (given.get("style") or ""))
+    color = _parse_color(behind[-1]) if behind else None
+    return bool(behind) and not (color and _is_white(color))
+
+
+def is_hidden(
+    tag: str,
+    given: Mapping[str, str | None],
+    names: frozenset[str],
+    *,
+    dark: bool = False,
+) -> bool:
+    """Whether an element is not seen; `names` are what style sheets hide.
+
+    >>> is_hidden("p", {"style": "color: red; display:none"}, frozenset())
+    True
+    """
+    color = f"color:{given.get('color') or ''};" if tag == "font" else ""
+    classes = {name.lower() for name in (given.get("class") or "").split()}
+    styled = {f".{name}" for name in classes} | {f"#{(given.get('id') or '').lower()}"}
+    return bool(
+        "hidden" in given
+        or (tag in _SHUT and "open" not in given)
+        or "popover" in given
+        or classes & _CLASSES
+        or ("collapse" in classes and not classes & {"in", "show"})
+        or styled & names
+        or is_hiding_style(
+            color + (given.get("style") or ""), dark=dark or has_dark_background(given)
+        )
+    )

@@ -1,0 +1,689 @@
+"""Foreign HTML turned into Markdown.
+
+A parser of HTML does work for every tag that is open, so tags in tags cost the square
+of their number. What is counted here is never less than what the parser will find.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping, Sequence
+from html import unescape
+from html.parser import HTMLParser
+
+from app.import_export.html_sanitizer import (
+    EQUATION,
+    HIDING_MARKUP,
+    clean_for_reading,
+    find_hiding_selectors,
+    has_dark_background,
+    is_hidden,
+)
+from app.import_export.items import ItemSkippedError
+from app.import_export.markdown_text import (
+    BREAK,
+    EMPHASIS,
+    LINK,
+    clean_line,
+    collapse_spaces,
+    escape_words,
+    escaped,
+    fenced,
+    find_formulas,
+    inline_formulas,
+    is_display_formula,
+    line_escaped,
+    mark_emphasis,
+    render_code_lines,
+    render_code_spans,
+    split_parts,
+    write_line,
+    write_table,
+)
+
+DEEPEST = 60
+
+# A tag as everybody reads it, and anything else that a parser may take for one.
+_PLAIN = re.compile(
+    r"<(?P<slash>/?)(?P<name>[a-zA-Z][a-zA-Z0-9]*)"
+    r"(?:\s+[^\s<>\"'=/]+(?:=(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s<>\"'=]+))?)*\s*/?>"
+    r"|<!--[^<>]*-->"
+)
+_ODD = re.compile(r"<(?=[a-zA-Z/!?])")
+# Within these, tags are words, or follow rules of their own.
+_OTHER_RULES = (
+    "iframe math noembed noframes noscript plaintext script select style svg template"
+    " textarea title xmp"
+)
+_EMPTY = (
+    "area base basefont bgsound br col embed frame hr img input keygen link meta param"
+    " source track wbr"
+)
+_CELLS = frozenset({"p", "td", "th"})
+# Which elements end by themselves where another begins, or where their parent ends.
+_ENDED_BY = {
+    "li": frozenset({"p", "li"}),
+    "dt": frozenset({"p", "dt", "dd"}),
+    "dd": frozenset({"p", "dt", "dd"}),
+    "td": _CELLS,
+    "th": _CELLS,
+    "tr": _CELLS | {"tr"},
+    "tbody": _CELLS | {"tr", "thead", "tbody"},
+}
+_LOOSE = _CELLS | {"li", "dt", "dd", "tr", "thead", "tbody", "tfoot"}
+_INLINE = (
+    "a abbr b big cite code del em font i ins kbd mark nobr q s samp small span strike"
+    " strong sub sup tt u var"
+)
+_WITH_OTHER_RULES = frozenset(_OTHER_RULES.split())
+_WITHOUT_END = frozenset(_EMPTY.split())
+_AMONG_WORDS = frozenset(_INLINE.split())
+
+
+def is_deep(html: str) -> bool:
+    """Whether more tags than `DEEPEST` may be open at once.
+
+    >>> is_deep("<b>" * 61), is_deep("<ul>" + "<li>one" * 100 + "</ul>")
+    (True, False)
+    """
+    if html.count("<") <= DEEPEST:
+        return False
+    opened: list[str] = []
+    closes, at = True, 0
+    while odd := _ODD.search(html, at):
+        plain = _PLAIN.match(html, odd.start())
+        at = plain.end() if plain else odd.end()
+        name = plain["name"].lower() if plain and plain["name"] else ""
+        if plain is None or name in _WITH_OTHER_RULES:
+            closes = False  # what follows may be read otherwise: nothing is ended
+        if plain is None or (name and not plain["slash"] and name not in _WITHOUT_END):
+            _open(opened, name)
+        elif name and closes:
+            _close(opened, name)
+        if len(opened) > DEEPEST:
+            return True
+    return False
+
+
+def _open(opened: list[str], name: str) -> None:
+    ended = _ENDED_BY.get(name, frozenset() if name in _AMONG_WORDS else {"p"})
+    while opened and opened[-1] in ended:
+        opened.pop()
+    opened.append(name)
+
+
+def _close(opened: list[str], name: str) -> None:
+    """End an element with those in it that end by themselves; others stay open."""
+    depth = len(opened)
+    while depth and opened[depth - 1] != name and opened[depth - 1] in _LOOSE:
+        depth -= 1
+    if depth and opened[depth - 1] == name:
+        del opened[depth - 1 :]
+
+
+_STYLE = re.compile(r"list-style(?:-type)?\s*:[^;]*?\b([a-z]+(?:-[a-z]+)*)", re.IGNORECASE)
+_TYPES = {
+    "A": "upper-alpha",
+    "a": "lower-alpha",
+    "I": "upper-roman",
+    "i": "lower-roman",
+    "1": "decimal",
+}
+_ROMAN = (
+    *((1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc")),
+    *((50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")),
+)
+_GREEK = "αβγδεζηθικλμνξοπρστυφχψω"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_MOST_ROMAN = 3999
+_BULLETS = frozenset({"", "circle", "disc", "none", "square"})
+_KNOWN = frozenset(
+    {"", "none", "decimal", "decimal-leading-zero", "lower-alpha", "upper-alpha"}
+    | {"lower-roman", "upper-roman", "lower-greek", "initial", "inherit", "inside"}
+    | {"outside"}
+)
+
+
+def parse_list_style(kind: str, style: str) -> str:
+    """How items are counted, by the `type` and the CSS of a list; "" if it is not told.
+
+    >>> parse_list_style("A", ""), parse_list_style("", "list-style-type: lower-roman")
+    ('upper-alpha', 'lower-roman')
+    """
+    found = _STYLE.search(style)
+    named = found[1].lower().replace("latin", "alpha") if found else ""
+    return named or _TYPES.get(kind, "")
+
+
+def format_label(number: int, style: str) -> str:
+    """The label of an item, as browsers show it.
+
+    >>> format_label(28, "lower-alpha"), format_label(4, "upper-roman")
+    ('ab.', 'IV.')
+    """
+    case, _, kind = style.partition("-")
+    text = str(number)
+    if style == "none":
+        return ""
+    if kind == "alpha" and number > 0:
+        text = _in_letters(number, _LETTERS)
+    elif style == "lower-greek" and number > 0:
+        text = _in_letters(number, _GREEK)
+    elif kind == "roman" and 0 < number <= _MOST_ROMAN:
+        text = _roman(number)
+    elif style == "decimal-leading-zero":
+        text = f"{number:02d}"
+    return f"{text.upper() if case == 'upper' else text}."
+
+
+def _in_letters(number: int, letters: str) -> str:
+    text = ""
+    while number:
+        number, rest = divmod(number - 1, len(letters))
+        text = letters[rest] + text
+    return text
+
+
+def _roman(number: int) -> str:
+    text = ""
+    for value, letters in _ROMAN:
+        count, number = divmod(number, value)
+        text += letters * count
+    return text
+
+
+@dataclasses.dataclass(slots=True)
+class OpenList:
+    """A list that is read: how it is counted, and the number of its last item.
+
+    It is `plain` as long as Markdown counts it alike.
+    """
+
+    ordered: bool
+    style: str
+    number: int
+    step: int = 1
+    plain: bool = True
+
+    def next_item(self, given: Mapping[str, str | None]) -> tuple[str, str]:
+        """The mark of Markdown before the next item, or else the label in words."""
+        style = parse_list_style(given.get("type") or "", given.get("style") or "")
+        style = style or self.style
+        told = _whole(given.get("value"))
+        number = self.number + self.step if told is None else told
+        self.plain &= style in {"", "decimal"} and number == self.number + 1 >= 0
+        self.number = number
+        if not self.ordered and style in _BULLETS:
+            return "- ", ""
+        if self.ordered and self.plain:
+            return f"{number}. ", ""
+        return "", format_label(number, style)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether its items are counted in a way that is not known."""
+        return self.ordered and self.style not in _KNOWN
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether its items have numbers that do not come along."""
+        return self.step < 0 and self.style == "none"
+
+
+def start_list(tag: str, given: Mapping[str, str | None]) -> OpenList:
+    """A list as its tag describes it, bare if it is counted down from no number."""
+    style = parse_list_style(given.get("type") or "", given.get("style") or "")
+    first = _whole(given.get("start"))
+    step = -1 if "reversed" in given else 1
+    style = "none" if step < 0 and first is None else style
+    return OpenList(tag == "ol", style, (1 if first is None else first) - step, step)
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and re.fullmatch(r"-?\d{1,9}", text) else None
+
+
+_KEPT = frozenset({"sub", "sup", "kbd"})
+_CODE = frozenset({"code", "tt", "samp", "var"})
+_HEADINGS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_TABLE = frozenset({"table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption"})
+_LISTS = frozenset({"ul", "ol"})
+_BLOCKS = (
+    _HEADINGS
+    | _LISTS
+    | {
+        *(
+            "address",
+            "article",
+            "aside",
+            "blockquote",
+            "center",
+            "dd",
+            "details",
+            "div",
+        ),
+        *(
+            "dl",
+            "dt",
+            "fieldset",
+            "figcaption",
+            "figure",
+            "footer",
+            "form",
+            "header",
+            "hr",
+        ),
+        *("legend", "li", "main", "nav", "p", "pre", "section", "summary"),
+    }
+)
+_VOID = frozenset({"area", "br", "col", "embed", "hr", "img", "input", "source", "track", "wbr"})
+_MEDIA = frozenset({"applet", "audio", "canvas", "embed", "object", "video"})
+_FIELDS = frozenset({"input", "meter", "progress", "select"})
+_UNMARKED = {"u": "underlining", "ins": "underlining", "mark": "highlighting"}
+_JOINS = re.compile(r"[\d\\$]")  # before a formula it would make words of it
+_SPACED = re.compile(r"white-space\s*:\s*(?:pre|break-spaces)", re.IGNORECASE)
+
+
+class HtmlReader(HTMLParser):
+    """Builds blocks from a cleaned fragment; nesting is bounded by the cleaner."""
+
+    def __init__(self, picture: Callable[[str], str], hiding: frozenset[str]) -> None:
+        super().__init__(convert_charrefs=True)
+        self.picture = picture
+        self.hiding = hiding
+        self.hidden = 0  # how many open elements are left out
+        self.veiled = False  # whether they are, since nobody sees them
+        self.open: list[tuple[bool, bool]] = []  # lines count in it; it is dark
+        self.blocks: list[str] = []
+        self.line = ""
+        self.label = ""
+        self.prefix: list[str] = []
+        self.lists: list[OpenList] = []
+        self.links: list[str] = []
+        self.code: list[str] | None = None
+        self.in_code = 0
+        self.pre: str | None = None
+        self.rows: list[list[str]] | None = None
+        self.lost: list[str] = []
+
+    def finish(self) -> list[str]:
+        self._flush()
+        return _joined(self.blocks)
+
+    # --- events ---
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        lines, dark = self.open[-1] if self.open else (False, False)
+        if self.hidden or self._is_left_out(tag, given, dark=dark):
+            self.hidden += tag not in _VOID
+            return
+        if tag not in _VOID:
+            spaced = _SPACED.search(given.get("style") or "") is not None
+            self.open.append((lines or spaced, dark or has_dark_background(given)))
+        if self.pre is not None:
+            self.pre += "\n" if tag == "br" else ""
+        elif self.code is not None:
+            self._within_code(tag)
+        elif tag in EMPHASIS or tag in _KEPT or tag in _CODE:
+            self._open_inline(tag)
+        elif tag in _TABLE:
+            self._open_table(tag, given)
+        elif tag in _BLOCKS:
+            self._open_block(tag, given)
+        else:
+            self._single(tag, given)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.hidden:
+            self.hidden -= 1
+            return
+        if self.open:
+            self.open.pop()
+        if self.pre is not None and tag != "pre":
+            return
+        if self.code is not None and tag not in _CODE and not self._ends_code(tag):
+            self._within_code(tag)
+        elif tag in _BLOCKS and self.rows is not None:
+            self._close_in_cell(tag)
+        elif tag in _BLOCKS:
+            self._close_block(tag)
+        elif tag in _TABLE:
+            self._close_table(tag)
+        else:
+            self._close_inline(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.hidden:
+            if data.strip() and self.veiled:
+                self._lose("words that its HTML hides are left out")
+        elif self.pre is not None:
+            self.pre += data
+        elif self.code is not None:
+            self.code.append(self._code_of(data))
+        elif self.open and self.open[-1][0]:
+            self.line += BREAK.join(escape_words(collapse_spaces(x)) for x in data.split("\n"))
+        else:
+            # A digit right behind a formula would make words of it.
+            behind = self.line[-1:] == "$" and self.line[-2:] != "\\$"
+            apart = " " if behind and data[:1].isdigit() else ""
+            self.line += apart + escape_words(collapse_spaces(data))
+
+    def _code_of(self, data: str) -> str:
+        """Words within code, with the lines and spaces that count there."""
+        if self.open and self.open[-1][0]:
+            return data.replace("\n", BREAK)
+        words = re.sub(r"[ \t\r\n]+", " ", data)
+        return words.lstrip(" ") if self.code and self.code[-1][-1:] == " " else words
+
+    def _is_left_out(self, tag: str, given: dict[str, str | None], *, dark: bool) -> bool:
+        self.veiled = is_hidden(tag, given, self.hiding, dark=dark) or (
+            self.hidden > 0 and self.veiled
+        )
+        if self.veiled:
+            return True
+        if tag in _MEDIA | _FIELDS:
+            what = "a field" if tag in _FIELDS else "a recording or an embedded object"
+            self._lose(f"{what} is left out: say in words what it holds")
+        return tag in _MEDIA | _FIELDS
+
+    def _lose(self, what: str) -> None:
+        self.lost.append(what)
+
+    # --- words ---
+
+    def _open_inline(self, tag: str) -> None:
+        if tag in _CODE:
+            self.code, self.in_code = [], 1
+        else:
+            self.line += f"<{tag}>" if tag in _KEPT else mark_emphasis(tag, opening=True)
+
+    def _close_inline(self, tag: str) -> None:
+        if tag in _CODE:
+            self._close_code()
+        elif tag in _KEPT:
+            self.line += f"</{tag}>"
+        elif tag in EMPHASIS:
+            self.line += mark_emphasis(tag, opening=False)
+        elif tag == "a" and self.links:
+            self._close_link(self.links.pop())
+        elif tag == "q":
+            self.line += "\u201d"
+
+    def _close_code(self) -> None:
+        self.in_code -= 1
+        if self.code is not None and self.in_code <= 0:
+            code, self.code = "".join(self.code), None
+            self.line += render_code_spans(code.strip(BREAK))
+
+    def _ends_code(self, tag: str) -> bool:
+        """Whether an element ends that is code as a whole: `pre` in a cell."""
+        if tag == "pre" and self.rows is not None:
+            self._close_code()
+        return tag == "pre" and self.rows is not None
+
+    def _within_code(self, tag: str) -> None:
+        """A tag within code: nothing of it counts but where it breaks a line."""
+        if self.code is not None and (tag == "br" or tag in _BLOCKS or tag in _TABLE):
+            self.code.append(BREAK)
+        self.in_code += tag in _CODE
+
+    def _single(self, tag: str, given: dict[str, str | None]) -> None:
+        if tag == "br":
+            self.line = self.line.rstrip() + BREAK
+        elif tag == "q":
+            self.line += "\u201c"
+        elif tag in _UNMARKED:
+            self._lose(f"{_UNMARKED[tag]} is left out: mark the words if it matters")
+        elif tag == "img" and (formula := given.get(EQUATION)) is not None:
+            if not formula.strip():
+                raise ItemSkippedError("its formulas are in MathML without TeX")
+            apart = " " if _JOINS.fullmatch(self.line[-1:]) else ""
+            self.line += apart + escape_words(f"\\({formula}\\)")
+        elif tag == "img":
+            alt = " ".join((given.get("alt") or "").split())
+            self.line += self._picture(alt, given.get("src") or "")
+        elif tag == "a":
+            self.links.append(given.get("href") or "")
+            self.line += LINK
+
+    def _picture(self, alt: str, address: str) -> str:
+        name = self.picture(address)
+        if not name:
+            self._lose(f"a picture{f' ({alt[:40]})' if alt else ''} is left out")
+            return escaped(alt)
+        if not alt:
+            self._lose("a picture has no words: say what it shows")
+        return f"![{escaped(alt or 'Picture')}]({name})"
+
+    def _close_link(self, address: str) -> None:
+        before, _, inside = self.line.rpartition(LINK)
+        usable = re.match(r"^https?://[^\s<>()\\]+$", address)
+        linked = f"[{inside.strip()}]({address})" if usable else inside
+        if address and not usable and inside.strip():
+            self._lose(f"the link to {address[:60]} is left out: write the address out")
+        self.line = before + (linked if inside.strip() else inside)
+
+    # --- blocks ---
+
+    def _open_block(self, tag: str, given: dict[str, str | None]) -> None:
+        if self.rows is not None:
+            self._open_in_cell(tag, given)
+            return
+        self._flush()
+        if tag == "pre":
+            self.pre = ""
+        elif tag in _LISTS:
+            self._place_label()
+            self.lists.append(start_list(tag, given))
+            if self.lists[-1].is_bare:
+                self._lose("a list that counts down has no numbers here: add them")
+            if self.lists[-1].is_foreign:
+                self._lose("a list has other numbers here: look at what names them")
+        elif tag == "li" and self.lists:
+            self.prefix.append(self._next_mark(given))
+        elif tag == "blockquote":
+            self.prefix.append("> ")
+
+    def _open_in_cell(self, tag: str, given: dict[str, str | None]) -> None:
+        """A block in a cell is a line of it, code is a span, items have their marks."""
+        self.line += BREAK
+        if tag == "pre":
+            self.open[-1] = (True, self.open[-1][1])
+            self.code, self.in_code = [], 1
+        elif tag in _LISTS:
+            self.lists.append(start_list(tag, given))
+        elif tag == "li" and self.lists:
+            mark, label = self.lists[-1].next_item(given)
+            self.line += f"{mark.replace('-', '•') or f'{label} '}"
+
+    def _close_in_cell(self, tag: str) -> None:
+        self.line += BREAK
+        if tag in _LISTS and self.lists:
+            self.lists.pop()
+
+    def _next_mark(self, given: dict[str, str | None]) -> str:
+        """What stands before the next item: a mark of Markdown, or a label in words."""
+        mark, label = self.lists[-1].next_item(given)
+        self.label = line_escaped(label)
+        return mark
+
+    def _close_block(self, tag: str) -> None:
+        if tag == "pre" and self.pre is not None:
+            text, self.pre = self.pre.strip("\n"), None
+            if text.strip():
+                self._place_label()
+                self._add(fenced(text))
+            return
+        if tag in _HEADINGS and self.line.strip():
+            self.line = f"**{self.line.strip()}**" if "*" not in self.line else self.line
+        self._flush()
+        if tag == "li":
+            self._place_label()
+        if tag in _LISTS and self.lists:
+            self.lists.pop()
+        elif tag in {"li", "blockquote"} and self.prefix:
+            self.prefix.pop()
+
+    def _flush(self) -> None:
+        text = clean_line(self.line)
+        self.line = ""
+        if text:
+            first, *others = text.split(BREAK)
+            label, self.label = self.label, ""
+            begin = f"{label} {inline_formulas(first)}" if label else write_line(first)
+            self._add("\\\n".join([begin, *map(write_line, others)]))
+
+    def _place_label(self) -> None:
+        """Put a label down before what cannot stand in its line."""
+        if self.label:
+            label, self.label = self.label, ""
+            self._add(label)
+
+    def _add(self, block: str) -> None:
+        """Put a block behind the marks of the lists and quotes it stands in."""
+        for depth in range(len(self.prefix) - 1, -1, -1):
+            mark = self.prefix[depth]
+            later = mark if mark == "> " else " " * len(mark)
+            lines = block.split("\n")
+            block = "\n".join([mark + lines[0], *(later + line for line in lines[1:])])
+            self.prefix[depth] = later
+        self.blocks.append(block)
+
+    # --- tables ---
+
+    def _open_table(self, tag: str, given: dict[str, str | None]) -> None:
+        if tag == "table" and self.rows is None:
+            self._flush()
+            self.rows = []
+        elif tag == "tr" and self.rows is not None:
+            self.rows.append([])
+        elif tag in {"td", "th", "caption"}:
+            self.line = ""
+            if {given.get("colspan", "1"), given.get("rowspan", "1")} - {"1", None}:
+                self._lose("a cell of a table that spans others is a single one here")
+
+    def _close_table(self, tag: str) -> None:
+        if self.rows is None:
+            return
+        if tag == "caption":
+            rows, self.rows = self.rows, None
+            self._flush()
+            self.rows = rows
+        elif tag in {"td", "th"} and self.rows:
+            cell = inline_formulas(clean_line(self.line))
+            self.rows[-1].append(cell.replace(BREAK, "<br>"))
+            self.line = ""
+        elif tag == "table":
+            rows, self.rows, self.line = [r for r in self.rows if r], None, ""
+            if any(any(row) for row in rows):
+                self._place_label()
+                self._add(write_table(rows))
+
+
+def _joined(blocks: list[str]) -> list[str]:
+    """Items of one list stand together; everything else is parted by a line."""
+    out: list[str] = []
+    for block in blocks:
+        item = re.match(r"(?: *)(?:- |\d+\. )", block)
+        nested = block.startswith(" ")
+        if out and (item or nested) and re.match(r" *(?:- |\d+\. )", out[-1]):
+            out[-1] += f"\n{block}" if item else f"\n\n{block}"
+        elif out and block.startswith("> ") and out[-1].startswith("> "):
+            out[-1] += f"\n>\n{block}"
+        else:
+            out.append(block)
+    return out
+
+
+_COMMENT = re.compile(r"<!--.*?(?:-->|$)", re.DOTALL)
+_DRAWN = re.compile(r"<(?:svg|iframe)\b", re.IGNORECASE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConvertedHtml:
+    """Markdown, and what the HTML held that it cannot say."""
+
+    text: str
+    lost: tuple[str, ...] = ()
+
+
+def to_markdown(html: str, picture: Callable[[str], str] | None = None) -> ConvertedHtml:
+    """Blocks of Markdown from any HTML; scripts and what is not seen are left out.
+
+    So are pictures, but for those to whose address `picture` gives a name. Raises
+    NotCarried for a formula without TeX.
+    """
+    if is_deep(html):
+        seen = _COMMENT.sub("", html)
+        if HIDING_MARKUP.search(seen):
+            raise ItemSkippedError(f"more than {DEEPEST} of its tags stand in each other")
+        words = from_plain(unescape(re.sub(r"<[^<>]*>", " ", seen)))
+        return ConvertedHtml(
+            words,
+            (f"its tags are left out: more than {DEEPEST} stand in each other",),
+        )
+    reader = HtmlReader(picture or (lambda _address: ""), find_hiding_selectors(html))
+    if _DRAWN.search(html):
+        reader.lost.append("a drawing or a frame is left out: say in words what it shows")
+    reader.feed(clean_for_reading(html))
+    reader.close()
+    text = re.sub("^(?:&nbsp;)+", "", "\n\n".join(reader.finish()))
+    return ConvertedHtml(text, tuple(dict.fromkeys(reader.lost)))
+
+
+def from_plain(words: str, *, wrapped: bool = False) -> str:
+    """Markdown of text without markup: its lines, its code and its formulas stay.
+
+    The lines of words are joined in a text that is `wrapped`.
+    """
+    blocks: list[str] = []
+    for part in split_parts(join_formula_lines(words)):
+        if part.kind == "code":
+            blocks.append(fenced("\n".join(part.lines)))
+        elif part.kind == "table":
+            head, _, *rows = [_cells(line) for line in part.lines]
+            blocks.append(write_table([head, *rows]))
+        else:
+            blocks += _paragraphs((" ".join(part.lines),) if wrapped else part.lines)
+    return "\n\n".join(blocks)
+
+
+def join_formula_lines(words: str) -> str:
+    """The same words with each formula in one line."""
+    done, at = [], 0
+    for start, end in find_formulas(words):
+        done += [words[at:start], " ".join(words[start:end].split())]
+        at = end
+    return "".join([*done, words[at:]])
+
+
+def _paragraphs(lines: Sequence[str]) -> list[str]:
+    """Lines of words; a formula alone on its line is a paragraph of its own."""
+    blocks: list[list[str]] = [[]]
+    for line in escape_words("\n".join(lines)).split("\n"):
+        words = " ".join(line.split())
+        if is_display_formula(words):
+            blocks += [[write_line(words)], []]
+        elif words:
+            blocks[-1].append(write_line(words))
+    return ["\\\n".join(block) for block in blocks if block]
+
+
+def _cells(line: str) -> list[str]:
+    cells = line.strip().strip("|").split("|")
+    return [inline_formulas(" ".join(escape_words(c).split())) for c in cells]
+
+
+def one_line(markdown: str) -> str:
+    """Blocks of Markdown joined into one line, as options and cells need them.
+
+    Code blocks become code spans, one for each of their lines.
+    """
+    text = re.sub(
+        r"^(`{3,})[^\n]*\n(.*?)\n\1$",
+        lambda m: render_code_lines(m[2]),
+        markdown,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+    lines = [line.strip() for line in text.replace("\\\n", "<br>").split("\n")]
+    return "<br>".join(line for line in lines if line)

@@ -1,0 +1,154 @@
+"""Images of items."""
+
+import base64
+import binascii
+import dataclasses
+import hashlib
+import re
+from collections.abc import Callable, Mapping
+from pathlib import PurePosixPath
+from urllib.parse import unquote
+
+from app.import_export.items import Item, ItemImage
+from app.markup.ids import lies_within, slug
+from app.markup.images import kind_of
+
+LARGEST = 2_000_000
+"""Bytes of a picture that is carried."""
+_FOLDER = "img"
+_SHOWN = re.compile(r"(?<!\\)!\[((?:[^\[\]\\]|\\.)*)\]\(([^()\s]+)\)")
+_DATA = re.compile(r"data:image/[a-z+.-]{1,20};base64,", re.IGNORECASE)
+
+
+class ImageCollector:
+    """The pictures of one item that is read: which it shows, under which names.
+
+    `find` gives the bytes that belong to an address in the file, or None.
+    """
+
+    def __init__(self, find: Callable[[str], bytes | None] | None = None) -> None:
+        self._find = find
+        self._taken: dict[str, ItemImage] = {}
+
+    @property
+    def pictures(self) -> tuple[ItemImage, ...]:
+        """Those that were taken, in the order in which they were met."""
+        return tuple(self._taken.values())
+
+    def take(self, address: str) -> str:
+        """The name under which a picture is kept; "" where there is none to keep."""
+        content = _inline(address)
+        if content is None and self._find is not None:
+            content = self._find(address)
+        name = name_of(content or b"", unquote(address))
+        if name and content:
+            self._taken[name] = made(name, content)
+        return name
+
+
+def made(name: str, content: bytes) -> ItemImage:
+    """A picture of such bytes."""
+    return ItemImage(name, base64.b64encode(content).decode())
+
+
+def content_of(picture: ItemImage) -> bytes:
+    """The bytes of a picture; none where they were not written as Base64."""
+    try:
+        return base64.b64decode(picture.data, validate=True)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def name_of(content: bytes, given: str) -> str:
+    """A name for a picture that no other has; "" for what is none or too large.
+
+    >>> name_of(b"GIF89a and more", "Our Rack.png")
+    'img/our-rack-4a589912.gif'
+    """
+    if not content or len(content) > LARGEST:
+        return ""
+    ending = kind_of(content)
+    if not ending:
+        return ""
+    last = digest(content)
+    stem = "" if given.startswith("data:") else PurePosixPath(given).stem
+    # A name that was given before is given again, also where it became that of a file.
+    word = slug(stem.removesuffix(f"-{last}").removeprefix(f"{_FOLDER}-"))
+    return f"{_FOLDER}/{word[:40].strip('-') or 'picture'}-{last}.{ending}"
+
+
+def digest(content: bytes) -> str:
+    """Eight letters and digits that tell what a picture holds."""
+    return hashlib.sha256(content).hexdigest()[:8]
+
+
+def own(address: str) -> str:
+    """The name of a picture in the folder of a topic; "" for any other address."""
+    return address if lies_within(address) else ""
+
+
+def shown_in(item: Item) -> tuple[str, ...]:
+    """The names of the pictures in the texts of an item."""
+    names: dict[str, None] = {}
+
+    def note(text: str) -> str:
+        names.update((found[2], None) for found in _SHOWN.finditer(text))
+        return text
+
+    with_texts(item, note)
+    return tuple(names)
+
+
+def renamed(item: Item, names: Mapping[str, str]) -> Item:
+    """The item with its pictures under other names; one that has none is its words."""
+
+    def put(found: re.Match[str]) -> str:
+        name = names.get(found[2], "")
+        return f"![{found[1]}]({name})" if name else found[1]
+
+    return with_texts(item, lambda text: _SHOWN.sub(put, text))
+
+
+def with_texts(item: Item, change: Callable[[str], str]) -> Item:
+    """The item with each of its texts in Markdown changed."""
+    plain = item.kind in {"short", "numeric"}  # the answers are words alone
+    return dataclasses.replace(
+        item,
+        stem=change(item.stem),
+        text=change(item.text),
+        explanation=change(item.explanation),
+        mistake=change(item.mistake),
+        hints=tuple(map(change, item.hints)),
+        options=tuple(
+            dataclasses.replace(
+                option,
+                text=option.text if plain else change(option.text),
+                feedback=change(option.feedback),
+            )
+            for option in item.options
+        ),
+        steps=tuple(
+            dataclasses.replace(s, text=change(s.text), feedback=change(s.feedback))
+            for s in item.steps
+        ),
+        pairs=tuple(
+            dataclasses.replace(
+                pair,
+                left=change(pair.left),
+                right=change(pair.right),
+                why=change(pair.why),
+            )
+            for pair in item.pairs
+        ),
+    )
+
+
+def _inline(address: str) -> bytes | None:
+    """The bytes of a picture that is written into its address."""
+    found = _DATA.match(address)
+    if found is None or len(address) > 2 * LARGEST:
+        return None
+    try:
+        return base64.b64decode("".join(address[found.end() :].split()), validate=True)
+    except (binascii.Error, ValueError):
+        return None

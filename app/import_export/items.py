@@ -1,0 +1,212 @@
+"""A question between two formats."""
+
+import dataclasses
+from typing import Literal
+
+Kind = Literal[
+    "single",
+    "multiple",
+    "true-false",
+    "numeric",
+    "short",
+    "order",
+    "match",
+    "cloze",
+    "card",
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NumberRange:
+    """The numbers low..high around `center`, all counted in `unit` ("" for none)."""
+
+    center: float
+    low: float
+    high: float
+    unit: str = ""
+
+    @property
+    def tolerance(self) -> float:
+        """Half of the width; 0 when only the center itself is meant."""
+        half = (self.high - self.low) / 2
+        return 0.0 if half <= abs(self.center) * 1.5e-9 else half
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemOption:
+    """A choice, a word, a number or a step, with what is said to who takes it.
+
+    `text` is Markdown in choices and steps, the bare word in short answers and empty
+    in numeric ones, which have a `span`. `credit` is the part of the mark, 0..1, that
+    one that is not right is worth.
+    """
+
+    text: str
+    right: bool
+    feedback: str = ""
+    span: NumberRange | None = None
+    credit: float = 0.0
+
+    @property
+    def weight(self) -> float:
+        """What it is worth in percent where one answer is given."""
+        return 100.0 if self.right else round(100 * self.credit, 5)
+
+
+def credit_of_score(score: float, best: float) -> tuple[bool, float]:
+    """Whether an answer is right that is worth `score` of `best`, and its credit.
+
+    >>> credit_of_score(100, 100), credit_of_score(50, 100), credit_of_score(-10, 100), credit_of_score(0, 0)
+    ((True, 0.0), (False, 0.5), (False, 0.0), (False, 0.0))
+    """
+    if score <= 0 or best <= 0:
+        return False, 0.0
+    return score >= best, 0.0 if score >= best else round(score / best, 7)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemPair:
+    """A left and a right thing; an empty `left` is a decoy."""
+
+    left: str
+    right: str
+    why: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemBlank:
+    """A gap: the words that fill it, a hint, and `wrong` words to choose from."""
+
+    answers: tuple[str, ...]
+    hint: str = ""
+    wrong: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemImage:
+    """A picture that texts show by its `name`; `data` are its bytes in Base64."""
+
+    name: str
+    data: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Item:
+    """One question or card.
+
+    `stem` is Markdown (the front of a card). `options` are choices, accepted and
+    foreseen answers, or the distractors of an order question, whose `steps` are in
+    the right order. `text` is the Markdown of a cloze with a `BLANK` for each of its
+    `blanks`, or the back of a card. `topic` is where it
+    comes from; `line` where it stood in its file, from 1. `use` is “exam” for what is
+    kept for mock exams, `level` “deeper” for what lies beyond the exam. `lost`
+    says what of it was left behind on the way, each a sentence.
+    """
+
+    name: str
+    kind: Kind
+    stem: str
+    options: tuple[ItemOption, ...] = ()
+    steps: tuple[ItemOption, ...] = ()
+    pairs: tuple[ItemPair, ...] = ()
+    titles: tuple[str, str] = ("", "")
+    text: str = ""
+    blanks: tuple[ItemBlank, ...] = ()
+    hints: tuple[str, ...] = ()
+    explanation: str = ""
+    mistake: str = ""
+    partial: str = ""
+    shuffle: bool = True
+    case: bool = False
+    reverse: bool = False
+    difficulty: int = 3
+    level: str = ""
+    use: str = ""
+    objectives: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    pictures: tuple[ItemImage, ...] = ()
+    topic: str = ""
+    line: int = 0
+    lost: tuple[str, ...] = dataclasses.field(default=(), compare=False)
+
+
+BLANK = "\ue0ff"  # a private character, where a gap stands in the text of a cloze
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ItemRemark:
+    """What happened to an item on the way: its name, its line, and a sentence."""
+
+    name: str
+    line: int
+    reason: str
+
+    def __str__(self) -> str:
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.name}: {self.reason}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ImportResult:
+    """What a file holds: items, refusals, what is not live, and notes on the file.
+
+    Only the files of a course have items that are `waiting`, as draft or for review.
+    """
+
+    items: tuple[Item, ...]
+    refused: tuple[ItemRemark, ...] = ()
+    waiting: tuple[Item, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def lost(self) -> tuple[ItemRemark, ...]:
+        """What the items lost on the way."""
+        return tuple(remark for item in self.items for remark in list_losses(item))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CourseInfo:
+    """What a file says of the course its items are from; the language is a tag."""
+
+    title: str
+    language: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExportResult:
+    """Items in another format, which were refused, and what was lost."""
+
+    content: bytes
+    carried: int
+    refused: tuple[ItemRemark, ...] = ()
+    lost: tuple[ItemRemark, ...] = ()
+
+
+class UnusableFileError(ValueError):
+    """A whole file that cannot be read; the sentence says why."""
+
+
+class ItemSkippedError(ValueError):
+    """One item that cannot be carried; the sentence says why."""
+
+
+def shown(number: float) -> str:
+    """A number with as many digits as it has, up to twelve.
+
+    >>> shown(1822.0), shown(0.1 + 0.2), shown(-3e15)
+    ('1822', '0.3', '-3e+15')
+    """
+    text = f"{number:.12g}"
+    return "0" if text == "-0" else text
+
+
+def label(item: Item) -> str:
+    """The words by which a report names an item."""
+    words = item.stem.replace("\\\n", " ").split()
+    return item.name or " ".join(words)[:50] or "(nameless)"
+
+
+def list_losses(item: Item) -> tuple[ItemRemark, ...]:
+    """What an item lost on the way, each with the words that name it."""
+    return tuple(ItemRemark(label(item), item.line, what) for what in item.lost)

@@ -1,0 +1,334 @@
+"""Escape and write inline Markdown; tell prose, tables and code in plain text apart."""
+
+import bisect
+import functools
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+_ALWAYS = re.compile(r"[\\`*\[\]<|$~]")
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
+_ENTITY = re.compile(r"&(?=#?\w+;)")
+_LEAD = re.compile(r"^(?:#{1,6}(?=\s|$)|>|[+-](?=\s|$)|=+$|-[- ]*$)")
+_NUMBERED = re.compile(r"^(\d{1,9})[.)](?=\s|$)")
+
+
+def escaped(words: str) -> str:
+    r"""Escape what would be markup anywhere in a line.
+
+    >>> escaped("a*b < 5 & snake_case _x_ AT&amp;T")
+    'a\\*b \\< 5 & snake_case \\_x\\_ AT\\&amp;T'
+    """
+    text = _ALWAYS.sub(lambda m: "\\" + m[0], words)
+    text = _UNDERSCORE.sub(r"\\_", text)
+    return _ENTITY.sub(r"\\&", text)
+
+
+def line_escaped(line: str) -> str:
+    r"""Escape what would be markup at the beginning of a line.
+
+    >>> line_escaped("1. first"), line_escaped("# one"), line_escaped("-1 is less")
+    ('1\\. first', '\\# one', '-1 is less')
+    """
+    numbered = _NUMBERED.match(line)
+    if numbered:
+        return f"{numbered[1]}\\{line[len(numbered[1]) :]}"
+    return f"\\{line}" if _LEAD.match(line) else line
+
+
+def code_span(text: str) -> str:
+    """Text in code style, whatever marks it holds.
+
+    >>> code_span("a`b")
+    '``a`b``'
+    """
+    runs = [len(r) for r in re.findall("`+", text)]
+    fence = "`" * next(n for n in range(1, len(runs) + 2) if n not in runs)
+    edge = " " if text[:1] in {"`", " "} or text[-1:] in {"`", " "} else ""
+    return f"{fence}{edge}{text}{edge}{fence}"
+
+
+def fenced(text: str) -> str:
+    """A block of code, whatever marks it holds."""
+    longest = max((len(r) for r in re.findall("`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    return f"{fence}\n{text.rstrip()}\n{fence}"
+
+
+EMPHASIS = {"b": "**", "strong": "**", "i": "*", "em": "*", "s": "~~", "del": "~~"}
+BREAK = "\ue0fa"
+"""Stands for a line break until the line is written."""
+LINK = "\ue0fb"
+"""Stands where the words of a link begin."""
+_HARD = "\ue0fc"  # a space of code that no program takes away
+_MARKS = list(dict.fromkeys(EMPHASIS.values()))
+_SPACES = re.compile(r"[ \t\r\n\xa0]+")
+_MATH = re.compile(r"\\[(\[]|\$\$")
+_CLOSES = {"\\(": "\\)", "\\[": "\\]", "$$": "$$"}
+_SET = "\ue0f9"  # around a formula that stood on a line of its own
+_SET_OFF = re.compile(f"{_SET}(\\$[^$]+\\$){_SET}")
+
+
+def escape_words(words: str) -> str:
+    """Escape words, and keep formulas in TeX as formulas."""
+    done, at = [], 0
+    for start, end in find_formulas(words):
+        tex = " ".join(words[start + 2 : end - 2].split())
+        beside = words[max(0, start - 1) : start] + words[end : end + 1]
+        if "$" in tex or not tex or tex.endswith("\\") or re.search(r"[\d\\$]", beside):
+            continue  # Markdown would not take it for a formula
+        inline = words.startswith("\\(", start)
+        formula = f"${tex}$" if inline else f"{_SET}${tex}${_SET}"
+        done += [escaped(words[at:start]), formula]
+        at = end
+    return "".join([*done, escaped(words[at:])])
+
+
+def find_formulas(words: str) -> Iterator[tuple[int, int]]:
+    """Where formulas begin and end, each with its marks; none within another.
+
+    What was not closed once is not looked for again, so that no words are read twice.
+    """
+    open_ended: set[str] = set()
+    at = 0
+    while found := _MATH.search(words, at):
+        mark, at = found[0], found.start() + 1
+        if mark in open_ended:
+            continue
+        end = words.find(_CLOSES[mark], found.end() + 1)
+        if end < 0:
+            open_ended.add(mark)
+            continue
+        at = end + 2
+        yield found.start(), at
+
+
+def write_line(line: str) -> str:
+    """A line of a paragraph; a formula alone on it is set off."""
+    alone = _SET_OFF.fullmatch(line)
+    if alone:
+        return f"${alone[1]}$"
+    return line_escaped(inline_formulas(line))
+
+
+def is_display_formula(line: str) -> bool:
+    """Whether a line is a formula alone."""
+    return _SET_OFF.fullmatch(line) is not None
+
+
+def inline_formulas(line: str) -> str:
+    """The same where a formula cannot be set off, as in a cell."""
+    return _SET_OFF.sub(r"\1", line)
+
+
+def render_code_spans(code: str) -> str:
+    """Code in one line of Markdown: a span for each of its lines, indents kept."""
+    lines = (line.rstrip(" \xa0") for line in code.split(BREAK))
+    return BREAK.join(code_span(_indented(line)) for line in lines if line.strip())
+
+
+def render_code_lines(code: str) -> str:
+    """The same for lines that stand below each other."""
+    return render_code_spans(code.replace("\n", BREAK)).replace(BREAK, "\n").replace(_HARD, "\xa0")
+
+
+def _indented(line: str) -> str:
+    """A line whose indent is of spaces that no program takes away."""
+    words = line.lstrip(" \xa0")
+    indent = len(line) - len(words)
+    words = words.replace("\xa0", " ")
+    return _HARD * indent + words if indent > 1 else words
+
+
+def mark_emphasis(tag: str, *, opening: bool) -> str:
+    """A mark still to be placed: white space must move out of it."""
+    code = _MARKS.index(EMPHASIS[tag])
+    return chr((0xE0F0 if opening else 0xE0F4) + code)
+
+
+def collapse_spaces(words: str) -> str:
+    """Words with one space wherever browsers show one, and indents by hard spaces."""
+    return _SPACES.sub(_squeezed, words)
+
+
+def _squeezed(found: re.Match[str]) -> str:
+    shown = re.sub("[ \t\r\n]+", " ", found[0]).lstrip(" ")
+    return "\xa0" * len(shown) if shown.count("\xa0") > 1 else " "
+
+
+def clean_line(line: str) -> str:
+    """One line without stray space, its marks written and dangling ones dropped."""
+    lines = map(_indent, line.replace(LINK, "").split(BREAK))
+    text = BREAK.join(lines).strip(f" {BREAK}")
+    text = re.sub(f"{BREAK}{{2,}}", BREAK, re.sub(" {2,}", " ", text))
+    for code, mark in enumerate(_MARKS):
+        opening, closing = chr(0xE0F0 + code), chr(0xE0F4 + code)
+        pattern = re.compile(f"{opening}( *)([^{opening}{closing}]*?)( *){closing}")
+        text = pattern.sub(functools.partial(_marked, mark), text)
+        text = text.replace(opening, "").replace(closing, "")
+    return text.strip(" ").replace("\xa0", "&nbsp;").replace(_HARD, "\xa0")
+
+
+def _indent(line: str) -> str:
+    """A line whose first hard spaces are an indent, and all others are spaces."""
+    words = line.strip(" \xa0").replace("\xa0", " ")
+    indent = line[: len(line) - len(line.lstrip(" \xa0"))].count("\xa0")
+    return "\xa0" * indent * (indent > 1) + words
+
+
+def _marked(mark: str, found: re.Match[str]) -> str:
+    """A marked word; without marks where Markdown would not take them for such."""
+    inside = found[2]
+    if not inside:
+        return found[1]
+    before = found.string[: found.start()][-1:] if not found[1] else ""
+    after = found.string[found.end() :][:1] if not found[3] else ""
+    glued = (before.isalnum() and not inside[0].isalnum()) or (
+        after.isalnum() and not inside[-1].isalnum()
+    )
+    dressed = inside if glued else f"{mark}{inside}{mark}"
+    return f"{found[1]}{dressed}{found[3]}"
+
+
+def write_table(rows: list[list[str]]) -> str:
+    """A table, whose first row is its head."""
+    width = max(map(len, rows))
+    padded = [row + [""] * (width - len(row)) for row in rows]
+    lines = ["| " + " | ".join(row) + " |" for row in padded]
+    return "\n".join([lines[0], "|" + "---|" * width, *lines[1:]])
+
+
+_FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,}) *[\w+#.-]* *")
+_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*")
+_NEAR = 20  # fences that are looked at for the one that closes another
+_ITEM = re.compile(r"\s*(?:[-*•–]|\w{1,3}[.)]|\(\w{1,3}\))\s")
+_SIGN = re.compile(r"[{}()\[\];=<>]|->|\+\+|^\s*(?:#|//|--)\s*\w|\w:$")
+_WORD = re.compile(
+    r"\s*(?:begin|break|case|class|continue|def|do|done|elif|else|end|except|fi|finally"
+    r"|fn|for|from|func|function|if|import|let|pass|print|return|switch|then|try|var"
+    r"|while|with)\b"
+)
+_SENTENCE = re.compile("[.?!…]['\")”»]?$")
+_FORMULA = re.compile(r"\s*(?:\\[\[(]|\$\$)")
+_SET_APART = re.compile(r"\S(?: {3,}|\t+)\S")  # columns made of spaces or tabs
+_RULE = re.compile(r"\|?(?: *:?-{2,}:? *\|)+(?: *:?-{2,}:? *)?")
+_DEEP = 2  # spaces from which on a line is indented on purpose
+
+
+class Part(NamedTuple):
+    """Some lines that are one thing."""
+
+    kind: Literal["words", "code", "table"]
+    lines: tuple[str, ...]
+
+
+def split_parts(text: str) -> Iterator[Part]:
+    """A text cut into paragraphs of words, blocks of code and tables.
+
+    Code is what stands between fences, what is indented and looks like code with the
+    lines around it, and what is set in columns by spaces.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    ends = [n for n, line in enumerate(lines) if _END.fullmatch(line)]
+    free: list[str] = []
+    at = 0
+    while at < len(lines):
+        end = _end_of_fence(lines, at, ends)
+        if end:
+            yield from _free(free)
+            free = []
+            code = textwrap.dedent("\n".join(lines[at + 1 : end])).expandtabs(4)
+            yield Part("code", tuple(code.split("\n")))
+            at = end
+        else:
+            free.append(lines[at].rstrip())
+        at += 1
+    yield from _free(free)
+
+
+def _end_of_fence(lines: Sequence[str], at: int, ends: Sequence[int]) -> int:
+    """The line among `ends` that closes the fence which a line opens; 0 for none."""
+    opened = _FENCE.fullmatch(lines[at])
+    if not opened:
+        return 0
+    following = ends[bisect.bisect_right(ends, at) :][:_NEAR]
+    closes = (n for n in following if lines[n].strip().startswith(opened["mark"]))
+    return next(closes, 0)
+
+
+def _free(lines: Sequence[str]) -> Iterator[Part]:
+    """The parts of lines between fences."""
+    is_code = _code_in(lines)
+    at = 0
+    while at < len(lines):
+        end = at + 1
+        if not lines[at]:
+            at = end
+            continue
+        while end < len(lines) and is_code[end] == is_code[at] and (lines[end] or is_code[at]):
+            end += 1
+        found = lines[at:end]
+        if is_code[at]:
+            code = textwrap.dedent("\n".join(found).expandtabs(4)).rstrip()
+            yield Part("code", tuple(code.split("\n")))
+        elif len(found) > 1 and found[0].startswith("|") and _RULE.fullmatch(found[1]):
+            yield Part("table", tuple(found))
+        else:
+            yield Part("words", tuple(found))
+        at = end
+
+
+def _code_in(lines: Sequence[str]) -> list[bool]:
+    """Which lines are code, with the empty ones between them."""
+    found = [False] * len(lines)
+    spaces = [len(w) - len(w.lstrip()) for w in (x.expandtabs(4) for x in lines)]
+    base = min((s for s, line in zip(spaces, lines, strict=True) if line), default=0)
+    begin = 0
+    for at in range(len(lines) + 1):
+        if at < len(lines) and lines[at]:
+            continue
+        own = range(begin, at)
+        deep = [n for n in own if spaces[n] - base >= _DEEP and not _FORMULA.match(lines[n])]
+        for n in _of_paragraph(lines, own, deep):
+            found[n] = True
+        begin = at + 1
+    following = False
+    ahead = [False] * len(lines)  # whether the next line that is not empty is code
+    for at in range(len(lines) - 1, -1, -1):
+        following = found[at] if lines[at] else following
+        ahead[at] = following
+    for at in range(1, len(lines)):
+        found[at] |= not lines[at] and found[at - 1] and ahead[at]
+    return found
+
+
+def _of_paragraph(lines: Sequence[str], own: range, deep: list[int]) -> Iterator[int]:
+    """The lines of a paragraph that are code; `deep` are those that are indented."""
+    above = deep[0] - 1 if deep else -1
+    opened = above in own and not _is_prose(lines[above])
+    signs = any(_SIGN.search(lines[n]) and not _ITEM.match(lines[n]) for n in deep)
+    if deep and (opened or signs):
+        first, last = deep[0], deep[-1]
+        while first > own.start and not _is_prose(lines[first - 1]):
+            first -= 1
+        while last + 1 < own.stop and not _is_prose(lines[last + 1]):
+            last += 1
+        yield from range(first, last + 1)
+        return
+    apart = [bool(_SET_APART.search(lines[n])) for n in own]
+    for place, n in enumerate(own):
+        beside = apart[max(0, place - 1) : place] + apart[place + 1 : place + 2]
+        if apart[place] and any(beside):
+            yield n
+
+
+def _is_prose(line: str) -> bool:
+    """Whether a line beside code is a sentence rather than a line of it.
+
+    >>> _is_prose("What does f(x) return?"), _is_prose("for i in range(3):")
+    (True, False)
+    """
+    if _SENTENCE.search(line):
+        return True
+    return not _SIGN.search(line.removesuffix(":")) and not _WORD.match(line)

@@ -1,0 +1,153 @@
+"""Our Markdown as portable HTML."""
+
+import functools
+import html
+import re
+from collections.abc import MutableMapping, Sequence
+from typing import Any
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+
+from app.import_export.html_to_markdown import to_markdown
+from app.import_export.images import own, with_texts
+from app.import_export.items import Item
+from app.markup.markdown_tokens import closing_index, tokens
+
+_WEB = re.compile(r"^(?:https?:|mailto:)", re.IGNORECASE)
+_TAG = re.compile(r"^</?(?:br|sub|sup|kbd|b) ?/?>$")
+_MARKUP = re.compile(r"<[a-zA-Z/!]|&#?\w+;")
+_OPTIONS: OptionsDict = OptionsDict(
+    {
+        "maxNesting": 40,
+        "html": True,
+        "linkify": False,
+        "typographer": False,
+        "quotes": "",
+        "xhtmlOut": True,
+        "breaks": False,
+        "langPrefix": "language-",
+        "highlight": None,
+    }
+)
+
+
+@functools.lru_cache(maxsize=4096)
+def to_html(markdown: str) -> str:
+    """HTML of some Markdown; one paragraph alone loses its `<p>`.
+
+    Links into the course become their text, pictures their description.
+    """
+    return html_of(tokens(markdown))
+
+
+def illustrated(markdown: str) -> str:
+    """The same with pictures, whose addresses are names in the folder of the topic."""
+    return html_of(tokens(markdown), pictures=True)
+
+
+def html_if_needed(markdown: str) -> str:
+    r"""The words as they are, or HTML with a tag in it where markup is needed.
+
+    Moodle takes the right sides of pairs and the steps of a GIFT file in this form,
+    for which it has no mark.
+
+    >>> html_if_needed("A & B"), html_if_needed("`x`"), html_if_needed(r"\<b> is a tag")
+    ('A & B', '<code>x</code>', '<span>&lt;b&gt; is a tag</span>')
+    """
+    text = to_html(markdown)
+    words = html.unescape(text)
+    if "<" in text:
+        return text
+    return f"<span>{text}</span>" if _MARKUP.search(words) else words
+
+
+def html_of(found: Sequence[Token], *, pictures: bool = False) -> str:
+    """HTML of tokens that were read before."""
+    solid = [t for t in found if t.type not in {"paragraph_open", "paragraph_close"}]
+    if len(solid) == 1 and solid[0].type == "inline":
+        found = solid
+    return _WRITER.render(found, _OPTIONS, {"pictures": pictures}).strip()
+
+
+def markdown_of(found: Sequence[Token]) -> str:
+    """Tokens written again, in the one way in which this room writes Markdown."""
+    return to_markdown(html_of(found, pictures=True), own).text
+
+
+class _PortableHtmlRenderer(RendererHTML):
+    """One method per kind of token that differs from plain CommonMark."""
+
+    def math_inline(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        return escapeHtml(f"\\({found[index].content}\\)")
+
+    def math_block(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        formula = escapeHtml(f"\\[{found[index].content.strip()}\\]")
+        return f"<p>{formula}</p>\n"
+
+    def cite(self, *_: Any) -> str:
+        return ""
+
+    def note_open(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        found[index + 1].children, found[index + 1].content = [], ""
+        return ""
+
+    def note_close(self, *_: Any) -> str:
+        return ""
+
+    def html_block(self, *_: Any) -> str:
+        return ""
+
+    def html_inline(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        tag = found[index].content
+        return tag if _TAG.match(tag) else ""
+
+    def image(
+        self,
+        found: Sequence[Token],
+        index: int,
+        _options: OptionsDict,
+        env: MutableMapping[str, Any],
+    ) -> str:
+        words = self.renderInlineAsText(found[index].children or [], _OPTIONS, {})
+        name = own(str(found[index].attrs.get("src", "")))
+        if not name or not env.get("pictures"):
+            return words
+        return f'<img src="{escapeHtml(name)}" alt="{escapeHtml(words)}" />'
+
+    def link_open(
+        self,
+        found: Sequence[Token],
+        index: int,
+        options: OptionsDict,
+        env: MutableMapping[str, Any],
+    ) -> str:
+        if _WEB.match(str(found[index].attrs.get("href", ""))):
+            return self.renderToken(found, index, options, env)
+        found[closing_index(found, index)].meta["gone"] = True
+        return ""
+
+    def link_close(self, found: Sequence[Token], index: int, *_: Any) -> str:
+        return "" if found[index].meta.get("gone") else "</a>"
+
+
+_WRITER = _PortableHtmlRenderer()
+
+# Code and formulas keep their braces: nothing is put into the place of those.
+_KEPT = r"(?P<kept>(?P<tick>`+)(?:.|\n)*?(?P=tick)|(?<!\\)\$[^$\n]+\$)"
+_BRACE = re.compile(_KEPT + r"|(?<!\\)\{(?=[A-Za-z_])")
+
+
+def with_plain_braces(item: Item) -> Item:
+    r"""The item of a format in which braces mean nothing.
+
+    >>> with_plain_braces(Item("n", "card", "What is {name}?", text="`{x}`")).stem
+    'What is \\{name}?'
+    """
+    return with_texts(item, _plain)
+
+
+def _plain(text: str) -> str:
+    return _BRACE.sub(lambda m: m["kept"] or r"\{", text) if "{" in text else text

@@ -1,0 +1,301 @@
+"""Import and export pages."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import IO, Annotated, Literal
+
+from fastapi import APIRouter, Depends, File, Form, Query, Request, UploadFile
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlmodel import Session
+
+from app.accounts.current_learner import (
+    CurrentLearner,
+    EnrolledLearner,
+    LearnerProfile,
+    Reader,
+    RequestContext,
+    count_stored,
+    expect_storage,
+    find_learner_at_once,
+    run_reading,
+    write_dependencies,
+)
+from app.accounts.downloads import Downloads
+from app.accounts.learner_store import in_running_exam
+from app.clock import Now, zone_of
+from app.content.library import Library, LiveLibrary
+from app.database.engine import DbSession
+from app.errors import ConflictError, NotFoundError
+from app.import_export import export_store, import_store
+from app.import_export.anki.package_format import PackageWriter, zstd
+from app.import_export.anki.package_reader import read_package
+from app.import_export.card_export import ExportCourse, Hour, has_words, write_cards
+from app.import_export.card_import import ImportRunner, MatchedPackage, home_of, match_package
+from app.import_export.items import UnusableFileError
+from app.spaced_repetition.card_ids import question_card_id
+from app.spaced_repetition.review_log import forget_empty_days
+from app.web.dependencies import CurrentLibrary
+from app.web.rate_limits import client_key
+from app.web.render import render_page
+
+router = APIRouter(prefix="/settings", include_in_schema=False)
+_MB = 1_000_000
+_LARGEST = 20 * _MB
+UPLOADS: Mapping[str, int] = {"/settings/cards": _LARGEST + _MB}
+"""How many bytes may be sent to an address that takes files: one, in its form."""
+_SIZE = f"at most {_LARGEST // _MB} MB"
+_WANTED = f"An .apkg or .colpkg file of Anki with {_SIZE} is wanted."
+What = Literal["deck", "grades"]
+
+
+@router.get("/cards.apkg")
+async def take_cards(
+    request: Request,
+    library: CurrentLibrary,
+    now: Now,
+    newest: Annotated[bool, Query()] = False,
+) -> Response:
+    """Every card that the learner has begun or added, with all of its grades.
+
+    The cards of questions in a mock exam that is being sat stay until it is over.
+    `newest` packs them as newer versions of Anki do.
+    """
+    return await _package(_course(request, library), request, now, modern=newest)
+
+
+@router.get("/cards.colpkg")
+async def take_collection(request: Request, library: CurrentLibrary, now: Now) -> Response:
+    """The same as a whole collection, which takes the place of the one in Anki."""
+    return await _package(_course(request, library), request, now, modern=True)
+
+
+async def _package(
+    course: ExportCourse, request: Request, now: dt.datetime, *, modern: bool
+) -> Response:
+    if modern and zstd() is None:
+        raise NotFoundError(
+            "This server cannot write the newest format of Anki.",
+            "Take the package for all versions at Cards and Anki.",
+        )
+    learner = await find_learner_at_once(request)
+
+    def write(db: Session, file: IO[bytes]) -> None:
+        cards = export_store.LearnerCards(db, learner.id, _sat(db, learner, now))
+        package = PackageWriter(file, modern=modern)
+        write_cards(course, cards, package, Hour(now, zone_of(learner.zone)))
+
+    ending = request.scope["path"].rpartition(".")[2]
+    name = f"headroom-{learner.study_day(now)}.{ending}"
+    downloads: Downloads = request.app.state.downloads
+    return await downloads.make(request, learner.person, name, write)
+
+
+@router.get("/cards")
+def show_cards(desk: Reader) -> HTMLResponse:
+    """What can be taken along, what can be brought, and what was brought."""
+    return _page(desk)
+
+
+@router.post("/cards", dependencies=[Depends(expect_storage)])
+async def bring_cards(
+    request: Request,
+    library: CurrentLibrary,
+    now: Now,
+    file: Annotated[UploadFile | None, File()] = None,
+) -> Response:
+    """Read a package and begin to write it; the answer leads to how far it is.
+
+    It is read before the database is asked: that must not keep writers waiting.
+    """
+    imports: ImportRunner = request.app.state.imports
+    async with imports.room(client_key(request.scope)) as room:
+        upload = await run_in_threadpool(_read_upload, library, file)
+        if isinstance(upload, str):
+            return await run_reading(request, lambda desk: _page(desk, upload))
+        measured = await run_reading(request, _measure_pictures)
+        try:
+            async with write_dependencies(request) as (db, learner):
+                whose = learner, measured
+                begun = await run_in_threadpool(_begin, db, whose, upload, now)
+        except UnusableFileError as error:
+            refused = f"The file was not taken: {error}"
+            return await run_reading(request, lambda desk: _page(desk, refused))
+        count_stored(request, import_store.stored_size(begun.arrivals))
+        running = learner, begun.number
+        await imports.begin(running, begun.arrivals, room.pop_all())
+    return RedirectResponse("/settings/cards/import", 303)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardUpload:
+    """A file that was sent: its name, and what it brings."""
+
+    name: str
+    sorted: MatchedPackage
+
+
+def _read_upload(library: Library, file: UploadFile | None) -> CardUpload | str:
+    """What an uploaded package brings, or a sentence why it cannot be used."""
+    if file is None or not file.filename:
+        return f"Choose a file first. {_WANTED}"
+    name = " ".join(file.filename.split())[:80]
+    if (file.size or 0) > _LARGEST:
+        return f"“{name}” is too large. {_WANTED}"
+    content: IO[bytes] = file.file
+    try:
+        return CardUpload(name, match_package(read_package(content), library))
+    except UnusableFileError as error:
+        return f"“{name}” cannot be used. {error} {_WANTED}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Begun:
+    """An import that has begun, with the cards that it is going to write."""
+
+    number: int
+    arrivals: Sequence[import_store.ImportedCard]
+
+
+def _measure_pictures(desk: RequestContext) -> import_store.Sizes:
+    return import_store.measure_pictures(desk.db, desk.learner.home)
+
+
+def _begin(
+    db: Session,
+    whose: tuple[LearnerProfile, import_store.Sizes],
+    upload: CardUpload,
+    now: dt.datetime,
+) -> Begun:
+    """Write down that an import begins. Raises Unusable if it cannot."""
+    (learner, measured), found = whose, upload.sorted
+    arrivals = import_store.drop_beyond_room(db, learner.id, found.arrivals, measured)
+    import_store.expect_room(db, learner.id, arrivals)
+    dropped = len(found.arrivals) - len(arrivals)
+    left = {**found.cards_left, **({import_store.TOO_MANY: dropped} if dropped else {})}
+    batch = import_store.ImportBatch(
+        upload.name, len(arrivals), left, found.grades_left, found.media
+    )
+    begun = import_store.begin_import(db, learner.id, batch, now)
+    if begun is None:
+        raise ConflictError(
+            "Another file of yours is still being imported.",
+            "Wait until it is done, or cancel it at Settings, Cards and Anki.",
+        )
+    return Begun(begun, arrivals)
+
+
+@router.get("/cards/import")
+def show_import(desk: Reader) -> Response:
+    """How far the last import has come, or what it brought."""
+    found = import_store.read_import(desk.db, desk.learner.id, desk.now)
+    if found is None:
+        return RedirectResponse("/settings/cards", 303)
+    return desk.page("exchange/import.html", found=found)
+
+
+@router.get("/cards/import/progress")
+def show_progress(desk: Reader) -> Response:
+    """The same without the page around it, for a page that looks again by itself."""
+    found = import_store.read_import(desk.db, desk.learner.id, desk.now)
+    if found is None:
+        raise NotFoundError("No file was imported.", "Import one at Cards and Anki.")
+    return render_page(desk.request, "exchange/_import.html", found=found)
+
+
+@router.post("/cards/import/cancellation")
+def cancel_import(learner: EnrolledLearner, db: DbSession) -> Response:
+    """Stop the import; the slice that is being written is finished."""
+    import_store.cancel_import(db, learner.id)
+    return RedirectResponse("/settings/cards/import", 303)
+
+
+@router.get("/cards/removal")
+def ask_before(
+    request: Request,
+    learner: CurrentLearner,
+    db: DbSession,
+    what: Annotated[What, Query()],
+    deck: Annotated[str, Query(max_length=120)] = "",
+) -> HTMLResponse:
+    brought = import_store.brought(db, learner.id)
+    found = next((d for d in brought.decks if d.name == deck), None)
+    if what == "deck" and found is None:
+        raise NotFoundError(f"There is no deck “{deck}” among your own cards.")
+    return render_page(
+        request,
+        "exchange/removal.html",
+        learner=learner,
+        what=what,
+        deck=found,
+        grades=brought.grades,
+    )
+
+
+@router.post("/cards/removal")
+async def remove_cards(
+    request: Request,
+    library: CurrentLibrary,
+    what: Annotated[What, Form()],
+    deck: Annotated[str, Form(max_length=120)] = "",
+) -> Response:
+    """Remove a deck of own cards, or the grades that files brought to the course's.
+
+    Slice by slice, so that others write meanwhile; what is left of a removal that was
+    broken off goes with the next.
+    """
+    slices = await run_reading(request, lambda desk: _slices(desk, what, deck))
+    for names in slices:
+        async with write_dependencies(request) as (db, learner):
+            await run_in_threadpool(_remove, db, (learner.id, library), what, names)
+    async with write_dependencies(request) as (db, learner):
+        await run_in_threadpool(forget_empty_days, db, learner.id)
+        await run_in_threadpool(import_store.drop_pictures, db, learner.id)
+    return RedirectResponse("/settings/cards?removed=yes", 303)
+
+
+def _slices(desk: RequestContext, what: What, deck: str) -> Sequence[Sequence[str]]:
+    """The cards that a removal is about, those of one transaction together."""
+    if what == "deck":
+        return import_store.slices_of_deck(desk.db, desk.learner.id, deck)
+    return import_store.slices_with_grades(desk.db, desk.learner.id)
+
+
+def _remove(db: Session, whose: tuple[int, Library], what: What, cards: Sequence[str]) -> None:
+    learner_id, library = whose
+    if what == "deck":
+        import_store.remove_own(db, learner_id, cards)
+    else:
+        import_store.remove_grades(db, learner_id, cards, lambda card: home_of(library, card))
+
+
+def _page(desk: RequestContext, refused: str = "") -> HTMLResponse:
+    db, library, learner = desk.db, desk.library, desk.learner
+    own = export_store.own_names(db, learner.id) if learner.id else frozenset[str]()
+    held = import_store.held_cards(db, learner.id)
+    away = _sat(db, learner, desk.now)
+    cards = [card for card in held if card not in away]
+    shown = sum(has_words(library, own, card) for card in cards)
+    return desk.page(
+        "exchange/cards.html",
+        status=422 if refused else 200,
+        shown=shown,
+        gone=len(cards) - shown,
+        sat=len(held) - len(cards),
+        brought=import_store.brought(db, learner.id),
+        problems=[{"field": "file", "message": refused}] if refused else [],
+        modern=zstd() is not None,
+        size=_SIZE,
+        removed=desk.request.query_params.get("removed") == "yes" and not refused,
+    )
+
+
+def _sat(db: Session, learner: LearnerProfile, now: dt.datetime) -> set[str]:
+    """The cards of questions in a mock exam that is being sat."""
+    return {question_card_id(item) for item in in_running_exam(db, learner.id, now)}
+
+
+def _course(request: Request, library: Library) -> ExportCourse:
+    live: LiveLibrary = request.state.live
+    return ExportCourse(library, live.folder)

@@ -1,0 +1,258 @@
+"""Decode bytes, read and write XML, safe zip."""
+
+import codecs
+import contextlib
+import dataclasses
+import io
+import lzma
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import IO
+from xml.etree import ElementTree as ET
+from xml.parsers import expat
+
+from app.import_export.items import UnusableFileError
+
+_ILLEGAL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+
+def add(parent: ET.Element, tag: str, text: str = "", **attributes: str) -> ET.Element:
+    """A new last child; characters that XML cannot hold are left out."""
+    node = ET.SubElement(parent, tag, {k: legal(v) for k, v in attributes.items()})
+    if text:
+        node.text = legal(text)
+    return node
+
+
+def legal(text: str) -> str:
+    """A text without the characters that no XML file may hold."""
+    return _ILLEGAL.sub("", text)
+
+
+def document(root: ET.Element, *, indent: bool = True) -> bytes:
+    """The bytes of a whole document.
+
+    Indented where elements hold no words beside other elements; elsewhere the white
+    space would become a part of the text.
+    """
+    if indent:
+        ET.indent(root)
+    body: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return body + b"\n"
+
+
+MOST_BYTES = 32_000_000
+_MOST_DEPTH = 100
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_DECLARED = re.compile(rb"^<\?xml[^>]*?encoding\s*=\s*[\"']([\w.-]{1,40})[\"']")
+_DECLARATION = re.compile(r"^\s*<\?xml[^>]*\?>")
+_KNOWN = {
+    "utf-8": "utf-8",
+    "utf8": "utf-8",
+    "us-ascii": "ascii",
+    "ascii": "ascii",
+    "iso-8859-1": "latin-1",
+    "iso-8859-15": "iso-8859-15",
+    "windows-1252": "cp1252",
+}
+
+
+def decode(data: bytes) -> str:
+    """UTF-8, or UTF-16 and UTF-32 with a byte order mark; raises Unusable."""
+    return _decoded(data, "utf-8")
+
+
+# What Windows-1252 writes into no word: it shows the bytes of another encoding.
+_ODD_WORD = re.compile(
+    r"[^\W\d_][\u00a1-\u00a9\u00ab-\u00af\u00b4\u00b6\u00b8-\u00bf\u2020-\u2122](?=[^\W\d_])"
+    r"|[a-z][\u00c0-\u00d6\u00d8-\u00de\u0160\u017d\u0178\u00b9]|[\u00b3\u00b9][^\W\d_]"
+    r"|[\u00c0-\u00ff]{3}|\u201a[\u00a1-\u00ff]"
+)
+
+
+def decode_or_guess(data: bytes) -> tuple[str, str]:
+    """The same, or Windows-1252 as Excel writes it, with a note that it was guessed.
+
+    Raises Unusable where the letters then make no words.
+    """
+    try:
+        return decode(data), ""
+    except UnusableFileError as error:
+        try:
+            text = _decoded(data, "cp1252")
+        except UnusableFileError:
+            raise error from None
+    if _ODD_WORD.search(text):
+        raise UnusableFileError("The file is not UTF-8 text; save it with that encoding.")
+    return text, (
+        "The file is not UTF-8 and was read as Windows-1252: look at its accents and "
+        "signs, or save it as “CSV UTF-8”."
+    )
+
+
+def _decoded(data: bytes, encoding: str) -> str:
+    if len(data) > MOST_BYTES:
+        raise UnusableFileError(f"The file is larger than {MOST_BYTES // 1_000_000} MB.")
+    for mark, name in _BOMS:
+        if data.startswith(mark):
+            data, encoding = data[len(mark) :], name
+            break
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        raise UnusableFileError(
+            f"The file is not {encoding.upper()} text; save it with that encoding."
+        ) from None
+    if not text.strip():
+        raise UnusableFileError("The file is empty.")
+    if "\0" in text:
+        raise UnusableFileError("The file holds zero bytes, so it is no text.")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class XmlDocument:
+    """An XML document; `lines` are those of the elements asked for, in order."""
+
+    root: ET.Element
+    lines: tuple[int, ...]
+
+
+def read_xml(data: bytes, *elements: str) -> XmlDocument:
+    """An XML document without a document type, with the lines of some elements.
+
+    Raises Unusable. A document type could define entities that grow without end or
+    name other files, so a document that has one is refused before it is read.
+    """
+    declared = _DECLARED.match(data)
+    name = declared[1].decode().lower() if declared else "utf-8"
+    if name not in _KNOWN and not name.startswith(("utf-16", "utf-32")):
+        raise UnusableFileError(f"The encoding “{name}” is not known; save the file as UTF-8.")
+    text = _decoded(data, _KNOWN.get(name, "utf-8"))
+    plain = _DECLARATION.sub("", text, count=1).encode("utf-8", errors="replace")
+    lines = _inspect(plain, elements)
+    root = ET.fromstring(plain)  # noqa: S314 - inspected: no document type, no entity
+    return XmlDocument(root, tuple(lines))
+
+
+def _inspect(plain: bytes, elements: Sequence[str]) -> list[int]:
+    """Refuse a document type, deep nesting, and what is not well-formed."""
+    depth = 0
+    lines: list[int] = []
+
+    def refuse(*_: object) -> None:
+        raise UnusableFileError("The file has a document type (DTD); remove it and try again.")
+
+    def down(name: str, _attributes: object) -> None:
+        nonlocal depth
+        depth += 1
+        if name.rpartition(":")[2] in elements:
+            lines.append(parser.CurrentLineNumber)
+        if depth > _MOST_DEPTH:
+            raise UnusableFileError(f"The file is nested deeper than {_MOST_DEPTH} elements.")
+
+    def up(*_: object) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser = expat.ParserCreate("utf-8")
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    parser.StartElementHandler = down
+    parser.EndElementHandler = up
+    try:
+        parser.Parse(plain, True)
+    except expat.ExpatError as error:
+        what = expat.ErrorString(error.code)
+        raise UnusableFileError(f"The file is no XML: {what} in line {error.lineno}.") from None
+    return lines
+
+
+MOST_FILES = 5_000
+ARCHIVE_MOST_BYTES = 64_000_000
+_MOST_RATIO = 200
+_SMALL = 1_000_000  # below this even a high ratio does no harm
+# All that zipfile and the unpackers below it raise for bytes that make no sense;
+# that of bz2 is an OSError without a number.
+_BROKEN = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, ValueError)
+
+
+@contextlib.contextmanager
+def unpacking(file: IO[bytes], refusal: str) -> Iterator[zipfile.ZipFile]:
+    """The archive in `file`, inspected; raises Unusable, which begins with `refusal`.
+
+    The same is raised for what turns out to be broken while its files are read.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            inspect(archive.infolist())
+            yield archive
+    except UnusableFileError:
+        raise
+    except NotImplementedError:
+        why = "the archive is packed in a way that is not known here"
+        raise UnusableFileError(f"{refusal}: {why}.") from None
+    except _BROKEN:
+        raise UnusableFileError(f"{refusal}: {_fault(file)}.") from None
+    except OSError as error:
+        if error.errno is not None:  # of a disk, not of the archive
+            raise
+        raise UnusableFileError(f"{refusal}: {_fault(file)}.") from None
+
+
+def _fault(file: IO[bytes]) -> str:
+    file.seek(0)
+    start = file.read(2)
+    if not start:
+        return "the file is empty"
+    if start != b"PK":
+        return "the file is no zip archive"
+    return "the archive is damaged or cut off"
+
+
+def files_in(data: bytes, ending: str) -> Iterator[tuple[str, bytes]]:
+    """The files of an archive whose names end so, in order; raises Unusable.
+
+    The whole archive is refused when any name leaves its folder, when it has too many
+    files, or when it would grow too much; nothing is ever written to disk.
+    """
+    with unpacking(io.BytesIO(data), "The archive cannot be read") as archive:
+        for entry in archive.infolist():
+            if entry.filename.lower().endswith(ending) and not entry.is_dir():
+                yield entry.filename, _content(archive, entry)
+
+
+def inspect(entries: list[zipfile.ZipInfo]) -> None:
+    """Raise Unusable for an archive that leaves its folder or would grow too much."""
+    if len(entries) > MOST_FILES:
+        raise UnusableFileError(f"The archive has more than {MOST_FILES:,} files.")
+    total = sum(e.file_size for e in entries)
+    packed = sum(e.compress_size for e in entries) or 1
+    if total > ARCHIVE_MOST_BYTES or (total > _SMALL and total / packed > _MOST_RATIO):
+        raise UnusableFileError("The archive unpacks to far more than it holds; it is refused.")
+    for entry in entries:
+        name = entry.filename
+        path = PurePosixPath(name)
+        outside = path.is_absolute() or ".." in path.parts
+        if outside or "\\" in name or ":" in name or "\0" in name:
+            raise UnusableFileError(f"The archive names a file outside of it: “{name[:60]}”.")
+        if entry.flag_bits & 1:
+            raise UnusableFileError("The archive is encrypted; unpack it first.")
+
+
+def _content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """A file, read no further than it says it is long."""
+    with archive.open(entry) as stream:
+        content = stream.read(entry.file_size + 1)
+    if len(content) > entry.file_size:
+        raise UnusableFileError(f"The archive lies about the size of “{entry.filename[:60]}”.")
+    return content

@@ -1,1 +1,0 @@
-"""The form and the reading of an estimate, wherever one is shown."""

@@ -1,1 +1,0 @@
-"""Who is studying: the signed cookie, the name, other devices."""

@@ -1,0 +1,1 @@
+"""Lesson pages, notes, search."""

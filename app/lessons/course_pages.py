@@ -1,0 +1,292 @@
+"""Course outline, lesson, glossary, sources."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import FileResponse, HTMLResponse, Response
+
+from app.accounts.current_learner import CurrentLearner, Reader, Writer
+from app.content.library import PICTURES, Library
+from app.errors import InvalidInputError, NotFoundError
+from app.lessons import store
+from app.lessons.page_renderer import RenderedPage, RenderedPageCache, cheat_sheet, topics_of
+from app.markup.model import Domain, GlossaryTerm, Objective, Topic
+from app.mastery.question_counts import answered_by_topic
+from app.mastery.store import first_answers
+from app.questions.question_form import OpenQuestion, build_open_question
+from app.spaced_repetition.added_cards import studied
+from app.spaced_repetition.card_ids import TERM, parse_card_id
+from app.web.dependencies import CurrentLibrary, find_topic
+from app.web.page_cache import allow_caching
+from app.web.render import render_fragment_or_redirect, render_page
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OutlineObjective:
+    """An objective and the pages that serve it, in reading order.
+
+    Each page stands at one objective, the first that it names; at others it is `also`.
+    """
+
+    objective: Objective
+    topics: tuple[Topic, ...]
+    also: tuple[Topic, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OutlineDomain:
+    """A domain and its objectives."""
+
+    domain: Domain
+    goals: tuple[OutlineObjective, ...]
+
+
+def outline(library: Library) -> tuple[OutlineDomain, ...]:
+    """Every objective of the syllabus with its pages."""
+    ordered = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    ordered += [t for s, t in library.topics.items() if t not in ordered]
+    return tuple(
+        OutlineDomain(
+            domain,
+            tuple(
+                OutlineObjective(
+                    o,
+                    tuple(t for t in ordered if o.number in t.objectives[:1]),
+                    tuple(t for t in ordered if o.number in t.objectives[1:]),
+                )
+                for o in domain.objectives
+            ),
+        )
+        for domain in library.syllabus.domains
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SeeAlsoLink:
+    """Where a “see” leads."""
+
+    words: str
+    address: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GlossaryEntry:
+    """A term under its letter; everything that is no letter stands under “#”."""
+
+    term: GlossaryTerm
+    initial: str
+    see: tuple[SeeAlsoLink, ...]
+
+
+def entries(library: Library) -> list[GlossaryEntry]:
+    """Every term in alphabetical order."""
+    terms = sorted(library.glossary.values(), key=lambda t: t.name.casefold())
+    pages = {slug: topic.title for slug, topic in library.topics.items()}
+    return [GlossaryEntry(t, _initial(t.name), _links(t, library.glossary, pages)) for t in terms]
+
+
+def _initial(name: str) -> str:
+    first = name[:1].upper()
+    return first if first.isalpha() else "#"
+
+
+def _links(
+    term: GlossaryTerm, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]
+) -> tuple[SeeAlsoLink, ...]:
+    links = (_link(see, glossary, pages) for see in term.see)
+    return tuple(x for x in links if f'href="{x.address}' not in term.meaning.html)
+
+
+def _link(see: str, glossary: Mapping[str, GlossaryTerm], pages: Mapping[str, str]) -> SeeAlsoLink:
+    if see in glossary:
+        return SeeAlsoLink(glossary[see].name, f"#{see}")
+    slug = see.removeprefix("/concepts/").split("#")[0]
+    if slug in pages:
+        return SeeAlsoLink(pages[slug], f"/concepts/{slug}")
+    return SeeAlsoLink(see.removeprefix("https://"), see)
+
+
+router = APIRouter(include_in_schema=False)
+# An SVG file of an author is a document when it is opened by itself: it runs nothing.
+_PICTURE_POLICY = "sandbox; default-src 'none'; style-src 'unsafe-inline'"
+
+
+async def read_sheet(request: Request, topic: str, library: CurrentLibrary) -> RenderedPage:
+    """The page of the address; raises NotFound.
+
+    `async`: to find one that is made costs less than a thread.
+    """
+    sheets: RenderedPageCache = request.app.state.sheets[request.state.course]
+    found = find_topic(library, topic)
+    sheet = sheets.find(library, found)
+    if sheet is None:
+        sheet = await run_in_threadpool(sheets.of, library, found)
+    return sheet
+
+
+@router.get("/course")
+def course(desk: Reader) -> HTMLResponse:
+    allow_caching(desk.request, strangers=True)
+    read = store.read_by_topic(desk.db, desk.learner.id)
+    return desk.page(
+        "concepts/index.html",
+        syllabus=desk.library.syllabus,
+        outline=outline(desk.library),
+        read=read,
+        finished=sum(
+            read.get(slug, 0) >= (sum(bool(s.anchor) for s in topic.sections) or 1)
+            for slug, topic in desk.library.topics.items()
+        ),
+        pages=len(desk.library.topics),
+        answered=answered_by_topic(desk.library, first_answers(desk.db, desk.learner.id)),
+    )
+
+
+@router.get("/concepts/{topic}")
+def show(sheet: Annotated[RenderedPage, Depends(read_sheet)], desk: Reader) -> HTMLResponse:
+    allow_caching(desk.request)  # its questions hold tokens, so strangers cannot share it
+    past = store.seeds(desk.db, desk.learner.id, sheet.asked)
+    return desk.page(
+        "concepts/show.html",
+        asked=_asked(desk.library, sheet, desk.learner.key, past),
+        past=past,
+        flagged=store.flagged(desk.db, desk.learner.id, sheet.asked),
+        notes=store.notes_beside(desk.db, desk.learner.id, sheet.topic.slug),
+        **_marks(sheet, store.sections_read(desk.db, desk.learner.id, sheet.topic.slug), past),
+    )
+
+
+@router.post("/concepts/{topic}/readings")
+def add_reading(
+    sheet: Annotated[RenderedPage, Depends(read_sheet)],
+    desk: Writer,
+    section: Annotated[str, Form()] = "",
+) -> Response:
+    slug = sheet.topic.slug
+    anchors = [s.anchor for s in sheet.named] or [""]
+    if section and section not in anchors:
+        raise InvalidInputError(f"This page has no section “{section}”.", "section")
+    passed = [section] if section else anchors
+    store.record_reading(desk.db, desk.learner.id, slug, passed, desk.now)
+    desk.db.flush()
+    past = store.seeds(desk.db, desk.learner.id, sheet.asked)
+    return render_fragment_or_redirect(
+        desk.request,
+        "concepts/_toc.html",
+        otherwise=f"/concepts/{slug}#end",
+        **_marks(sheet, store.sections_read(desk.db, desk.learner.id, slug), past),
+    )
+
+
+@router.get("/concepts/{topic}/files/{name:path}")
+def picture(request: Request, topic: str, name: str, library: CurrentLibrary) -> FileResponse:
+    """A picture from the folder of the page."""
+    slug = find_topic(library, topic).slug
+    folder = (request.state.live.folder / "topics" / slug).resolve()
+    # Looked for among the files that are there: no path is made of what was asked.
+    beside = folder.rglob("*") if folder.is_dir() else ()
+    file = next((f for f in beside if f.relative_to(folder).as_posix() == name), folder)
+    is_own = file.resolve() == file  # no link to another file
+    if not is_own or file.suffix not in PICTURES or not file.is_file():
+        raise NotFoundError("There is no picture of this name beside the page.")
+    return FileResponse(file, headers={"content-security-policy": _PICTURE_POLICY})
+
+
+@router.get("/cheatsheets")
+def cheat_sheets(
+    request: Request, library: CurrentLibrary, learner: CurrentLearner
+) -> HTMLResponse:
+    allow_caching(request, strangers=True)
+    domains = library.syllabus.domains
+    return render_page(request, "concepts/cheatsheets.html", learner=learner, domains=domains)
+
+
+@router.get("/cheatsheets/{number}")
+def cheat_sheet_of(desk: Reader, number: str) -> HTMLResponse:
+    allow_caching(desk.request, strangers=True)
+    domains = desk.library.syllabus.domains
+    domain = next((d for d in domains if d.number == number), None)
+    if domain is None:
+        raise NotFoundError(f"There is no domain “{number}” in this course.")
+    slugs = [topic.slug for topic in topics_of(desk.library, domain)]
+    notes = store.own_lines(desk.db, desk.learner.id, slugs)
+    return desk.page(
+        "concepts/cheatsheet.html",
+        syllabus=desk.library.syllabus,
+        exam=max(desk.library.exams.values(), key=lambda e: e.questions, default=None),
+        sheet=cheat_sheet(desk.library, domain, notes),
+    )
+
+
+@router.get("/glossary")
+def glossary(desk: Reader, choosing: Annotated[bool, Query(alias="cards")] = False) -> HTMLResponse:
+    """Every term; with `cards`, each with the button that makes it a card."""
+    allow_caching(desk.request, strangers=True)
+    return desk.page(
+        "concepts/glossary.html",
+        terms=entries(desk.library),
+        choosing=choosing,
+        cards={parse_card_id(card)[1] for card in studied(desk.db, desk.learner.id, TERM)},
+    )
+
+
+@router.get("/sources")
+def sources(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    using: Annotated[bool, Query(alias="used")] = False,
+) -> HTMLResponse:
+    """The bibliography; with `used`, each source with the pages that cite it."""
+    allow_caching(request, strangers=True)
+    cited = {
+        key: [t for t in library.topics.values() if key in t.sources] for key in library.sources
+    }
+    return render_page(
+        request,
+        "concepts/sources.html",
+        learner=learner,
+        sources=sorted(library.sources.values(), key=lambda s: s.title.casefold()),
+        cited=cited,
+        using=using,
+    )
+
+
+def _asked(
+    library: Library, sheet: RenderedPage, key: str, past: Mapping[str, Sequence[int]]
+) -> dict[str, OpenQuestion]:
+    """The questions of the page, each put to this learner."""
+    return {
+        item: build_open_question(
+            library.questions[item],
+            key=key,
+            before=past.get(item, ()),
+            context="page",
+            back=f"/concepts/{sheet.topic.slug}#q-{item}",
+        )
+        for item in sheet.asked
+        if item in library.questions
+    }
+
+
+def _marks(
+    sheet: RenderedPage, read: frozenset[str], past: Mapping[str, Sequence[int]]
+) -> dict[str, Any]:
+    """What the list of sections shows of the reader."""
+    return {
+        "sheet": sheet,
+        "topic": sheet.topic,
+        "read": read,
+        "minutes": _minutes(sheet, read),
+        "answered": len(past),
+    }
+
+
+def _minutes(sheet: RenderedPage, read: frozenset[str]) -> int:
+    """Minutes of the page that lie behind the reader, rounded."""
+    opening = sum(s.minutes for s in sheet.sections if not s.anchor)
+    behind = sum(s.minutes for s in sheet.sections if s.anchor and s.anchor in read)
+    return round(behind + (opening if read else 0))

@@ -1,0 +1,230 @@
+"""Notes and bookmarks."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Form, Query, Request
+from fastapi.responses import HTMLResponse, Response
+from pydantic import BaseModel, Field
+
+from app.accounts.current_learner import CurrentLearner, Reader, Writer
+from app.content.library import Library
+from app.database.engine import DbSession
+from app.errors import InvalidInputError
+from app.lessons import store
+from app.lessons.store import SavedNote
+from app.markup.model import Topic
+from app.questions.result import fold_text, split_query
+from app.web.dependencies import CurrentLibrary, find_topic, public_base_url
+from app.web.page_cache import allow_caching
+from app.web.render import render_fragment_or_redirect, render_page
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NotedSection:
+    """A section with what was written beside it; `address` is of the section."""
+
+    title: str
+    address: str
+    note: SavedNote
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NotesPage:
+    """The notes of one page."""
+
+    slug: str
+    title: str
+    places: tuple[NotedSection, ...]
+
+
+def places_of(topic: Topic, written: Sequence[SavedNote]) -> tuple[NotedSection, ...]:
+    """Every section of a page, and after them notes whose section is gone."""
+    by_section = {note.section: note for note in written}
+    there = [s for s in topic.sections if s.anchor]
+    places = [_place(topic, s.anchor, s.title, by_section.pop(s.anchor, None)) for s in there]
+    lost = [_place(topic, gone, gone, note) for gone, note in by_section.items()]
+    return tuple(places + lost)
+
+
+def leaves(library: Library, written: Sequence[SavedNote]) -> tuple[NotesPage, ...]:
+    """All notes by page in course order; those of pages that are gone stand last."""
+    by_topic: dict[str, list[SavedNote]] = {}
+    for note in written:
+        by_topic.setdefault(note.topic, []).append(note)
+    order = [s for s in (*library.syllabus.topics, *library.topics) if s in by_topic]
+    ordered = dict.fromkeys([*order, *by_topic])
+    return tuple(_leaf(library.topics, slug, by_topic[slug]) for slug in ordered)
+
+
+def found_in(listed: Sequence[NotesPage], query: str) -> tuple[NotesPage, ...]:
+    """The notes in which every word of the query stands, titles included."""
+    words = split_query(query)
+    found = []
+    for leaf in listed:
+        places = tuple(
+            place
+            for place in leaf.places
+            if _holds(f"{leaf.title} {place.title} {place.note.words}", words)
+        )
+        if places:
+            found.append(dataclasses.replace(leaf, places=places))
+    return tuple(found)
+
+
+def _holds(text: str, words: Sequence[str]) -> bool:
+    folded = fold_text(text)
+    return all(word in folded for word in words)
+
+
+def markdown(listed: Sequence[NotesPage], site: str) -> str:
+    """The notes as a Markdown file; `site` is the address of this server."""
+    parts = ["# Notes"]
+    for leaf in listed:
+        parts.append(f"## {leaf.title}")
+        for place in leaf.places:
+            mark = " (bookmark)" if place.note.marked else ""
+            parts.append(f"### [{place.title}]({site}{place.address}){mark}")
+            parts += [place.note.words] if place.note.words else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _leaf(topics: Mapping[str, Topic], slug: str, written: Sequence[SavedNote]) -> NotesPage:
+    topic = topics.get(slug)
+    if topic is None:
+        places = tuple(NotedSection(n.section, f"/concepts/{slug}", n) for n in written)
+        return NotesPage(slug, slug, places)
+    noted = {note.section for note in written}
+    all_places = places_of(topic, written)
+    return NotesPage(slug, topic.title, tuple(p for p in all_places if p.note.section in noted))
+
+
+def _place(topic: Topic, anchor: str, title: str, note: SavedNote | None) -> NotedSection:
+    address = f"/concepts/{topic.slug}#{anchor}"
+    return NotedSection(title, address, note or SavedNote(topic.slug, anchor))
+
+
+LONGEST = 10_000
+
+
+class NoteForm(BaseModel):
+    """A note as typed; without words and unmarked it takes the old one away.
+
+    It was written `beside` its section, or on the page of the notes. `shown` are the
+    words that stood in the field at first, behind a “=”; empty from who does not say.
+    """
+
+    section: str = Field(max_length=120)
+    words: str = ""
+    marked: bool = False
+    beside: bool = False
+    shown: str = ""
+
+    def read(self, topic: str, kept: str = "") -> SavedNote:
+        """The note with the line ends of this side and no empty ends.
+
+        Words that were `kept` meanwhile by another tab stay: alone where this one
+        changed none, above its own where it did.
+        """
+        words, shown = _plain(self.words), _plain(self.shown[1:])
+        if self.shown and kept not in {shown, words}:
+            words = kept if words == shown else "\n\n".join(w for w in (kept, words) if w)
+        return SavedNote(topic, self.section, words, self.marked)
+
+
+def _plain(words: str) -> str:
+    return words.replace("\r\n", "\n").strip()
+
+
+router = APIRouter(include_in_schema=False)
+
+
+async def read_topic(topic: str, library: CurrentLibrary) -> Topic:
+    """The topic of the address; raises NotFound."""
+    return find_topic(library, topic)
+
+
+@router.get("/notes")
+def all_notes(desk: Reader, q: Annotated[str, Query(max_length=200)] = "") -> HTMLResponse:
+    allow_caching(desk.request)
+    listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
+    return desk.page(
+        "notes/index.html",
+        leaves=found_in(listed, q),
+        written=bool(listed),
+        q=q,
+    )
+
+
+@router.get("/notes.md")
+def as_markdown(desk: Reader) -> Response:
+    listed = leaves(desk.library, store.notes(desk.db, desk.learner.id))
+    return Response(
+        markdown(listed, public_base_url(desk.request)),
+        media_type="text/markdown; charset=utf-8",
+        headers={"content-disposition": 'attachment; filename="headroom-notes.md"'},
+    )
+
+
+def _beside(request: Request, topic: Topic, place: NotedSection) -> Response:
+    """The note as it stands in the text."""
+    return render_fragment_or_redirect(
+        request,
+        "notes/_beside.html",
+        otherwise=f"{place.address.partition('#')[0]}#n-{place.note.section}",
+        slug=topic.slug,
+        anchor=place.note.section,
+        title=place.title,
+        note=place.note,
+        kept=True,
+    )
+
+
+@router.get("/concepts/{topic}/notes")
+def notes_of(
+    request: Request,
+    found: Annotated[Topic, Depends(read_topic)],
+    learner: CurrentLearner,
+    db: DbSession,
+) -> HTMLResponse:
+    allow_caching(request)
+    return render_page(
+        request,
+        "notes/topic.html",
+        learner=learner,
+        topic=found,
+        longest=LONGEST,
+        kept=False,
+        places=places_of(found, store.notes(db, learner.id, found.slug)),
+    )
+
+
+@router.post("/concepts/{topic}/notes")
+def write(
+    noted: Annotated[NoteForm, Form()],
+    found: Annotated[Topic, Depends(read_topic)],
+    desk: Writer,
+) -> Response:
+    kept = {n.section: n.words for n in store.notes(desk.db, desk.learner.id, found.slug)}
+    note = noted.read(found.slug, kept.get(noted.section, ""))
+    known = {*kept}
+    known |= {s.anchor for s in found.sections if s.anchor}
+    if note.section not in known:
+        raise InvalidInputError(f"This page has no section “{note.section}”.", "section")
+    if len(note.words) > LONGEST:
+        message = f"A note has at most {LONGEST:,} characters; this has {{}}."
+        raise InvalidInputError(message.format(f"{len(note.words):,}"), "words")
+    store.write(desk.db, desk.learner.id, note, desk.now)
+    places = places_of(found, [note])
+    if noted.beside:
+        return _beside(desk.request, found, next(p for p in places if p.note == note))
+    return render_fragment_or_redirect(
+        desk.request,
+        "notes/_note.html",
+        otherwise=f"/concepts/{found.slug}/notes#n-{note.section}",
+        topic=found,
+        longest=LONGEST,
+        place=next(p for p in places if p.note.section == note.section),
+        kept=True,
+    )

@@ -1,0 +1,389 @@
+"""Pre-rendered lesson pages; cheat sheets."""
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from jinja2 import Environment
+from markupsafe import Markup
+
+from app.content.library import Library
+from app.estimator import registry
+from app.markup.html_renderer import HOOK_LABEL
+from app.markup.model import (
+    CalculatorBlock,
+    Domain,
+    HtmlBlock,
+    Piece,
+    QuestionBlock,
+    Section,
+    Topic,
+)
+from app.web.dependencies import course_links
+from app.web.render import language_marks
+from app.widgets.calculator_form import build_calculator_form
+
+Part = Markup | QuestionBlock
+_TERM = re.compile(r'<a class="term" href="/glossary#([\w-]+)"')
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RenderedSection:
+    """A section with finished parts; its questions wait for the learner's marks."""
+
+    anchor: str
+    title: str
+    number: int
+    minutes: float
+    parts: tuple[Part, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RenderedPage:
+    """One page, finished but for what the learner did on it."""
+
+    topic: Topic
+    head: Markup
+    sections: tuple[RenderedSection, ...]
+    foot: Markup
+    calculators: int
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The ids of the questions asked in the text."""
+        parts = (part for section in self.sections for part in section.parts)
+        return tuple(p.question for p in parts if isinstance(p, QuestionBlock))
+
+    @property
+    def named(self) -> tuple[RenderedSection, ...]:
+        """The sections that have a heading."""
+        return tuple(s for s in self.sections if s.anchor)
+
+
+class RenderedPageCache:
+    """The sheets of the newest course state, each made when first asked for."""
+
+    def __init__(self, templates: Environment) -> None:
+        self._templates = templates
+        self._version = ""
+        self._made: dict[str, RenderedPage] = {}
+
+    def find(self, library: Library, topic: Topic) -> RenderedPage | None:
+        """The sheet of a topic of this state of the course, if it is made already."""
+        if library.version != self._version:
+            return None
+        return self._made.get(topic.slug)
+
+    def of(self, library: Library, topic: Topic) -> RenderedPage:
+        """The sheet of a topic of this state of the course."""
+        if library.version != self._version:
+            self._made = {}
+            self._version = library.version
+        made = self._made
+        sheet = made.get(topic.slug)
+        if sheet is None:
+            sheet = made[topic.slug] = self._make(library, topic)
+        return sheet
+
+    def _make(self, library: Library, topic: Topic) -> RenderedPage:
+        return RenderedPage(
+            topic=topic,
+            head=self._render(library, "concepts/_head.html", **_head(library, topic)),
+            sections=tuple(
+                self._section(library, section, index)
+                for index, section in enumerate(topic.sections)
+            ),
+            foot=self._render(library, "concepts/_foot.html", **_foot(library, topic)),
+            calculators=sum(
+                isinstance(piece, CalculatorBlock)
+                for section in topic.sections
+                for piece in section.pieces
+            ),
+        )
+
+    def _section(self, library: Library, section: Section, index: int) -> RenderedSection:
+        return RenderedSection(
+            anchor=section.anchor,
+            title=section.title,
+            number=section.number,
+            minutes=section.minutes,
+            parts=_joined(
+                [
+                    self._piece(library, piece, f"c{index}-{number}")
+                    for number, piece in enumerate(section.pieces)
+                ]
+            ),
+        )
+
+    def _piece(self, library: Library, piece: Piece, name: str) -> Part:
+        if isinstance(piece, QuestionBlock):
+            return piece
+        if not isinstance(piece, CalculatorBlock):
+            english = language_marks(library.syllabus.language)["english"]
+            ours = HOOK_LABEL.replace("<p", f"<p{english}", 1)
+            html = piece.html.replace(HOOK_LABEL, ours)
+            return Markup(_TERM.sub(_explained, html))  # noqa: S704 - the content room made it safe
+        entry = registry.find_estimate(piece.estimate)
+        if entry is None:  # the check reports it; the rest of the page stands
+            return Markup()
+        block = build_calculator_form(
+            entry, piece.inputs, course=course_links(library), id=name, block=True
+        )
+        return self._render(library, "calculators/_instrument.html", instrument=block)
+
+    def _render(self, library: Library, template: str, **context: Any) -> Markup:
+        whole = {**language_marks(library.syllabus.language), **context}
+        html = self._templates.get_template(template).render(whole)
+        return Markup(html)  # noqa: S704 - a template has escaped it
+
+
+def _explained(link: re.Match[str]) -> str:
+    """A term that shows its meaning while the reader dwells on it."""
+    return f'{link[0]} interestfor="g-{link[1]}"'
+
+
+def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """Neighboring finished parts as one."""
+    joined: list[Part] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if isinstance(part, Markup) and isinstance(last, Markup):
+            joined[-1] = last + "\n" + part
+        else:
+            joined.append(part)
+    return tuple(joined)
+
+
+def _head(library: Library, topic: Topic) -> dict[str, Any]:
+    wanted = {
+        objective.number: domain
+        for domain in library.syllabus.domains
+        for objective in domain.objectives
+    }
+    domains = {wanted[n].number: wanted[n] for n in topic.objectives if n in wanted}
+    before = [library.topics[s] for s in topic.requires if s in library.topics]
+    return {"topic": topic, "domains": list(domains.values()), "before": before}
+
+
+def _foot(library: Library, topic: Topic) -> dict[str, Any]:
+    order = [s for s in library.syllabus.topics if s in library.topics]
+    place = order.index(topic.slug) if topic.slug in order else len(order)
+    previous = library.topics[order[place - 1]] if 0 < place < len(order) else None
+    following = library.topics[order[place + 1]] if place + 1 < len(order) else None
+    return {
+        "topic": topic,
+        "number": sum(bool(s.anchor) for s in topic.sections) + 1,
+        "sources": [library.sources[k] for k in topic.sources if k in library.sources],
+        "terms": [library.glossary[a] for a in topic.terms if a in library.glossary],
+        "previous": previous,
+        "following": following,
+    }
+
+
+LETTERS = 6_200
+"""So many letters fit on one printed page, in three columns."""
+_TERMS = 4  # of a page at most
+_OWN = 4  # lines of the learner's own
+_LONGEST = 140  # letters of a term, an error or an own line
+_HEAD = 60  # what a heading takes, counted in letters
+_LINE = 30  # what leads to another sheet, beside its name
+
+T = TypeVar("T")
+_BOX = re.compile(r'<div class="msg exam-box" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL)
+_HOOK = re.compile(r'<div class="hook">\n(.*?)<p class="small quiet">', re.DOTALL)
+_ERROR = re.compile(r'<div class="msg warn" role="note">.*?<div>\n(.*?)</div></div>', re.DOTALL)
+_CITE = re.compile(r'<a class="cite".*?</a>', re.DOTALL)
+_LINK = re.compile(r"</?a\b[^>]*>")
+_LEAD = re.compile(
+    r"<(b|strong)>(What the exam tests|What to know for the exam|Common error)\.</\1>"
+    r"\s*",
+    re.IGNORECASE,
+)
+_TAG = re.compile(r"<[^>]+>")
+_SENTENCE = re.compile(r".+?[.!?](?=\s|$)", re.DOTALL)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CheatSheetPage:
+    """A page in short; the texts are HTML, without links and sources."""
+
+    slug: str
+    title: str
+    objectives: str
+    hooks: tuple[Markup, ...]
+    tested: tuple[Markup, ...]
+    errors: tuple[str, ...] = ()
+    terms: tuple[tuple[str, str], ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CheatSheet:
+    """A domain with its pages; `own` are first lines of the learner's notes.
+
+    `elsewhere` are other domains on whose sheets pages for this one stand, each with
+    the objectives that they serve.
+    """
+
+    domain: Domain
+    entries: tuple[CheatSheetPage, ...]
+    own: tuple[str, ...] = ()
+    elsewhere: tuple[tuple[Domain, str], ...] = ()
+
+    @property
+    def letters(self) -> int:
+        """How much stands on it, headings counted in."""
+        more = sum(_LINE + len(d.title) + len(told) for d, told in self.elsewhere)
+        return sum(map(_size, self.entries)) + sum(map(len, self.own)) + more
+
+
+def cheat_sheet(
+    library: Library, domain: Domain, notes: Sequence[str] = (), room: int = LETTERS
+) -> CheatSheet:
+    """The sheet of a domain. Hooks and what is tested stand on it first.
+
+    Where that alone is too much, what is tested is cut to whole sentences.
+    Then come errors in a sentence and key terms, one of each page in turn, as long as
+    there is `room` on the page.
+    """
+    own = tuple(_short(line) for line in notes if line.strip())[:_OWN]
+    topics = topics_of(library, domain)
+    entries = [_entry(topic) for topic in topics]
+    elsewhere = tuple(_elsewhere(library, domain))
+    left = room - CheatSheet(domain, tuple(entries), own, elsewhere).letters
+    if left < 0:
+        entries, left = _cut(entries, left)
+    errors, left = _filled([_errors(topic) for topic in topics], left)
+    terms, _ = _filled([_terms(library, topic) for topic in topics], left)
+    filled = (
+        dataclasses.replace(entry, errors=wrong, terms=names)
+        for entry, wrong, names in zip(entries, errors, terms, strict=True)
+    )
+    return CheatSheet(domain, tuple(filled), own, elsewhere)
+
+
+def topics_of(library: Library, domain: Domain) -> list[Topic]:
+    """The pages of a domain, each page of the course in one domain only.
+
+    What lies beyond the exam is in none.
+
+    It stands where most of its objectives are, in the later domain where as many are
+    in two: an introduction comes before what it leads to.
+    """
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    return [
+        topic
+        for topic in order
+        if not topic.level and _home(library.syllabus.domains, topic) == domain.number
+    ]
+
+
+def _elsewhere(library: Library, domain: Domain) -> Iterator[tuple[Domain, str]]:
+    """The other domains whose pages serve objectives of this one, and which."""
+    for other in library.syllabus.domains:
+        served = {o for topic in topics_of(library, other) for o in topic.objectives}
+        shared = [o.number for o in domain.objectives if o.number in served]
+        if shared and other is not domain:
+            yield other, ", ".join(shared)
+
+
+def _home(domains: Iterable[Domain], topic: Topic) -> str:
+    best, most = "", 0
+    for domain in domains:
+        mine = {o.number for o in domain.objectives}.intersection(topic.objectives)
+        if mine and len(mine) >= most:
+            best, most = domain.number, len(mine)
+    return best
+
+
+def _entry(topic: Topic) -> CheatSheetPage:
+    html = _html(topic)
+    return CheatSheetPage(
+        slug=topic.slug,
+        title=topic.title,
+        objectives=", ".join(topic.objectives),
+        hooks=tuple(_plain(found) for found in _HOOK.findall(html)),
+        tested=tuple(_plain(found) for found in _BOX.findall(html)),
+    )
+
+
+def _errors(topic: Topic) -> list[str]:
+    """The first sentence of each common error, as text."""
+    texts = (_words(_plain(found)) for found in _ERROR.findall(_html(topic)))
+    return [said for text in texts if (said := _sentence(text))]
+
+
+def _terms(library: Library, topic: Topic) -> list[tuple[str, str]]:
+    """The terms that this page brings in, with the first sentence on each."""
+    earlier: set[str] = set()
+    for slug in library.syllabus.topics:
+        if slug == topic.slug:
+            break
+        if slug in library.topics:
+            earlier.update(library.topics[slug].terms)
+    new = [a for a in topic.terms if a in library.glossary and a not in earlier]
+    said = [(library.glossary[a].name, _sentence(library.glossary[a].meaning.plain)) for a in new]
+    return [(name, words) for name, words in said if words][:_TERMS]
+
+
+def _cut(entries: Sequence[CheatSheetPage], left: int) -> tuple[list[CheatSheetPage], int]:
+    """Entries with as many sentences on what is tested as fit, one of each in turn."""
+    texts = [" ".join(map(_words, entry.tested)) for entry in entries]
+    said = [_SENTENCE.findall(text) for text in texts]
+    kept, left = _filled(said, left + sum(map(len, texts)))
+    cut = [tuple(Markup.escape(s) for s in (" ".join(map(str.strip, k)),)) for k in kept]
+    pairs = zip(entries, cut, strict=True)
+    return [dataclasses.replace(entry, tested=some) for entry, some in pairs], left
+
+
+def _filled(found: Sequence[Sequence[T]], left: int) -> tuple[list[tuple[T, ...]], int]:
+    """What fits of `found`, one of each page in turn, and the room that is left.
+
+    The short ones of a turn come first, so that as many pages as possible have one.
+    """
+    taken: list[list[T]] = [[] for _ in found]
+    for turn in range(max(map(len, found), default=0)):
+        having = [place for place, mine in enumerate(found) if turn < len(mine)]
+        for place in sorted(having, key=lambda at: _length(found[at][turn])):
+            size = _length(found[place][turn])
+            if size and size <= left:
+                taken[place].append(found[place][turn])
+                left -= size
+    return [tuple(some) for some in taken], left
+
+
+def _length(thing: object) -> int:
+    return sum(map(len, thing)) if isinstance(thing, tuple) else len(str(thing))
+
+
+def _size(entry: CheatSheetPage) -> int:
+    texts = (*entry.hooks, *entry.tested, *entry.errors)
+    words = sum(len(_words(text)) for text in texts) + sum(map(_length, entry.terms))
+    return _HEAD + len(entry.title) + words
+
+
+def _html(topic: Topic) -> str:
+    pieces = (piece for section in topic.sections for piece in section.pieces)
+    return "".join(piece.html for piece in pieces if isinstance(piece, HtmlBlock))
+
+
+def _plain(html: str) -> Markup:
+    """Authored HTML without its lead, links and sources; it stays safe."""
+    bare = _LEAD.sub("", _LINK.sub("", _CITE.sub("", html)), count=1)
+    return Markup(bare.strip())  # noqa: S704 - the content room made it safe
+
+
+def _words(html: str) -> str:
+    return " ".join(Markup(_TAG.sub("", html)).unescape().split())  # noqa: S704 - as above
+
+
+def _sentence(text: str) -> str:
+    """The first sentence, where it is short enough for a sheet."""
+    found = _SENTENCE.match(" ".join(text.split()))
+    said = found[0] if found else ""
+    return said if len(said) <= _LONGEST else ""
+
+
+def _short(line: str) -> str:
+    first = line.strip().splitlines()[0]
+    return first if len(first) <= _LONGEST else f"{first[: _LONGEST - 1]}…"

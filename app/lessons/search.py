@@ -1,0 +1,561 @@
+"""Full-text search."""
+
+import dataclasses
+import difflib
+import functools
+import re
+import sqlite3
+import threading
+import weakref
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+
+from app.accounts.current_learner import CurrentLearner
+from app.content.library import Library
+from app.estimator import registry
+from app.estimator.hardware.part_values import CatalogPart, address_of, parts
+from app.estimator.registry import EstimateSpec
+from app.markup.mathml import in_words
+from app.markup.model import Flashcard, Topic
+from app.questions.result import remove_invisible
+from app.web.dependencies import CurrentLibrary
+from app.web.render import render_page
+
+Kind = Literal["page", "term", "card", "calculator", "part", "place"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SearchDocument:
+    """A thing that can be found: what it is called, what it says, where it lies.
+
+    `where` names the page it belongs to, or is empty.
+    """
+
+    kind: Kind
+    title: str
+    body: str
+    address: str
+    where: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HighlightPiece:
+    """A run of text; `hit` where it is what was looked for."""
+
+    text: str
+    hit: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SearchHit:
+    """A document that was found, with its title and an excerpt in pieces."""
+
+    kind: Kind
+    address: str
+    where: str
+    title: tuple[HighlightPiece, ...]
+    excerpt: tuple[HighlightPiece, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SearchResults:
+    """The best hits, the best first; `count` tells how many there are in all.
+
+    `meant` is what was looked for instead when nothing has the words as typed; `some`
+    says that the hits hold only some of them.
+    """
+
+    hits: tuple[SearchHit, ...] = ()
+    count: int = 0
+    meant: str = ""
+    some: bool = False
+
+
+_PLACES = (
+    SearchDocument(
+        "place",
+        "Mock exams",
+        "A mock exam, practice exam or practice test: questions against the clock.",
+        "/exams",
+    ),
+    SearchDocument(
+        "place",
+        "Pass mark and target",
+        "No pass mark, passing score or cut score is assumed; set your own target.",
+        "/settings",
+    ),
+    SearchDocument(
+        "place",
+        "Settings",
+        "Change exam day, minutes a day, days off, target, cards and shortcuts.",
+        "/settings",
+    ),
+    SearchDocument("place", "Practice questions", "Quiz by topic and objective.", "/quiz"),
+    SearchDocument("place", "Flashcards", "Cards that come back when due.", "/flashcards"),
+    SearchDocument(
+        "place",
+        "Change a card",
+        "Skip it until tomorrow (Anki: bury), put it aside (suspend), reset it, or set "
+        "its due date: open “More” below a card.",
+        "/flashcards/deck",
+    ),
+    SearchDocument("place", "Study plan", "The days until the exam date.", "/plan"),
+    SearchDocument("place", "Progress", "Mastery and readiness by objective.", "/progress"),
+    SearchDocument("place", "Hardware", "GPUs, servers, links: each value sourced.", "/hardware"),
+)
+_BEFORE_A_STOP = re.compile(r"\s+(?=[.,;:!?)])")
+_ASKED_FOR = (*("memory", "memory_bandwidth", "nvlink", "bandwidth", "port_rate", "tdp", "power"),)
+
+
+def documents(library: Library, calculators: Iterable[EstimateSpec]) -> list[SearchDocument]:
+    """Page sections, terms, fronts of cards, calculators, hardware, the app itself.
+
+    Questions are no documents, for their options and explanations answer them; a
+    reversed card asks with what the other one answers, so it is left out too.
+    """
+    found = [*_pages(library), *_terms(library), *_cards(library)]
+    if not library.syllabus.calculators:
+        return [*(p for p in _PLACES if p.address != "/hardware"), *found]
+    return [*_PLACES, *found, *_tools(calculators), *map(_hardware, parts())]
+
+
+def _pages(library: Library) -> Iterator[SearchDocument]:
+    for topic in library.topics.values():
+        cards = [library.cards[c] for c in topic.cards if c in library.cards]
+        for section in topic.sections:
+            body = _line(_without_backs(section.plain, cards))
+            if section.anchor:
+                address = f"/concepts/{topic.slug}#{section.anchor}"
+                yield SearchDocument("page", section.title, body, address, topic.title)
+            else:
+                yield _opening(topic, body)
+
+
+def _opening(topic: Topic, body: str) -> SearchDocument:
+    words = f"{topic.summary} {body}".strip()
+    return SearchDocument("page", topic.title, words, f"/concepts/{topic.slug}")
+
+
+def _without_backs(plain: str, cards: Sequence[Flashcard]) -> str:
+    """The text of a section without the answers of cards that stand in it."""
+    for card in cards:
+        whole = f"{card.front.plain} {card.back.plain}"
+        if not card.is_reverse:
+            plain = plain.replace(whole, card.front.plain)
+    return plain
+
+
+def _terms(library: Library) -> Iterator[SearchDocument]:
+    for term in library.glossary.values():
+        body = _line(term.meaning.plain)
+        yield SearchDocument("term", term.name, body, f"/glossary#{term.anchor}")
+
+
+def _cards(library: Library) -> Iterator[SearchDocument]:
+    for card in library.cards.values():
+        if card.is_reverse:
+            continue
+        topic = library.topics.get(card.topic)
+        front, where = _line(card.front.plain), topic.title if topic else ""
+        yield SearchDocument("card", front, "", f"/flashcards?card={card.id}", where)
+
+
+def _tools(calculators: Iterable[EstimateSpec]) -> Iterator[SearchDocument]:
+    for entry in calculators:
+        figures = ", ".join(output.label for output in entry.outputs)
+        body = f"{entry.summary} {figures}"
+        address = f"/calculators/{entry.name}"
+        yield SearchDocument("calculator", entry.title, body, address)
+
+
+def _hardware(part: CatalogPart) -> SearchDocument:
+    """A part with its maker, its other names and the values that people ask for."""
+    values = [v for name in _ASKED_FOR if (v := part.get(name)) and v.state == "known"]
+    told = ", ".join(
+        f"{v.field.label} {v.words}{' one way' * (v.field.says == 'one way')}" for v in values
+    )
+    names = f"Also {', '.join(part.aliases)}" if part.aliases else ""
+    body = _line(". ".join(filter(None, (part.vendor, told, names, part.note))))
+    return SearchDocument("part", part.name, body, address_of(part.id))
+
+
+def _line(text: str) -> str:
+    return _BEFORE_A_STOP.sub("", " ".join(in_words(text).split()))
+
+
+# British and American, as parts of words; a form that nothing has costs nothing.
+_SPELLINGS = (
+    ("centre", "center"),
+    ("isation", "ization"),
+    ("ising", "izing"),
+    ("ised", "ized"),
+    ("ise", "ize"),
+    ("yse", "yze"),
+    ("colour", "color"),
+    ("behaviour", "behavior"),
+    ("elling", "eling"),
+    ("programme", "program"),
+)
+_SHORTEST = 5  # letters of a word that may be a slip: shorter ones are often acronyms
+_SHORTEST_PART = 3  # of two words that are written as one
+_WORD = re.compile(r"\w+(?:[-./+'\u2019:]\w+)*")
+# Words of a question that say nothing of what is looked for.
+_FILLERS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "is",
+        "are",
+        "do",
+        "does",
+        "what",
+        "which",
+        "who",
+        "why",
+        "how",
+        "when",
+        "of",
+        "for",
+        "to",
+        "in",
+        "on",
+        "with",
+        "and",
+        "or",
+        "vs",
+        "versus",
+        "between",
+        "difference",
+    ]
+)
+_MOST = 8
+_LONGEST = 100
+
+
+def words_of(typed: str) -> tuple[str, ...]:
+    """The words of what was typed, in small letters, at most eight.
+
+    Fillers of a question are left out where other words are left.
+
+    >>> words_of("What is the difference between GPU and CPU?"), words_of("What is")
+    (('gpu', 'cpu'), ('what', 'is'))
+    """
+    seen = remove_invisible(typed[:_LONGEST])
+    found = [w.casefold() for w in _WORD.findall(seen)]
+    telling = [word for word in found if word not in _FILLERS]
+    return tuple(telling or found)[:_MOST]
+
+
+def vocabulary(texts: Iterable[str]) -> dict[str, int]:
+    """Every word of the texts with the number of times it stands there."""
+    known: dict[str, int] = {}
+    for text in texts:
+        for word in re.findall(r"\w+", text.casefold()):
+            known[word] = known.get(word, 0) + 1
+    return known
+
+
+def forms(word: str) -> tuple[str, ...]:
+    """A word and what else it may be the beginning of.
+
+    Plurals find the singular, and either spelling of English finds the other.
+
+    >>> forms("centres")
+    ('centres', 'centre', 'centers', 'center')
+    """
+    found = [word]
+    if len(word) > 4 and word.endswith("ies"):
+        found.append(word[:-3] + "y")
+    elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        found.append(word[:-1])
+    for one, other in (*_SPELLINGS, *((b, a) for a, b in _SPELLINGS)):
+        found += [form.replace(one, other) for form in tuple(found) if one in form]
+    return tuple(dict.fromkeys(found))
+
+
+def expression(words: Sequence[str], joint: str = "AND") -> str:
+    """A full-text expression: every word, or the beginning of one, in any order."""
+    return f" {joint} ".join(
+        "(" + " OR ".join(f'"{form}"*' for form in forms(word)) + ")" for word in words
+    )
+
+
+def is_known(word: str, known: Collection[str]) -> bool:
+    """Whether a known word is, or begins with, this word or its singular."""
+    starts = [re.split(r"\W", form)[0] for form in forms(word)]
+    return any(k.startswith(start) for start in starts for k in known)
+
+
+def correct_spelling(words: Sequence[str], known: Mapping[str, int]) -> tuple[str, ...]:
+    """The words with each unknown one replaced by the likeliest known one.
+
+    A word that begins a known one, or is like none, stays as it is; so does one of
+    less than five letters, which may be an acronym. Two words written as one are
+    parted.
+
+    >>> correct_spelling(["datacenter", "colling"], {"data": 9, "center": 4, "cooling": 7})
+    ('data', 'center', 'cooling')
+    """
+    return tuple(part for word in words for part in _mended(word, known).split())
+
+
+def _mended(word: str, known: Mapping[str, int]) -> str:
+    if len(word) < _SHORTEST or is_known(word, known):
+        return word
+    parted = _parted(word, known)
+    if parted:
+        return parted
+    close = difflib.get_close_matches(word, _alike(word, known), n=5, cutoff=0.7)
+    if not close:
+        return word
+    best = _likeness(word, close[0])
+    rivals = [c for c in close if best - _likeness(word, c) < 0.02]
+    return max(rivals, key=lambda rival: known[rival])
+
+
+def _parted(word: str, known: Mapping[str, int]) -> str:
+    """The two known words that stand in one, the commonest; empty where none do."""
+    places = range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1)
+    pairs = [(word[:place], word[place:]) for place in places]
+    found = [pair for pair in pairs if all(set(forms(part)) & known.keys() for part in pair)]
+
+    if not found:
+        return ""
+    return " ".join(max(found, key=lambda pair: min(_times(p, known) for p in pair)))
+
+
+def _times(word: str, known: Mapping[str, int]) -> int:
+    return max(known.get(form, 0) for form in forms(word))
+
+
+def _alike(word: str, known: Collection[str]) -> list[str]:
+    """Known words near enough in length to be worth comparing."""
+    return [k for k in known if abs(len(k) - len(word)) <= 2 and not k.isdigit()]
+
+
+def _likeness(word: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, other, word).ratio()
+
+
+OPEN, CLOSE = "\x02", "\x03"
+"""What stands before and behind a word that was looked for."""
+_EXCERPTS_MOST = 26  # words of an excerpt
+_FEW = 12  # words after which it may end with its sentence
+_FAR = 18  # words between the beginning of a sentence and what was looked for
+_BEFORE = 8  # words before it, where its sentence begins farther off
+_HIT = re.compile(f"{OPEN}([^{CLOSE}]*)")
+_END = re.compile(rf"[.!?;][\"\u201d\u2019)\]{CLOSE}]*$")
+
+
+def excerpt(marked: str) -> str:
+    r"""The part of a marked text that holds most of the words looked for.
+
+    It begins with a sentence, or a row of a table, and ends with one if it can; `…`
+    says that there is more before it, or of the last sentence. Where nothing is marked,
+    it is the beginning.
+
+    >>> excerpt("Kind, Use; CPU, for all. A \x02GPU\x03 computes; it is fast.")
+    '…A \x02GPU\x03 computes; it is fast.'
+    """
+    words = marked.split()
+    begin = _begin(words)
+    end = _end(words, begin)
+    shown = " ".join(words[begin:end])
+    before = "…" if begin else ""
+    if end == len(words) or (_END.search(shown) and not shown.endswith(";")):
+        return before + shown
+    return f"{before}{shown.rstrip(';')}…"
+
+
+def split_highlights(marked: str) -> tuple[HighlightPiece, ...]:
+    """Text with marks as pieces."""
+    found = []
+    for part in marked.split(OPEN):
+        hit, closed, rest = part.partition(CLOSE)
+        found += (
+            [HighlightPiece(hit, hit=True), HighlightPiece(rest)]
+            if closed
+            else [HighlightPiece(part)]
+        )
+    return tuple(piece for piece in found if piece.text)
+
+
+def _begin(words: Sequence[str]) -> int:
+    """Where the excerpt begins: the first place that shows most of the hits."""
+    hits = [place for place, word in enumerate(words) if OPEN in word]
+    starts = dict.fromkeys(_start(words, hit) for hit in hits)
+    return max(starts, key=lambda start: _shown(words, start), default=0)
+
+
+def _start(words: Sequence[str], hit: int) -> int:
+    """The place nearest before a hit where a sentence or a row begins."""
+    for place in range(hit, max(-1, hit - _FAR), -1):
+        if not place or _END.search(words[place - 1]):
+            return place
+    return hit - _BEFORE
+
+
+def _shown(words: Sequence[str], start: int) -> int:
+    """How many different words that were looked for an excerpt from here has."""
+    text = " ".join(words[start : start + _EXCERPTS_MOST])
+    return len({found.casefold() for found in _HIT.findall(text)})
+
+
+def _end(words: Sequence[str], begin: int) -> int:
+    """The end of the first sentence that holds all that the excerpt can show."""
+    most = min(begin + _EXCERPTS_MOST, len(words))
+    last = max((p for p in range(begin, most) if OPEN in words[p]), default=begin)
+    for place in range(max(last, begin + _FEW), most):
+        if _END.search(words[place]):
+            return place + 1
+    return most
+
+
+_MOST_OF_A_KIND = 10
+EVERY = 1000
+"""More than there is of any kind."""
+_LAYOUT = """
+CREATE VIRTUAL TABLE document USING fts5(
+  title, body, place UNINDEXED, tokenize = 'unicode61 remove_diacritics 2'
+)
+"""
+# A word in a title weighs as much as eight in the text.
+_ASK = """
+SELECT place, highlight(document, 0, char(2), char(3)),
+       highlight(document, 1, char(2), char(3))
+FROM document WHERE document MATCH ? ORDER BY bm25(document, 8.0, 1.0)
+"""
+
+
+def find(library: Library, words: str, most: int = _MOST_OF_A_KIND) -> SearchResults:
+    """What of the course has all of the words, or words that begin like them.
+
+    When nothing has, words that nothing knows are mended; when that does not help,
+    whatever has some of the words is given. `most` are listed of each kind.
+    """
+    wanted = words_of(words)
+    if not wanted:
+        return SearchResults()
+    return _index_of(_CourseVersion(library)).find(wanted, most)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _CourseVersion:
+    """A state of the course, known by its version."""
+
+    library: Library
+
+    def __hash__(self) -> int:
+        return hash(self.library.version)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _CourseVersion) and other.library.version == self.library.version
+
+
+class _SearchIndex:
+    """The documents of one state of the course, ready to be asked."""
+
+    def __init__(self, documents: Sequence[SearchDocument]) -> None:
+        found = [_without_invisible(document) for document in documents]
+        self._documents = found
+        self._known = vocabulary(f"{d.title} {d.body}" for d in found)
+        self._lock = threading.Lock()
+        self._rows = sqlite3.connect(":memory:", check_same_thread=False)
+        weakref.finalize(self, self._rows.close)
+        self._rows.execute(_LAYOUT)
+        self._rows.executemany(
+            "INSERT INTO document VALUES (?, ?, ?)",
+            ((d.title, d.body, place) for place, d in enumerate(found)),
+        )
+
+    def find(self, words: Sequence[str], most: int) -> SearchResults:
+        """The findings for words in small letters."""
+        rows = self._ask(expression(words))
+        if rows:
+            return self._findings(rows, words, most)
+        better = [w for w in correct_spelling(words, self._known) if is_known(w, self._known)]
+        for joint in ("AND", "OR"):
+            rows = self._ask(expression(better, joint)) if better else []
+            if rows:
+                found = self._findings(rows, better, most)
+                meant, some = " ".join(better), joint == "OR"
+                return dataclasses.replace(found, meant=meant, some=some)
+        return SearchResults()
+
+    def _ask(self, wanted: str) -> list[Any]:
+        with self._lock:
+            return self._rows.execute(_ASK, (wanted,)).fetchall()
+
+    def _findings(self, rows: Sequence[Any], words: Sequence[str], most: int) -> SearchResults:
+        name = " ".join(words)
+        ordered = sorted(rows, key=lambda row: self._distance(row[0], name))
+        taken: dict[str, int] = {}
+        hits = []
+        for place, title, body in ordered:
+            document = self._documents[place]
+            taken[document.kind] = taken.get(document.kind, 0) + 1
+            if taken[document.kind] <= most:
+                hits.append(_hit(document, title, body))
+        return SearchResults(tuple(hits), len(rows))
+
+    def _distance(self, place: int, name: str) -> int:
+        """What is called exactly so comes first, cards after what explains them."""
+        document = self._documents[place]
+        title = document.title.casefold()
+        if title == name or document.kind == "place":
+            return 0
+        if document.kind == "card":
+            return 3
+        return 1 if title.startswith(name) else 2
+
+
+def _without_invisible(document: SearchDocument) -> SearchDocument:
+    title, body = remove_invisible(document.title), remove_invisible(document.body)
+    return dataclasses.replace(document, title=title, body=body)
+
+
+def _hit(document: SearchDocument, title: str, body: str) -> SearchHit:
+    return SearchHit(
+        document.kind,
+        document.address,
+        document.where,
+        split_highlights(title),
+        split_highlights(excerpt(body)),
+    )
+
+
+@functools.lru_cache(maxsize=6)  # courses, or states of one
+def _index_of(state: _CourseVersion) -> _SearchIndex:
+    return _SearchIndex(documents(state.library, registry.entries()))
+
+
+router = APIRouter(include_in_schema=False)
+Typed = Annotated[str, Query(max_length=400)]
+
+
+@router.get("/search")
+def search(
+    request: Request,
+    library: CurrentLibrary,
+    learner: CurrentLearner,
+    q: Typed = "",
+    *,
+    whole: bool = False,
+) -> HTMLResponse:
+    return render_page(
+        request,
+        "search/index.html",
+        learner=learner,
+        typed=q,
+        found=find(library, q, EVERY) if whole else find(library, q),
+    )
+
+
+@router.get("/search/results")
+def results(request: Request, library: CurrentLibrary, q: Typed = "") -> HTMLResponse:
+    """An address of its own, so that no cache takes the part for the whole."""
+    return render_page(request, "search/_results.html", typed=q, found=find(library, q))

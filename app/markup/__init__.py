@@ -1,0 +1,1 @@
+"""Markdown to checked HTML."""

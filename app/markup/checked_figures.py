@@ -1,0 +1,351 @@
+"""Numbers in the text recomputed and compared."""
+
+import dataclasses
+import math
+import re
+from urllib.parse import parse_qsl, unquote
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.token import Token
+
+from app.estimator.hardware.part_values import address_of
+from app.estimator.result import Estimate, FormulaStep
+from app.estimator.units import COUNT_SUFFIX, MINUS, NBSP, format_value
+from app.markup import expressions, quantities, strict_yaml
+from app.markup.expressions import FigureError, Value
+from app.markup.ids import did_you_mean
+from app.markup.problems import AN_ESTIMATE, SourceFile
+from app.markup.quantities import Quantity, UnitMismatchError
+from app.markup.strict_yaml import Node, YamlMapping, YamlText
+from app.widgets.bar_charts import LabeledSum, RowChart, draw_rows, row_key
+
+SCHEMES = ("calc", "hw", "model")
+_WORDS = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+_SPELLED = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_NUMBER = re.compile(
+    r"^(?P<before>(?:about |around |nearly |over |~|≈ ?)?\$?)"
+    r"(?P<number>[-−+]?\d(?:[\d,]|[ \u00a0\u202f](?=\d{3}))*(?:\.\d+)?)"
+    r"(?P<gap>[ \u00a0\u202f]*)(?P<unit>.*)$",
+    re.DOTALL,
+)
+_PHYSICAL = frozenset(
+    [
+        "B",
+        "B/s",
+        "FLOP",
+        "FLOP/s",
+        "W",
+        "Wh",
+        "s",
+        "USD",
+        "USD/h",
+        "USD/kWh",
+        "USD/month",
+        "USD/Mtoken",
+        "kg",
+        "m3/s",
+        "A",
+        "V",
+    ]
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FigureLink:
+    """What a `calc:`, `hw:` or `model:` link asks for."""
+
+    scheme: str
+    name: str
+    inputs: tuple[tuple[str, str], ...]
+    field: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ComputedFigure:
+    """The computed value of a target, where its working is, and the estimate."""
+
+    value: Value
+    address: str
+    title: str
+    estimate: Estimate | None = None
+
+
+def read_target(href: str) -> FigureLink | None:
+    """The target of a link, or None for a link to anything else."""
+    scheme, colon, rest = href.partition(":")
+    if not colon or scheme not in SCHEMES:
+        return None
+    path, _, field = unquote(rest).partition("#")
+    raw_query = rest.partition("#")[0].partition("?")[2]
+    name = path.partition("?")[0]
+    pairs = parse_qsl(raw_query.replace("+", "%2B"), keep_blank_values=True)
+    return FigureLink(scheme, name, tuple(pairs), field)
+
+
+def answer(target: FigureLink) -> ComputedFigure:
+    """Compute a target; raises Unanswerable."""
+    if not target.field:
+        hint = "End the address with #output, for example #total."
+        raise FigureError("E81", f"The link to {target.name} names no output.", hint)
+    inputs = dict(target.inputs)
+    if target.scheme == "calc":
+        estimate = expressions.compute(target.name, inputs)
+        value = expressions.value(target.name, inputs, target.field)
+        address = expressions.address(target.name, inputs, target.field)
+        return ComputedFigure(value, address, "", estimate)
+    value, entry = expressions.catalogue_value(target.scheme, target.name, target.field)
+    title = f"{getattr(entry, 'name', target.name)}, {target.field.replace('_', ' ')}"
+    if target.scheme == "hw":  # the page of the part has the source of each value
+        field = target.field.replace("-", "_")
+        return ComputedFigure(value, address_of(getattr(entry, "id", target.name), field), title)
+    sources = [s for s in getattr(entry, "source", ()) if s.startswith("https://")]
+    return ComputedFigure(value, sources[0].split()[0] if sources else "", title)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DisplayedNumber:
+    """A number as the text shows it."""
+
+    before: str
+    value: float
+    places: int
+    commas: bool
+    gap: str
+    unit: str
+
+
+def read_shown(text: str) -> DisplayedNumber | None:
+    """The number at the start of a link text, or None."""
+    first, _, rest = text.strip().partition(" ")
+    if first.lower() in _WORDS:
+        return DisplayedNumber("", _WORDS.index(first.lower()), 0, False, " ", rest)
+    match = _NUMBER.match(text.strip())
+    if match is None:
+        return None
+    digits = re.sub(r"[, \u00a0\u202f]", "", match["number"]).replace(MINUS, "-")
+    places = len(digits.partition(".")[2])
+    commas = "," in match["number"] or float(digits) < 1000
+    return DisplayedNumber(
+        match["before"], float(digits), places, commas, match["gap"], match["unit"]
+    )
+
+
+def verify(text: str, value: Value) -> tuple[str, str]:
+    """Compare a text with the value it claims: (code, what to write); ("", "") if so.
+
+    The text must be the value rounded to the digits it shows, in its own unit.
+    """
+    if not isinstance(value, Quantity):
+        words = {True: "yes", False: "no"}
+        right = words.get(value, "") if isinstance(value, bool) else value
+        return ("", "") if text.strip().lower() == right.lower() else ("E82", right)
+    shown = read_shown(text)
+    if shown is None:
+        return "E82", _default(value)
+    scale = _scale(shown, value)
+    if scale is None:
+        return "E83", _default(value)
+    scaled = value.value * scale
+    if abs(scaled - shown.value) <= 0.5000001 * 10.0**-shown.places:
+        return "", ""
+    return "E82", _rewritten(shown, scaled)
+
+
+def _scale(shown: DisplayedNumber, value: Quantity) -> float | None:
+    """What the value is multiplied with to be counted in the unit shown."""
+    word, _, _ = shown.unit.partition(" ")
+    factor = _SPELLED.get(word.lower())
+    base = value.unit or ""
+    if base not in _PHYSICAL:
+        if factor is None and word in COUNT_SUFFIX and shown.gap == "":
+            factor = COUNT_SUFFIX[word]
+        percent = 100.0 if word.startswith("%") else 1.0
+        return percent / (factor or 1.0)
+    unit = "USD" if "$" in shown.before else _unit_of(shown.unit)
+    if unit is None or quantities.kind(unit) != quantities.kind(base):
+        return None
+    return quantities.convert(Quantity(1.0, base), unit).value
+
+
+def _unit_of(text: str) -> str | None:
+    """The unit at the start of a text such as "GB per GPU" or "tokens/s in all"."""
+    words = text.strip()[:60].split()[:4]
+    for count in range(len(words), 0, -1):
+        unit = quantities.known_unit(" ".join(words[:count]).rstrip(".,;"))
+        if unit:
+            return unit
+    return None
+
+
+def _default(value: Quantity) -> str:
+    from app.estimator.units import format_value  # noqa: PLC0415 - only for messages
+
+    return format_value(value.value, value.unit or "").replace(NBSP, " ")
+
+
+def _rewritten(shown: DisplayedNumber, value: float) -> str:
+    number = f"{value:,.{shown.places}f}" if shown.commas else f"{value:.{shown.places}f}"
+    number = number.replace("-", MINUS)
+    return f"{shown.before}{number}{shown.gap}{shown.unit}"
+
+
+def unbroken(text: str) -> str:
+    """A figure whose number and unit stay on one line."""
+    return re.sub(r"(?<=\d) (?=[A-Za-z%µ$])", NBSP, text)
+
+
+_MOST_STEPS = 4
+
+
+def figure_steps_html(text: str, output: str, answer: ComputedFigure) -> str:
+    """The steps that lead to one output, or nothing when none is told."""
+    steps = _steps_of(output.replace("-", "_"), answer)
+    if not steps:
+        return ""
+    shown = escapeHtml(unbroken(text))
+    lines = "".join(map(_line, steps))
+    address = escapeHtml(answer.address)
+    link = f'<p class="on-screen"><a href="{address}">Change the inputs</a></p>'
+    return (
+        f'<aside class="side" aria-label="Working for {shown}">'
+        f"<p><b>{shown}</b>, the working</p>{lines}{link}</aside>\n"
+    )
+
+
+def _steps_of(output: str, answer: ComputedFigure) -> list[FormulaStep]:
+    """The last steps that are told for an output, if they arrive at its value."""
+    if answer.estimate is None or not isinstance(answer.value, Quantity):
+        return []
+    steps = [s for s in answer.estimate.steps if s.figure == output][-_MOST_STEPS:]
+    if not steps or not math.isclose(steps[-1].value, answer.value.value, rel_tol=1e-6):
+        return []
+    return steps
+
+
+def _line(step: FormulaStep) -> str:
+    result = f"{step.substituted} = {format_value(step.value, step.unit)}"
+    return f"<code>{escapeHtml(step.formula)}</code><code>{escapeHtml(result)}</code>"
+
+
+_KEYS = ("title", "alt", "unit", "limit", "limit_label", "rows")
+_TIMES = re.compile(r"^(\d+)\s*[×x*]\s*(.+)$")
+_LEAST, _MOST = 1e-9, 1e15
+_MOST_ROWS = 50
+Parts = tuple[tuple[str, float], ...]
+
+
+class _FigureBlockError(ValueError):
+    def __init__(self, node: Node, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.place = (node.line, node.column)
+        self.code = code
+        self.hint = hint
+
+
+def draw(kind: str, token: Token, sheet: SourceFile) -> str:
+    """The HTML of a fenced `figure` block; a broken one is reported and left out."""
+    line = token.map[0] + 2 if token.map else 1
+    if kind != "bar":
+        hint = "Write ```figure bar."
+        sheet.report("E13", line - 1, 1, f"There is no figure “{kind}”.", hint)
+        return ""
+    fields = strict_yaml.read(token.content, sheet.report, line)
+    sheet.spend(AN_ESTIMATE * token.content.count("calc:"), token.content)
+    try:
+        return _html(_read(fields))
+    except _FigureBlockError as error:
+        sheet.report(error.code, *error.place, str(error), error.hint)
+        return ""
+
+
+def _read(fields: YamlMapping) -> RowChart:
+    for name, key in fields.keys.items():
+        if name not in _KEYS:
+            hint = did_you_mean(name, _KEYS)
+            raise _FigureBlockError(key, "E12", f"“{name}” is not a key of a figure.", hint)
+    unit = strict_yaml.single_text(fields.values.get("unit"))
+    if unit and quantities.known_unit(unit) is None:
+        hint = quantities.unit_meant(unit)
+        message = f"“{unit}” is not a known unit."
+        raise _FigureBlockError(fields.values["unit"], "E42", message, hint)
+    rows = fields.values.get("rows")
+    if not isinstance(rows, YamlMapping) or not rows.values:
+        hint = "Write rows: and below it “Label: calc:…#output”."
+        raise _FigureBlockError(fields, "E13", "The figure has no rows.", hint)
+    if len(rows.values) > _MOST_ROWS:
+        message = f"The figure has {len(rows.values)} rows."
+        raise _FigureBlockError(fields, "E88", message, f"Draw at most {_MOST_ROWS}.")
+    drawn = tuple(
+        LabeledSum(label, _parts(label, node, unit)) for label, node in rows.values.items()
+    )
+    limit = fields.values.get("limit")
+    return RowChart(
+        strict_yaml.single_text(fields.values.get("title")),
+        strict_yaml.single_text(fields.values.get("alt")),
+        unit,
+        drawn,
+        _amount(limit, unit) if limit is not None else None,
+        strict_yaml.single_text(fields.values.get("limit_label")) or "limit",
+    )
+
+
+def _parts(label: str, node: Node, unit: str) -> Parts:
+    if isinstance(node, YamlMapping):
+        return tuple((n, _amount(v, unit)) for n, v in node.values.items())
+    return ((label, _amount(node, unit)),)
+
+
+def _amount(node: Node, unit: str) -> float:
+    """A value such as `8 × hw:h100-sxm5-80#memory` or `640 GB`, in `unit`."""
+    if not isinstance(node, YamlText):
+        raise _FigureBlockError(node, "E13", "A bar needs one value.")
+    times = _TIMES.match(node.text)
+    factor, written = (float(times[1]), times[2]) if times else (1.0, node.text)
+    target = read_target(written)
+    try:
+        value = answer(target).value if target else quantities.parse_quantity(written)
+        if not isinstance(value, Quantity):
+            raise _no_number(node, written)
+        amount = factor * quantities.convert(value, unit).value
+    except FigureError as error:
+        raise _FigureBlockError(node, error.code, error.message, error.hint) from None
+    except UnitMismatchError as error:
+        message = f"“{written[:60]}” does not fit: {error}."
+        raise _FigureBlockError(node, "E42", message) from None
+    except OverflowError:
+        amount = math.inf
+    if amount and not _LEAST <= amount <= _MOST:
+        message = f"“{written[:60]}” cannot be drawn."
+        raise _FigureBlockError(node, "E40", message, "Write 0, or 1e-9 to 1e15 of the unit.")
+    return amount
+
+
+def _no_number(node: YamlText, written: str) -> _FigureBlockError:
+    """What is said of words that are no amount: their unit, after a number."""
+    if not re.match(r"\W?\d", written):
+        return _FigureBlockError(node, "E40", f"“{written}” is not a number.")
+    hint = "Write a unit that the guide lists under “Units”, or the number alone."
+    return _FigureBlockError(node, "E42", f"“{written}” has a unit that is not known.", hint)
+
+
+def _html(rows: RowChart) -> str:
+    keys = " ".join(f'<span class="key {color}">{words}</span>' for color, words in row_key(rows))
+    key = f' <span class="row">{keys}</span>' if keys else ""
+    return (
+        f'<figure class="fig">{draw_rows(rows)}'
+        f"<figcaption>{escapeHtml(rows.title)}{key}</figcaption></figure>\n"
+    )

@@ -1,0 +1,572 @@
+"""Safe arithmetic, estimate calls, {placeholders}."""
+
+import ast
+import dataclasses
+import functools
+import logging
+import math
+import operator
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.token import Token
+
+from app.estimator import registry
+from app.estimator.hardware import catalog, part_values
+from app.estimator.inputs import InvalidInputsError, input_specs
+from app.estimator.models.lookup import find_model
+from app.estimator.result import Estimate, Figure
+from app.estimator.units import format_value
+from app.markup import quantities
+from app.markup.ids import did_you_mean
+from app.markup.model import ComputedParameters, RichText
+from app.markup.quantities import UNITS, Quantity, UnitMismatchError, show
+from app.widgets import estimate_view
+
+Value = Quantity | str | bool
+CATALOGUED = frozenset({"model", "gpu", "system", "network"})  # kinds of inputs
+
+
+class FigureError(ValueError):
+    """Why a figure cannot be computed: the code of the rule, and a hint."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+@functools.lru_cache(maxsize=1024)  # of about 17 kB each
+def _estimate(name: str, inputs: tuple[tuple[str, str], ...]) -> Estimate:
+    try:
+        return registry.run_estimate(name, dict(inputs))
+    except InvalidInputsError as error:
+        raise _refused(name, error) from None
+    except (ArithmeticError, ValueError, LookupError) as error:
+        raise FigureError("E84", f"{name} cannot answer: {error}.") from None
+
+
+def _refused(name: str, error: InvalidInputsError) -> FigureError:
+    entry = registry.find_estimate(name)
+    fields = input_specs(entry.inputs) if entry else {}
+    first = error.problems[0]
+    field = fields.get(first.field)
+    code = "E80" if field is not None and field.kind in CATALOGUED else "E84"
+    return FigureError("E81" if field is None else code, first.message)
+
+
+def require_estimate(name: str) -> registry.EstimateSpec:
+    """The estimate called `name` (hyphens or underscores); raises Unanswerable."""
+    entry = registry.find_estimate(name)
+    if entry is None:
+        names = [n if "-" in name else n.replace("-", "_") for n in registry.NAMES]
+        raise FigureError("E80", f"There is no estimate “{name}”.", did_you_mean(name, names))
+    return entry
+
+
+def compute(name: str, inputs: Mapping[str, str]) -> Estimate:
+    """The whole estimate for typed inputs; raises Unanswerable."""
+    entry = require_estimate(name)
+    fields = input_specs(entry.inputs)
+    for field in inputs:
+        if field not in fields:
+            message = f"“{field}” is not an input of {entry.name}."
+            raise FigureError("E81", message, did_you_mean(field, fields))
+    return _estimate(entry.name, tuple(sorted(inputs.items())))
+
+
+def figure(name: str, inputs: Mapping[str, str], output: str) -> Figure:
+    """One figure of an estimate; raises Unanswerable."""
+    entry = require_estimate(name)
+    estimate = compute(name, inputs)
+    word = output.replace("-", "_")
+    for found in estimate.figures:
+        if found.name == word:
+            return found
+    names = [f.name for f in estimate.figures]
+    message = f"“{output}” is not an output of {entry.name}."
+    raise FigureError("E81", message, did_you_mean(output, names))
+
+
+def value(name: str, inputs: Mapping[str, str], output: str) -> Value:
+    """The value of one output with its unit; raises Unanswerable."""
+    return _value(name.replace("_", "-"), tuple(inputs.items()), output)
+
+
+@functools.lru_cache(maxsize=16384)
+def _value(name: str, inputs: tuple[tuple[str, str], ...], output: str) -> Value:
+    found = figure(name, dict(inputs), output)
+    if found.value is None:
+        note = found.note or "these inputs do not tell"
+        raise FigureError("E84", f"{output} of {name} is unknown: {note}")
+    if isinstance(found.value, bool | str):
+        return found.value
+    return Quantity(found.value, found.unit)
+
+
+def address(name: str, inputs: Mapping[str, str], output: str = "") -> str:
+    """Where the calculator shows this estimate with these inputs."""
+    return estimate_view.calculator_url(
+        name.replace("_", "-"), urlencode(dict(inputs)), anchor=output
+    )
+
+
+def _hardware(name: str) -> object:
+    finders = (
+        catalog.find_accelerator,
+        catalog.find_system,
+        catalog.find_network,
+    )
+    failure = ""
+    for find in finders:
+        try:
+            return find(name)
+        except LookupError as error:
+            failure = failure or str(error.args[0])
+    raise FigureError("E80", failure)
+
+
+def _model(name: str) -> object:
+    try:
+        return find_model(name)
+    except LookupError as error:
+        raise FigureError("E80", str(error.args[0])) from None
+
+
+def catalogue_value(scheme: str, name: str, field: str) -> tuple[Value, object]:
+    """A field of an entry of the catalog (`hw` or `model`), and that entry.
+
+    Raises Unanswerable.
+    """
+    entry = _hardware(name) if scheme == "hw" else _model(name)
+    word = field.replace("-", "_")
+    found = None if word.startswith("_") else getattr(entry, word, None)
+    if found is None or callable(found):
+        known_fields = [f for f in dir(entry) if not f.startswith("_")]
+        if word in known_fields:
+            raise FigureError("E81", f"The {field} of {name} is not known.")
+        hint = did_you_mean(field, known_fields)
+        raise FigureError("E81", f"{name} has no field “{field}”.", hint)
+    if isinstance(found, bool | str):
+        return found, entry
+    if not isinstance(found, int | float):
+        raise FigureError("E81", f"The {field} of {name} is not a number.")
+    unit = part_values.UNITS.get(word, "") if scheme == "hw" else ""
+    return Quantity(found, unit), entry
+
+
+MOST_CHARACTERS = 500
+_WORDS = sorted((u for u in UNITS if u and u != "%"), key=len, reverse=True)
+_UNIT = "(?:" + "|".join(map(re.escape, _WORDS)) + ")"
+_WRITTEN = re.compile(
+    r"""(?P<string>"[^"\n]*"|'[^'\n]*')"""
+    rf"|\bin\s+(?P<to>{_UNIT}|%)(?![\w/])"
+    rf"|(?<![\w.])(?P<number>\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(?P<unit>{_UNIT}|%)"
+    r"(?![\w(/])"
+)
+_OPERATORS: dict[type, Callable[[Quantity, Quantity], Quantity]] = {
+    ast.Add: lambda a, b: quantities.combine(a, b, operator.add),
+    ast.Sub: lambda a, b: quantities.combine(a, b, operator.sub),
+    ast.Mult: quantities.multiply,
+    ast.Div: quantities.divide,
+}
+_log = logging.getLogger("headroom")
+_ROUNDERS = ("round", "ceil", "floor", "min", "max")
+_QUANTITY = "quantity"
+
+
+class ExpressionError(ValueError):
+    """Why an expression has no value: the code of the rule, and a hint."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Expression:
+    """A checked expression: its text, its tree, the names and estimates it uses."""
+
+    text: str
+    tree: ast.expr
+    names: frozenset[str]
+    calls: tuple[ast.Call, ...]
+
+
+# How a calculation is written elsewhere, and here.
+_OTHERWISE = {
+    r"\s[x×·]\s": "Write * for times.",
+    "[÷:]": "Write / for divided by.",
+    r"\d%|%\s": "Write 0.15 for 15%.",
+    r"\d,\d": "Write decimals with a point: 7.5.",
+    r"^\s*=|\w\s*=\s*\w": "Write the calculation alone, without =.",
+}
+
+
+@functools.lru_cache(maxsize=4096)
+def compile_expression(text: str) -> Expression:
+    """Parse an expression and refuse everything that is not on the list.
+
+    Raises BadExpression: E45 for what is not allowed, E44 for unknown functions.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise ExpressionError("E45", "The expression is longer than 500 characters.")
+    _refuse_hyphens(text)
+    try:
+        tree = ast.parse(_with_units(text.strip()), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        hint = "Write numbers, names, + - * / ( ) and calls such as round(x, 1)."
+        for pattern, better in _OTHERWISE.items():
+            hint = better if re.search(pattern, text) else hint
+        raise ExpressionError("E45", f"“{text}” is not an expression.", hint) from None
+    seen = _UsedNames(set(), [])
+    _check(tree, seen)
+    return Expression(text, tree, frozenset(seen.names), tuple(seen.calls))
+
+
+def _refuse_hyphens(text: str) -> None:
+    """E44: the name of an estimate as pages write it is a difference here."""
+    for entry in registry.entries():
+        if "-" in entry.name and f"{entry.name}(" in text:
+            hint = f"Write {entry.name.replace('-', '_')}."
+            message = f"“{entry.name}” is a difference here, not the name of an estimate."
+            raise ExpressionError("E44", message, hint)
+
+
+def _with_units(text: str) -> str:
+    def rewrite(match: re.Match[str]) -> str:
+        if match["string"]:
+            return match["string"]
+        if match["to"]:
+            return f'in "{match["to"]}"'
+        return f'{_QUANTITY}({match["number"]}, "{match["unit"]}")'
+
+    return _WRITTEN.sub(rewrite, text)
+
+
+@dataclasses.dataclass(slots=True)
+class _UsedNames:
+    names: set[str]
+    calls: list[ast.Call]
+
+
+def _check(node: ast.AST, seen: _UsedNames) -> None:
+    """Walk a tree; what `_evaluate` does not know does not pass."""
+    match node:
+        case ast.Name(id=name):
+            seen.names.add(name)
+        case ast.Constant(value=value):
+            if isinstance(value, bool) or not isinstance(value, int | float | str):
+                raise ExpressionError("E45", f"“{value!r}” is not allowed here.")
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            _check(operand, seen)
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            _check(left, seen)
+            _check(right, seen)
+        case ast.Compare(left=left, ops=[ast.In()], comparators=[unit]):
+            _check(left, seen)
+            _check_unit(unit)
+        case ast.Attribute(value=ast.Call(func=ast.Name()) as call):
+            _check_estimate(call, seen)
+        case ast.Call(func=ast.Name(id=name)):
+            _check_function(node, name, seen)
+        case _:
+            _refuse(node)
+
+
+def _refuse(node: ast.AST) -> None:
+    what = ast.unparse(node) if isinstance(node, ast.expr) else "this"
+    hint = "Allowed: numbers, + - * / ( ), round, ceil, floor, min, max, estimates."
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor | ast.Pow):
+        base = ast.unparse(node.left)
+        hint = f"There are no powers: write {base} * {base}, as often as it is meant."
+    elif isinstance(node, ast.Tuple):
+        hint = "Write decimals with a point: 7.5."
+    elif isinstance(node, ast.Set):
+        hint = "Write names without braces here; those are for the text."
+    raise ExpressionError("E45", f"“{what[:60]}” is not allowed in an expression.", hint)
+
+
+def _check_unit(node: ast.expr) -> None:
+    if not isinstance(node, ast.Constant):
+        written = ast.unparse(node)
+        hint = quantities.unit_meant(written)
+        hint = hint or "Write a unit that the guide lists under “Units”."
+        raise ExpressionError("E42", f"“{written}” is not a known unit.", hint)
+
+
+def _check_estimate(call: ast.Call, seen: _UsedNames) -> None:
+    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    if call.args or any(k.arg is None for k in call.keywords):
+        hint = f"Write {name}(input=value, …).output."
+        raise ExpressionError("E45", f"The inputs of {name} have no names.", hint)
+    try:
+        require_estimate(name)
+    except FigureError as error:
+        raise ExpressionError("E44", error.message, error.hint) from None
+    seen.calls.append(call)
+    for keyword in call.keywords:
+        _check(keyword.value, seen)
+
+
+def _check_function(node: ast.Call, name: str, seen: _UsedNames) -> None:
+    if name not in _ROUNDERS and name != _QUANTITY:
+        if registry.find_estimate(name) is not None:
+            hint = f"Write {name}(…).total or another of its outputs."
+            raise ExpressionError("E45", f"The call of {name} names no output.", hint)
+        hint = did_you_mean(name, _ROUNDERS)
+        raise ExpressionError("E44", f"There is no function “{name}”.", hint)
+    if node.keywords or not node.args:
+        raise ExpressionError("E45", f"{name} takes plain values only.")
+    for argument in node.args:
+        _check(argument, seen)
+
+
+def evaluate(expression: Expression, names: Mapping[str, Value]) -> Value:
+    """The value of an expression for these names.
+
+    Raises BadExpression: E44 unknown name, E42 units that do not fit, E47 no number.
+    """
+    try:
+        value = _evaluate(expression.tree, names)
+        finite = not isinstance(value, Quantity) or math.isfinite(value.value)
+    except UnitMismatchError as error:
+        message = f"“{expression.text}” has no value: {error}."
+        hint = "Give every number its unit, such as 55 g/L, and ask for one of its kind."
+        raise ExpressionError("E42", message, hint) from None
+    except FigureError as error:
+        code = "E44" if error.code in {"E80", "E81"} else "E47"
+        raise ExpressionError(code, error.message, error.hint) from None
+    except (ArithmeticError, ValueError, RecursionError) as error:
+        if isinstance(error, ExpressionError):
+            raise
+        message = f"“{expression.text}” has no value: {error}."
+        raise ExpressionError("E47", message) from None
+    except Exception as error:  # what is authored must never be a fault of the server
+        _log.exception("the expression “%s” could not be evaluated", expression.text)
+        message = f"“{expression.text}” has no value."
+        raise ExpressionError("E47", message) from error
+    if not finite:
+        raise ExpressionError("E47", f"“{expression.text}” is not a finite number.")
+    return value
+
+
+def _evaluate(  # noqa: PLR0911 - a case per node
+    node: ast.AST, names: Mapping[str, Value]
+) -> Value:
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.Constant(value=int() | float() as number):
+            return Quantity(quantities.normalize_number(number))
+        case ast.Name(id=name):
+            return _named(name, names)
+        case ast.UnaryOp(op=op, operand=operand):
+            found = _number(operand, names)
+            sign = -1 if isinstance(op, ast.USub) else 1
+            return dataclasses.replace(found, value=sign * found.value)
+        case ast.BinOp(left=left, op=op, right=right):
+            how = _OPERATORS[type(op)]
+            found = how(_number(left, names), _number(right, names))
+            return dataclasses.replace(found, value=quantities.normalize_number(found.value))
+        case ast.Compare(left=left, comparators=[ast.Constant(value=str(unit))]):
+            return quantities.convert(_number(left, names), unit)
+        case ast.Attribute(value=ast.Call() as call, attr=output):
+            return value(_function(call), inputs_of(call, names), output)
+        case ast.Call():
+            return _apply(node, names)
+    raise ExpressionError("E45", "This is not allowed in an expression.")
+
+
+def _function(call: ast.Call) -> str:
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _named(name: str, names: Mapping[str, Value]) -> Value:
+    if name not in names:
+        hint = did_you_mean(name, names)
+        raise ExpressionError("E44", f"“{name}” is not defined.", hint)
+    return names[name]
+
+
+def _number(node: ast.AST, names: Mapping[str, Value]) -> Quantity:
+    value = _evaluate(node, names)
+    if isinstance(value, str):
+        read = quantities.read_word(value)
+        if read is not None:
+            return read
+        raise ExpressionError("E45", f"“{value}” is a word; a number is needed.")
+    return Quantity(int(value)) if isinstance(value, bool) else value
+
+
+def inputs_of(call: ast.Call, names: Mapping[str, Value]) -> dict[str, str]:
+    """The inputs of an estimate call as words of a query string."""
+    return {k.arg: as_typed(_evaluate(k.value, names)) for k in call.keywords if k.arg is not None}
+
+
+def as_typed(value: Value) -> str:
+    """A value as a person would type it into the form of a calculator."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    number = repr(value.value).removesuffix(".0")
+    return f"{number} {value.unit}" if value.unit else number
+
+
+def _apply(node: ast.Call, names: Mapping[str, Value]) -> Quantity:
+    name = _function(node)
+    if name == _QUANTITY:
+        number, unit = (_evaluate(a, names) for a in node.args)
+        return Quantity(_plain(number), str(unit))
+    values = [_number(a, names) for a in node.args]
+    if name in {"min", "max"}:
+        choose: Callable[[float, float], float] = min if name == "min" else max
+        return functools.reduce(lambda a, b: quantities.combine(a, b, choose), values)
+    return _rounded(name, values)
+
+
+def _plain(value: Value) -> float:
+    return value.value if isinstance(value, Quantity) else 0.0
+
+
+def _rounded(name: str, values: list[Quantity]) -> Quantity:
+    first, *rest = values
+    if name == "round" and len(rest) <= 1:
+        digits = int(rest[0].value) if rest else 0
+        rounded = round(first.value, max(-15, min(15, digits)))
+        return dataclasses.replace(first, value=rounded if rest else int(rounded))
+    if rest:
+        raise ExpressionError("E45", f"{name} takes one value.")
+    whole = math.ceil(first.value) if name == "ceil" else math.floor(first.value)
+    return dataclasses.replace(first, value=whole)
+
+
+T = TypeVar("T")
+PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
+_BEGUN = re.compile(r"\{([A-Za-z_]\w*)(?:[^{}\s]*\}| *[-+*/] *[^{}]*\}|:[^{}\s]*)?")
+# In math a pair of braces groups, and \text{batch} is not a placeholder.
+_IN_MATH = re.compile(r"(\\[A-Za-z]+)?\{([A-Za-z_]\w*)(?::([^{}\s]{0,8}))?\}")
+_FIRST = 0xE100  # a private character stands for a placeholder while math is converted
+
+
+def broken(text: str, known: Collection[str]) -> list[str]:
+    """What begins like a placeholder of a known name and is none.
+
+    >>> broken("{size:.3g GB and {size + 1} of {size}", {"size"})
+    ['{size:.3g', '{size + 1}']
+    """
+    return [
+        match[0]
+        for match in _BEGUN.finditer(text)
+        if match[1] in known and not PLACEHOLDER.fullmatch(match[0])
+    ]
+
+
+def protect(tokens: Sequence[Token], computed: ComputedParameters) -> None:
+    """Put private characters for the placeholders in math, until `restored`."""
+    known = _names(computed)
+    for token in tokens:
+        for child in (token, *(token.children or [])):
+            if child.type.startswith("math"):
+                child.content = _IN_MATH.sub(_protecting(known), child.content)
+
+
+def _names(computed: ComputedParameters) -> list[str]:
+    return [*computed.params, *(name for name, _ in computed.lets)]
+
+
+_SPECS = ["", ",", ".0f", ".1f", ".2f", ".3f", ".1g", ".2g", ".3g", ".4g", ".5g", ",d"]
+
+
+def _protecting(known: list[str]) -> Callable[[re.Match[str]], str]:
+    def replace(match: re.Match[str]) -> str:
+        spec = match[3] or ""
+        if match[1] or match[2] not in known or spec not in _SPECS:
+            return match[0]
+        code = known.index(match[2]) * len(_SPECS) + _SPECS.index(spec)
+        return chr(_FIRST + code)
+
+    return replace
+
+
+def restored(question: T, computed: ComputedParameters) -> T:
+    """The question with its placeholders back in the math."""
+    known = _names(computed)
+
+    def back(match: re.Match[str]) -> str:
+        name, spec = divmod(ord(match[1]) - _FIRST, len(_SPECS))
+        if name >= len(known):
+            return ""
+        written = f"{known[name]}:{_SPECS[spec]}".rstrip(":")
+        return f"<mn>{{{written}}}</mn>"
+
+    def fix(text: RichText) -> RichText:
+        html = re.sub("<mi>([\ue100-\uf8ff])</mi>", back, text.html)
+        words = re.sub("([\ue100-\uf8ff])", lambda m: re.sub("</?mn>", "", back(m)), text.plain)
+        return RichText(html, words)
+
+    changed: T = map_texts(question, fix)
+    return changed
+
+
+def map_texts(value: Any, change: Callable[[RichText], RichText]) -> Any:
+    """A copy of a value with every text in it changed."""
+    if isinstance(value, RichText):
+        return change(value) if value.html or value.plain else value
+    if isinstance(value, tuple):
+        return tuple(map_texts(v, change) for v in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {
+            f.name: map_texts(getattr(value, f.name), change)
+            for f in dataclasses.fields(value)
+            if isinstance(getattr(value, f.name), tuple | RichText)
+            or dataclasses.is_dataclass(getattr(value, f.name))
+        }
+        return dataclasses.replace(value, **fields)
+    return value
+
+
+def placeholders(text: str) -> Iterator[tuple[str, str]]:
+    """The placeholders of a template as (name, format)."""
+    for match in PLACEHOLDER.finditer(text):
+        yield match[1], match[2] or ""
+
+
+def format_placeholder(value: Value, spec: str = "") -> str:
+    """One value as text, without its unit; raises ValueError for a bad format."""
+    if isinstance(value, Quantity):
+        return show(value.value, spec)
+    if isinstance(value, bool):
+        return format_value(value)
+    return value
+
+
+def fill(template: str, values: Mapping[str, Value]) -> str:
+    """A template with its placeholders filled; unknown ones stay as they are."""
+
+    def replace(match: re.Match[str]) -> str:
+        if match[1] not in values:
+            return match[0]
+        try:
+            return format_placeholder(values[match[1]], match[2] or "")
+        except (ValueError, OverflowError):
+            return match[0]
+
+    return PLACEHOLDER.sub(replace, template)
+
+
+def fill_text(text: RichText, values: Mapping[str, Value]) -> RichText:
+    """Both forms of a text, filled; words are escaped in the HTML."""
+    if "{" not in text.html:
+        return text
+    escaped: dict[str, Value] = {
+        n: escapeHtml(v) if isinstance(v, str) else v for n, v in values.items()
+    }
+    return RichText(fill(text.html, escaped), fill(text.plain, values))

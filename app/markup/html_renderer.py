@@ -1,0 +1,618 @@
+"""Tokens to safe HTML."""
+
+import dataclasses
+import functools
+import posixpath
+import re
+from collections.abc import Callable, MutableMapping, Sequence
+from typing import Any
+
+from markdown_it.common.utils import escapeHtml
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from pygments import highlight
+from pygments.formatters.html import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+from app.markup import checked_figures
+from app.markup.expressions import FigureError
+from app.markup.ids import lies_within, slug
+from app.markup.markdown_tokens import (
+    bare,
+    closing_index,
+    first_line,
+    last_line,
+    plain_text,
+    take_pin,
+)
+from app.markup.mathml import MathError, to_mathml
+from app.markup.model import RichText
+from app.markup.problems import (
+    A_FORMULA,
+    A_LETTER_OF_A_FORMULA,
+    MOST_COLORED,
+    MOST_ENTRIES,
+    SourceFile,
+    TextEdit,
+    price_of,
+)
+from app.widgets.bar_charts import LETTERS
+
+HOOK_LABEL = '<p class="small quiet">Memory hook</p>'
+"""What stands below a memory hook: words of ours, in our language."""
+KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
+_LETTER = f"[{''.join(LETTERS)}]"
+_LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")
+
+
+def render_alert_opening(kind: str, inside: Sequence[Token]) -> str:
+    """The tags that open an alert; a quote without a kind stays a quote.
+
+    Its first paragraph is given the name of the box, and a hook its colors.
+    """
+    if kind == "IMPORTANT":
+        _lead("What the exam tests.", inside)
+        return _message("exam-box", "i-flag")
+    if kind in {"WARNING", "CAUTION"}:
+        _lead("Common error.", inside)
+        return _message("warn", "i-alert")
+    if kind == "TIP":
+        _color_letters(inside)
+        return '<div class="hook">\n'
+    if kind == "NOTE":
+        return '<aside class="side" aria-label="Aside">\n'
+    return "<blockquote>\n"
+
+
+def closing(kind: str) -> str:
+    """The tags that close what `opening` opened."""
+    if kind in {"IMPORTANT", "WARNING", "CAUTION"}:
+        return "</div></div>\n"
+    if kind == "TIP":
+        return f"{HOOK_LABEL}</div>\n"
+    return "</aside>\n" if kind == "NOTE" else "</blockquote>\n"
+
+
+def _message(look: str, icon: str) -> str:
+    drawing = f'<svg class="i" aria-hidden="true"><use href="#{icon}"/></svg>'
+    return f'<div class="msg {look}" role="note">{drawing}<div>\n'
+
+
+def _lead(words: str, inside: Sequence[Token]) -> None:
+    """Name the box in its first paragraph, unless its author begins with bold words."""
+    for token in inside:
+        if token.type == "inline":
+            if not token.content.startswith("**"):
+                lead = Token("lead", "", 0, content=f"{words} ")
+                token.children = [lead, *(token.children or [])]
+            return
+
+
+def _color_letters(inside: Sequence[Token]) -> None:
+    """Mark the component letters of a hook (**W K**), to be written in color."""
+    for token in inside:
+        children = token.children or []
+        for before, word, after in zip(children, children[1:], children[2:], strict=False):
+            bold = before.type == "strong_open" and after.type == "strong_close"
+            if bold and _LETTERS.fullmatch(word.content):
+                before.type = after.type = "nothing"
+                word.type = "letters"
+
+
+def letters(content: str) -> str:
+    """The letters of memory components, each in its color."""
+    return "".join(f'<b class="{LETTERS[letter].key}">{letter}</b>' for letter in content.split())
+
+
+Report = Callable[[str, str, str, str], None]  # code, needle, message, hint
+
+_TAG = re.compile(r"^<(/?)([a-z0-9]+)((?:\s+[a-z-]+=\"[^\"<>]*\")*)\s*/?>$", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r"([a-z-]+)=\"([^\"]*)\"", re.IGNORECASE)
+_ALONE = frozenset({"br"})
+_PAIRED = frozenset({"sub", "sup", "kbd", "abbr", "b", "span"})
+_KEYS = {look.key for look in LETTERS.values()}
+_CLASSES = frozenset({"key", "k-f", "small", "quiet"} | _KEYS)
+_HINT = "Allowed are br, sub, sup, kbd, abbr, and b or span with a component class."
+
+
+def _opened(tag: str) -> str | None:
+    """The tag as it may be written, or None."""
+    match = _TAG.match(tag)
+    if match is None:
+        return None
+    slash, name, rest = match[1], match[2].lower(), match[3]
+    if name in _ALONE:
+        return f"<{name}>" if not slash and not rest else None
+    if name not in _PAIRED or (slash and rest):
+        return None
+    attributes = ""
+    for key, value in _ATTRIBUTE.findall(rest):
+        if not _is_allowed(name, key.lower(), value):
+            return None
+        attributes += f' {key.lower()}="{escapeHtml(value)}"'
+    return f"<{slash}{name}{attributes}>"
+
+
+def _is_allowed(name: str, key: str, value: str) -> bool:
+    if key == "title":
+        return name == "abbr"
+    return key == "class" and set(value.split()) <= _CLASSES
+
+
+def written(tag: str, report: Report) -> str:
+    """A tag of the list as it is, a comment as nothing, anything else as text."""
+    if tag.startswith("<!--"):
+        return ""
+    opened = _opened(tag)
+    if opened is None:
+        report("E62", tag, f"The tag {tag[:40]} is not allowed.", _HINT)
+        return escapeHtml(tag)
+    return opened
+
+
+def check_balance(inline: Token, report: Report) -> None:
+    """Turn tags that are not closed, or not opened, within their block into text."""
+    opened: list[Token] = []
+    for token in inline.children or []:
+        match = _TAG.match(token.content) if token.type == "html_inline" else None
+        if match is None or match[2].lower() not in _PAIRED:
+            continue
+        if not match[1]:
+            opened.append(token)
+        elif opened and _name(opened[-1]) == match[2].lower():
+            if _opened(opened.pop().content) is None:
+                token.type = "text"  # its partner is refused, and reported there
+        else:
+            _unbalanced(token, report)
+    for token in opened:
+        _unbalanced(token, report)
+
+
+def _name(token: Token) -> str:
+    match = _TAG.match(token.content)
+    return match[2].lower() if match else ""
+
+
+def _unbalanced(token: Token, report: Report) -> None:
+    message = f"The tag {token.content[:40]} has no partner in its paragraph."
+    report("E62", token.content, message, "Open and close a tag in one paragraph.")
+    token.type = "text"
+
+
+def refuse_block(content: str, report: Report) -> None:
+    """Report a block of HTML that is not a comment."""
+    rest = _without_comments(content).strip()
+    if rest:
+        first = rest.split("\n", maxsplit=1)[0]
+        tag = first[: first.find(">") + 1] or first
+        report("E62", first[:40], f"The HTML {tag[:40]} is not allowed.", _HINT)
+
+
+def _without_comments(content: str) -> str:
+    """A text without its comments; one that is never closed stays."""
+    kept = []
+    at = 0
+    while (opened := content.find("<!--", at)) >= 0:
+        closed = content.find("-->", opened + 4)
+        if closed < 0:
+            break
+        kept.append(content[at:opened])
+        at = closed + 3
+    return "".join([*kept, content[at:]])
+
+
+_PAGES = frozenset({"", "concept.md", "quiz.md", "cards.md"})
+
+
+def local_address(href: str, folder: str) -> str:
+    """Where a relative link leads in the app: `../kv-cache/concept.md#x` is a topic.
+
+    >>> local_address("../kv-cache/concept.md#why", "weights")
+    '/concepts/kv-cache#why'
+    """
+    if href.startswith(("#", "/")):
+        return href
+    path, hash_, anchor = href.partition("#")
+    parts = posixpath.normpath(posixpath.join("topics", folder, path)).split("/")
+    if parts[0] == "topics" and len(parts) > 1:
+        beyond = "/".join(parts[2:])  # a file that is no page leads nowhere
+        rest = "" if beyond in _PAGES else f"/{beyond}"
+        return f"/concepts/{parts[1]}{rest}{hash_}{anchor}"
+    if parts[0] == "glossary.md" or parts == ["..", "shared", "glossary.md"]:
+        return f"/glossary{hash_}{anchor}"
+    return f"/concepts/{path}{hash_}{anchor}"
+
+
+_PLAIN = frozenset({"", "text", "txt", "plain"})
+
+
+@functools.cache
+def _formatter() -> "HtmlFormatter[str]":
+    return HtmlFormatter(nowrap=True, classprefix="hl-")
+
+
+@functools.lru_cache(maxsize=256)
+def is_language(name: str) -> bool:
+    """Whether code of this name can be shown as such; plain text is one."""
+    if name in _PLAIN:
+        return True
+    try:
+        get_lexer_by_name(name)
+    except ClassNotFound:
+        return False
+    return True
+
+
+@functools.lru_cache(maxsize=1024)
+def to_html(text: str, language: str) -> str:
+    """A block of code; a very long one, or an unknown language, stays plain."""
+    inner = escapeHtml(text)
+    if len(text) > MOST_COLORED:
+        language = ""
+    if not is_language(language):
+        language = ""
+    if language not in _PLAIN:
+        inner = highlight(text, get_lexer_by_name(language), _formatter())
+    name = f"Code, {language}" if language not in _PLAIN else "Code"
+    label = f'role="region" tabindex="0" aria-label="{escapeHtml(name)}"'
+    return f'<pre class="hl" {label}><code>{inner}</code></pre>\n'
+
+
+_SAFE = re.compile(r"^(?:https?:|mailto:|[#/]|[\w.][^:]*$)", re.IGNORECASE)
+_SOURCES = f"The page cites more than {MOST_ENTRIES:,} sources."
+Env = MutableMapping[str, Any]
+
+
+@dataclasses.dataclass(slots=True)
+class RenderContext:
+    """What surrounds the text being written.
+
+    `page` is whether it is a concept page, where alerts, figures and headings have
+    their own drawing; `folder` the topic whose files images name; `cited` the source
+    keys in order of first mention; `anchors` the heading addresses given so far.
+    """
+
+    sheet: SourceFile
+    page: bool = False
+    folder: str = ""
+    cited: list[str] = dataclasses.field(default_factory=list)
+    anchors: dict[str, int] = dataclasses.field(default_factory=dict)
+    asides: list[str] = dataclasses.field(default_factory=list)
+    worked: bool = False
+    top: bool = True
+    section: str = ""
+    first: int = 1
+    last: int = 1
+
+    def stand(self, token: Token) -> None:
+        """Note which block is being written."""
+        if token.map:
+            self.first, self.last = first_line(token), last_line(token)
+            self.sheet.line = self.first
+        if token.type == "inline":
+            self.top = token.level == 1
+
+    def report(self, code_: str, needle: str, message: str, hint: str = "") -> None:
+        """Report a problem at `needle` within the block being written."""
+        line, column = self.sheet.find(needle, self.first, self.last)
+        self.sheet.report(code_, line, column, message, hint)
+
+
+def render_tokens(tokens: Sequence[Token], scope: RenderContext) -> RichText:
+    """The HTML and the words of some blocks; one paragraph alone loses its `<p>`."""
+    lone = [t for t in tokens if t.type not in {"paragraph_open", "paragraph_close"}]
+    if len(lone) == 1 and lone[0].type == "inline":
+        tokens = lone
+        words = None if lone[0].meta else bare(lone[0])
+        if words is not None:  # as the writer would have it, with less ado
+            scope.stand(lone[0])
+            html = escapeHtml(words).strip()
+            return RichText(html, plain_text(tokens)) if html else RichText("", "")
+    html = _WRITER.render(tokens, _OPTIONS, {"scope": scope}).strip()
+    return RichText(html, plain_text(tokens)) if html else RichText("", "")
+
+
+def anchor(heading: Token, scope: RenderContext) -> str:
+    """A heading's address: its pin or slug, numbered when the page has it already."""
+    name = take_pin(heading) or slug(plain_text([heading])) or "section"
+    count = scope.anchors.get(name, 0)
+    scope.anchors[name] = count + 1
+    return f"{name}-{count + 1}" if count else name
+
+
+class _HtmlRenderer(RendererHTML):
+    """One method per kind of token, as markdown-it looks them up."""
+
+    def inline_of(self, token: Token, env: Env) -> str:
+        return self.renderInline(token.children or [], _OPTIONS, env)
+
+    def render(self, tokens: Sequence[Token], options: OptionsDict, env: Env) -> str:
+        scope: RenderContext = env["scope"]
+        result = ""
+        for index, token in enumerate(tokens):
+            scope.stand(token)
+            if token.meta and "refused" in token.meta:
+                scope.report("E88", "", token.meta["refused"], "Split it into shorter pieces.")
+            if token.type == "inline":
+                check_balance(token, scope.report)
+                result += self.inline_of(token, env)
+            elif token.type in self.rules:
+                result += self.rules[token.type](tokens, index, options, env)
+            else:
+                result += self.renderToken(tokens, index, options, env)
+        return result
+
+    # --- words and links ---
+
+    def math_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        return _math(tokens[index].content, False, rest[-1]["scope"])
+
+    def math_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        html = _math(tokens[index].content.strip(), True, rest[-1]["scope"])
+        label = 'role="region" tabindex="0" aria-label="Formula, scrolls sideways"'
+        return f'<div class="scroll math" {label}>{html}</div>\n'
+
+    def cite(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        key = tokens[index].content
+        line, column = scope.sheet.find(f"[^{key}]", scope.first, scope.last)
+        scope.sheet.mention("source", key, line, column)
+        if key not in scope.cited:
+            if len(scope.cited) >= MOST_ENTRIES:
+                scope.report("E88", f"[^{key}]", _SOURCES, "Cite fewer.")
+                return ""
+            scope.cited.append(key)
+        if not scope.page:
+            return ""
+        number = scope.cited.index(key) + 1
+        name = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
+        return f'<a class="cite" {name}>&#8288;[{number}]</a>'  # joined to its words
+
+    def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        token = tokens[index]
+        href = str(token.attrs.get("href", ""))
+        target = checked_figures.read_target(href)
+        if target is not None:
+            return _figure_open(tokens, index, target, scope)
+        if not _SAFE.match(href):
+            hint = "Write https://…, #heading or a path such as ../other-topic."
+            scope.report("E62", href, f"The address “{href[:60]}” is not allowed.", hint)
+            return _span(tokens, index)
+        if not href.startswith(("http", "mailto:")):
+            href = local_address(href, scope.folder)
+            if href.startswith(("/concepts/", "#", "/glossary#")):
+                line, column = scope.sheet.find("](", scope.first, scope.last)
+                scope.sheet.mention("page", href, line, column)
+        return f'<a href="{escapeHtml(href)}">'
+
+    def link_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return "</span>" if tokens[index].meta.get("span") else "</a>"
+
+    def image(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        token = tokens[index]
+        source = str(token.attrs.get("src", ""))
+        alt = plain_text(token.children or [])
+        if not alt:
+            hint = "Say what the picture shows: ![four networks of a cluster](file.svg)."
+            scope.report("E60", f"]({source}", f"The image {source} has no text.", hint)
+        if not lies_within(source):
+            hint = "Put the picture into the folder of the topic and name it here."
+            scope.report("E62", source, f"The image {source} is not a local file.", hint)
+            return ""
+        line, column = scope.sheet.find(source, scope.first, scope.last)
+        scope.sheet.mention("file", source, line, column)
+        address = escapeHtml(f"/concepts/{scope.folder}/files/{source}")
+        return f'<img src="{address}" alt="{escapeHtml(alt)}" loading="lazy">'
+
+    def html_inline(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        return written(tokens[index].content, scope.report)
+
+    def html_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        refuse_block(tokens[index].content, scope.report)
+        return ""
+
+    def letters(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return letters(tokens[index].content)
+
+    def lead(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return f"<b>{tokens[index].content.strip()}</b> "
+
+    def nothing(self, *_: Any) -> str:
+        return ""
+
+    # --- blocks ---
+
+    def fence(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        token = tokens[index]
+        word, _, kind = token.info.strip().partition(" ")
+        if word == "figure":
+            return checked_figures.draw(kind.strip(), token, scope.sheet)
+        return to_html(token.content, word)
+
+    def code_block(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return to_html(tokens[index].content, "")
+
+    def paragraph_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        if tokens[index].hidden:
+            return "\n" if index + 1 < len(tokens) else ""
+        if tokens[index].level or not scope.asides:
+            return "</p>\n"
+        asides = "".join(scope.asides)
+        scope.asides.clear()
+        return f"</p>\n{asides}"
+
+    def heading_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        named = f' id="{anchor(tokens[index + 1], scope)}"' if scope.page else ""
+        return f"<{tokens[index].tag}{named}>"
+
+    def blockquote_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        opening = tokens[index]
+        kind = opening.meta.get("alert", "") if scope.page else ""
+        tokens[closing_index(tokens, index)].meta["alert"] = kind
+        if kind and kind not in KINDS:
+            known = ", ".join(f"[!{k}]" for k in KINDS)
+            scope.report("E13", "[!", f"[!{kind}] is not an alert.", f"Known: {known}.")
+            return "<blockquote>\n"
+        return render_alert_opening(kind, tokens[index + 1 : closing_index(tokens, index)])
+
+    def blockquote_close(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return closing(tokens[index].meta.get("alert", ""))
+
+    def note_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        inline = tokens[index + 1]
+        inline.children, inline.content = [], ""
+        return ""
+
+    def note_close(self, *_: Any) -> str:
+        return ""
+
+    # --- tables ---
+
+    def table_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        scope: RenderContext = rest[-1]["scope"]
+        section = f" in “{scope.section}”" if scope.section else ""
+        head = plain_text(tokens[index : closing_index(tokens, index)][:12]).split("\n", maxsplit=1)
+        label = escapeHtml(f"Table{section}: {head[0].strip()[:60]}, scrolls sideways")
+        mark_rows(tokens, index)
+        return (
+            f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">'
+            '<table class="t">\n'
+        )
+
+    def table_close(self, *_: Any) -> str:
+        return "</table></div>\n"
+
+    def tr_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        return '<tr class="sum">' if tokens[index].meta.get("sum") else "<tr>"
+
+    def th_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        if not tokens[index + 1].content:
+            tokens[index + 2].tag = "td"
+            return "<td>"
+        return f'<th scope="col"{_aligned(tokens[index])}>'
+
+    def td_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
+        del rest
+        if tokens[index].meta.get("row"):
+            return '<th scope="row">'
+        return f"<td{_aligned(tokens[index])}>"
+
+
+def mark_rows(tokens: Sequence[Token], index: int) -> None:
+    """The first cell of a row names it; a row whose name is bold is a sum."""
+    for at in range(index, closing_index(tokens, index)):
+        if tokens[at].type != "tr_open" or tokens[at + 1].type != "td_open":
+            continue
+        cell, inline, closing = tokens[at + 1 : at + 4]
+        if _aligned(cell) or not inline.content:
+            continue
+        cell.meta["row"] = True
+        closing.tag = "th"
+        if re.fullmatch(r"\*\*[^*]+\*\*", inline.content):
+            tokens[at].meta["sum"] = True
+
+
+def _aligned(token: Token) -> str:
+    return ' class="n"' if "right" in str(token.attrs.get("style", "")) else ""
+
+
+def _math(latex: str, block: bool, scope: RenderContext) -> str:
+    effort = A_FORMULA + A_LETTER_OF_A_FORMULA * len(latex)
+    scope.sheet.spend(effort, f"${latex}")
+    try:
+        return to_mathml(latex, block)
+    except MathError as error:
+        message = f"The formula “{latex[:40]}” cannot be converted: {error}."
+        scope.report("E63", latex[:20], message, "Write plain LaTeX math.")
+        return f"<code>{escapeHtml(latex)}</code>"
+
+
+def _figure_open(
+    tokens: Sequence[Token], index: int, target: checked_figures.FigureLink, scope: RenderContext
+) -> str:
+    """Open a checked figure; compare its text with the value and keep it on a line."""
+    href = str(tokens[index].attrs["href"])
+    inner = tokens[index + 1]
+    text = plain_text(tokens[index + 1 : _link_end(tokens, index)])
+    scope.sheet.spend(price_of(target.name), href)
+    try:
+        answer = checked_figures.answer(target)
+    except FigureError as error:
+        scope.report(error.code, href[:60], error.message, error.hint)
+        return _span(tokens, index)
+    code_, right = checked_figures.verify(text, answer.value)
+    if code_:
+        _report_figure(code_, (text, right, href), scope)
+    if inner.type == "text":
+        inner.content = checked_figures.unbroken(inner.content)
+    asked = tokens[index].attrs.get("title") == "working"
+    fitting = asked or (scope.top and not scope.worked)
+    if scope.page and answer.estimate is not None and fitting:
+        aside = checked_figures.figure_steps_html(text, target.field, answer)
+        if aside:
+            scope.asides.append(aside)
+            scope.worked = True
+    if not answer.address:
+        return _span(tokens, index, f' class="num" title="{escapeHtml(answer.title)}"')
+    title = f' title="{escapeHtml(answer.title)}"' if answer.title else ""
+    return f'<a class="num" href="{escapeHtml(answer.address)}"{title}>'
+
+
+def _report_figure(code_: str, figure: tuple[str, str, str], scope: RenderContext) -> None:
+    text, right, href = figure
+    written = f"[{text}]({href}"
+    line, column = scope.sheet.find(written, scope.first, scope.last)
+    if code_ == "E83":
+        message = f"“{text}” shows no unit that fits; the value is {right}."
+    else:
+        message = f"“{text}” is not the computed value, which is {right}."
+    scope.sheet.report(code_, line, column, message, f"Write [{right}](…).")
+    scope.sheet.edits.append(TextEdit(line, column, written, f"[{right}]({href}"))
+
+
+def _link_end(tokens: Sequence[Token], index: int) -> int:
+    for at in range(index + 1, len(tokens)):
+        if tokens[at].type == "link_close":
+            return at
+    return len(tokens)
+
+
+def _span(tokens: Sequence[Token], index: int, attributes: str = "") -> str:
+    end = _link_end(tokens, index)
+    if end < len(tokens):
+        tokens[end].meta["span"] = True
+    return f"<span{attributes}>"
+
+
+_WRITER = _HtmlRenderer()
+_OPTIONS: OptionsDict = OptionsDict(
+    {
+        "maxNesting": 40,
+        "html": True,
+        "linkify": False,
+        "typographer": False,
+        "quotes": "",
+        "xhtmlOut": False,
+        "breaks": False,
+        "langPrefix": "",
+        "highlight": None,
+    }
+)

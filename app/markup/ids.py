@@ -1,0 +1,162 @@
+"""Slugs, opaque keys, revisions, similarity, language tags."""
+
+import difflib
+import hashlib
+import itertools
+import re
+import unicodedata
+import zlib
+from collections.abc import Iterable
+
+_CONSONANTS = "bcdfghjklmnpqrstvwxz"  # no vowels: a key never spells a word
+MOST_SAMPLES = 12  # of the words of a text
+_LONGEST_WORD = 80  # that is compared with others, which takes its length squared
+LARGEST_SAMPLE = 0xFFFFFF
+_LOW_BITS = LARGEST_SAMPLE.__and__
+_WORD = re.compile(r"[^\W_]+(?:[.,]\d+)*|[<>=+\-−×/%]")
+SLUG = re.compile(r"^[a-z0-9]+(?:-[a-z0-9]+)*$")
+LONGEST_ID = 80
+
+
+def slug(text: str) -> str:
+    """The address form of a heading: lower case, words joined by hyphens.
+
+    >>> slug("KV cache, per token")
+    'kv-cache-per-token'
+    """
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    return "-".join(re.findall(r"[a-z0-9]+", plain.lower()))
+
+
+def normalize_text(text: str) -> str:
+    """Text reduced to its words, so that only wording counts."""
+    return " ".join(_WORD.findall(text.lower()))
+
+
+def option_key(*parts: str) -> str:
+    """Four letters for an option: stable, and telling nothing about it."""
+    number = int.from_bytes(hashlib.sha256("\0".join(parts).encode()).digest()[:6])
+    letters = ""
+    for _ in range(4):
+        number, rest = divmod(number, len(_CONSONANTS))
+        letters += _CONSONANTS[rest]
+    return letters
+
+
+def content_hash(text: str) -> str:
+    """The hash of an item's content; white space does not count."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
+
+
+def words_hash(text: str) -> str:
+    """A hash of the words of a text alone; empty where there is nothing."""
+    return content_hash(normalize_text(text) or text)[:8] if text.strip() else ""
+
+
+def bottom_k_sketch(text: str) -> tuple[int, ...]:
+    """A small sample of the word pairs of a text, for `likeness`."""
+    words = " ".join(_WORD.findall(text.lower())).encode().split()
+    pairs = map(b" ".join, itertools.pairwise(words))
+    hashes = map(zlib.crc32, itertools.chain(words, pairs))
+    return tuple(sorted(set(map(_LOW_BITS, hashes)))[:MOST_SAMPLES])
+
+
+def jaccard_similarity(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+    """How much two sketched texts share, 0 to 1 (bottom-k estimate of Jaccard)."""
+    if not one or not other:
+        return 1.0 if one == other else 0.0
+    union = sorted({*one, *other})[:MOST_SAMPLES]
+    both = set(one) & set(other)
+    return sum(value in both for value in union) / len(union)
+
+
+def closest_word(word: str, known: Iterable[str], least: float = 0.6) -> str:
+    """The known word closest to `word` if it is at least so like it, or nothing."""
+    if len(word) > _LONGEST_WORD:
+        return ""
+    every = list(known)
+    same = [one for one in every if one.casefold() == word.casefold()]
+    plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
+    found = (
+        same
+        or difflib.get_close_matches(word, every, n=1, cutoff=least)
+        or difflib.get_close_matches(plain, every, n=1, cutoff=least)
+    )
+    return found[0] if found else ""
+
+
+def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
+    """A hint for an unknown word: the nearest known one, or all of them."""
+    words = sorted(set(known))
+    near = closest_word(word, words, least)
+    if near:
+        return f"Did you mean “{near}”?"
+    return f"Known: {', '.join(words)}." if 0 < len(words) <= 24 else ""
+
+
+def lies_within(file: str) -> bool:
+    """Whether a name leads to a file in this folder or in one inside of it.
+
+    >>> lies_within("img/board.png"), lies_within("../board.png")
+    (True, False)
+    """
+    return not re.search(r"[\\:]|(?:^|/)(?:\.|/|$)", file)
+
+
+def is_isbn(text: str) -> bool:
+    """Whether a text is an ISBN of 10 or 13 digits, hyphens and spaces apart.
+
+    Source: ISBN Users' Manual, International ISBN Agency: the check digit.
+
+    >>> is_isbn("978-0-306-40615-7"), is_isbn("0-306-40615-2"), is_isbn("978-0")
+    (True, True, False)
+    """
+    digits = re.sub(r"[- ]", "", text)
+    if re.fullmatch(r"[0-9]{13}", digits):
+        return sum(int(d) * (1, 3)[n % 2] for n, d in enumerate(digits)) % 10 == 0
+    if re.fullmatch(r"[0-9]{9}[0-9Xx]", digits):
+        values = [10 if d in "Xx" else int(d) for d in digits]
+        return sum(v * (10 - n) for n, v in enumerate(values)) % 11 == 0
+    return False
+
+
+# ISO 639-1: the languages that have a code of two letters, which BCP 47 asks for
+# where there is one. https://www.loc.gov/standards/iso639-2/php/English_list.php
+_CODES = """
+aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu
+cv cy da de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he
+hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko
+kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd
+ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se
+sg si sk sl sm sn so sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty
+ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
+"""
+_TAG = re.compile(
+    r"(?P<code>[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|\d{3}))?",
+    re.IGNORECASE | re.ASCII,
+)
+
+
+def tag_of(word: str) -> str:
+    """A language as its tag is written, or an empty string for what is none.
+
+    >>> [tag_of(word) for word in ("de", "PT-br", "zh-hant-TW", "German", "jp")]
+    ['de', 'pt-BR', 'zh-Hant-TW', '', '']
+    """
+    match = _TAG.fullmatch(word)
+    if match is None:
+        return ""
+    code = match["code"].lower()
+    if len(code) == 2 and code not in _CODES.split():  # a country, such as “jp”
+        return ""
+    parts = code, (match["script"] or "").title(), (match["region"] or "").upper()
+    return "-".join(part for part in parts if part)
+
+
+def same_language(one: str, other: str) -> bool:
+    """Whether two tags name one language, wherever it is spoken.
+
+    >>> same_language("en-GB", "en"), same_language("de", "en")
+    (True, False)
+    """
+    return one.partition("-")[0] == other.partition("-")[0]

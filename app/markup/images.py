@@ -1,0 +1,131 @@
+"""Image type and size from the first bytes.
+
+A page that names them keeps the place of a picture free while it loads.
+"""
+
+import re
+import struct
+from collections.abc import Iterator
+
+_BEGINNINGS = (
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), "png"),
+    (re.compile(rb"\xff\xd8\xff"), "jpg"),
+    (re.compile(rb"GIF8[79]a"), "gif"),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), "webp"),
+    (re.compile(rb"....ftypavi[fs]", re.DOTALL), "avif"),
+    # Of text, other words may come first.
+    (re.compile(rb"\s*<(?:\?xml|!--|svg)[^\0]*?<?svg", re.DOTALL), "svg"),
+)
+
+
+def kind_of(content: bytes) -> str:
+    r"""png, jpg, gif, webp, avif or svg; "" for what is none of them.
+
+    Twelve bytes are enough for all but SVG.
+
+    >>> kind_of(b"GIF89a and more"), kind_of(b"<svg></svg>"), kind_of(b"words")
+    ('gif', 'svg', '')
+    """
+    return next((kind for begin, kind in _BEGINNINGS if begin.match(content)), "")
+
+
+ENOUGH = 1 << 20
+"""So many bytes hold the size, also behind a long color profile."""
+
+# Frames of JPEG that tell a size, and marks that stand alone.
+_FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
+_ALONE = frozenset({0x01, *range(0xD0, 0xDA)})
+_SIDEWAYS = range(5, 9)  # orientations of Exif that turn a picture by a quarter
+
+Size = tuple[int, int]
+
+
+def size_of(content: bytes) -> Size | None:
+    r"""Width and height in pixels, as a browser shows it; None where nothing says so.
+
+    >>> size_of(b"GIF89a\x20\x00\x10\x00"), size_of(b"words")
+    ((32, 16), None)
+    """
+    read = _READERS.get(kind_of(content[:12]))
+    try:
+        size = read(content) if read else None
+    except (struct.error, IndexError):
+        return None
+    return size if size and min(size) > 0 else None
+
+
+def _png(content: bytes) -> Size:
+    width, height = struct.unpack(">II", content[16:24])
+    return width, height
+
+
+def _gif(content: bytes) -> Size:
+    width, height = struct.unpack("<HH", content[6:10])
+    return width, height
+
+
+def _jpeg(content: bytes) -> Size | None:
+    turned = False
+    for mark, part in _segments(content):
+        if mark == 0xE1 and part.startswith(b"Exif\0\0"):
+            turned = _orientation(part[6:]) in _SIDEWAYS
+        if mark in _FRAMES:
+            height, width = struct.unpack(">HH", part[1:5])
+            return (height, width) if turned else (width, height)
+    return None
+
+
+def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """The marks of a JPEG file with what belongs to them, up to the pixels."""
+    at = 2
+    while at + 4 <= len(content) and content[at] == 0xFF:
+        mark = content[at + 1]
+        if mark == 0xFF or mark in _ALONE:
+            at += 1 if mark == 0xFF else 2
+            continue
+        (length,) = struct.unpack(">H", content[at + 2 : at + 4])
+        yield mark, content[at + 4 : at + 2 + length]
+        at += 2 + max(2, length)
+
+
+def _orientation(exif: bytes) -> int:
+    order = "<" if exif.startswith(b"II") else ">"
+    (first,) = struct.unpack(f"{order}I", exif[4:8])
+    (count,) = struct.unpack(f"{order}H", exif[first : first + 2])
+    for n in range(count):
+        entry = exif[first + 2 + 12 * n : first + 14 + 12 * n]
+        tag, _, _, value = struct.unpack(f"{order}HHIH", entry[:10])
+        if tag == 0x0112:
+            return int(value)
+    return 1
+
+
+def _webp(content: bytes) -> Size | None:
+    form = content[12:16]
+    if form == b"VP8X":
+        sides = content[24:27], content[27:30]
+        width, height = (1 + int.from_bytes(side, "little") for side in sides)
+        return width, height
+    if form == b"VP8L":
+        bits = int.from_bytes(content[21:25], "little")
+        return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    if form == b"VP8 ":
+        width, height = struct.unpack("<HH", content[26:30])
+        return width & 0x3FFF, height & 0x3FFF
+    return None
+
+
+def _avif(content: bytes) -> Size | None:
+    """The largest of the pictures in the file: the others are parts or previews."""
+    found = [
+        struct.unpack(">II", content[m.end() + 4 : m.end() + 12])
+        for m in re.finditer(rb"ispe", content)
+    ]
+    if not found:
+        return None
+    width, height = max(found, key=lambda size: size[0] * size[1])
+    turn = re.search(rb"irot(.)", content, re.DOTALL)
+    return (height, width) if turn and turn[1][0] & 1 else (width, height)
+
+
+_READERS = {"png": _png, "gif": _gif, "jpg": _jpeg, "webp": _webp, "avif": _avif}

@@ -1,0 +1,329 @@
+"""Markdown to tokens: CommonMark, math, footnotes, alerts."""
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, blockquote, list_block, table
+from markdown_it.rules_core import StateCore
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.dollarmath.index import math_inline_dollar
+
+from app.markup.problems import (
+    MOST_BLOCKS,
+    MOST_CELLS,
+    MOST_COLUMNS,
+    MOST_LETTERS,
+    MOST_MARKS,
+    MOST_NESTED,
+    LimitExceededError,
+)
+
+_BlockRule = Callable[[StateBlock, int, int, bool], bool]
+CITE = re.compile(r"\[\^([^\]\s]{1,80})\]")
+_NOTE = re.compile(r"^\[\^([^\]\s]{1,80})\]:\s*(.*)$")
+_ALERT = re.compile(r"^\[!([A-Za-z]+)\]\s*(?:\n|$)")
+# No inline rule begins with any of these characters; a box is no link.
+_WORDS = re.compile(r"(?:\[[ xX]\] )?[^\n\\`~*_\[!<&$]*\Z")
+# The comma behind the last cell of a row; what stands behind the last row of a table.
+_ROWS = re.compile(r", (; (?! *\n)|(?=; *\n))(?:; *(?=\n))?")
+_GAPS = re.compile(r"[ \t]+")
+_MARKS = "[<`*_$~!&\\"
+_RULER = re.compile(r"[|:\s-]+")
+_PIN = re.compile(r"^<!--\s*=\s*([\w-]+)\s*-->$")
+
+
+@functools.cache
+def _reader() -> MarkdownIt:
+    reader = MarkdownIt("commonmark", {"html": True, "maxNesting": MOST_NESTED + 10})
+    reader.enable(["table", "strikethrough"])
+    reader.use(dollarmath_plugin, allow_space=False, allow_digits=False)
+    reader.inline.ruler.at("math_inline", _formula)
+    reader.inline.ruler.before("link", "cite", _cite)
+    reader.block.ruler.before("reference", "note", _note, {"alt": ["paragraph"]})
+    reader.block.ruler.at("table", _table, {"alt": ["paragraph", "reference"]})
+    reader.block.ruler.before("table", "count", _count)
+    inside = ["paragraph", "reference", "blockquote"]
+    reader.block.ruler.at("list", _shallow(list_block), {"alt": inside})
+    reader.block.ruler.at("blockquote", _shallow(blockquote), {"alt": [*inside, "list"]})
+    reader.core.ruler.at("inline", _inline)
+    reader.validateLink = _any_address  # type: ignore[method-assign]
+    return reader
+
+
+MISBEGUN = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
+"""A paragraph that was to be the comment of a question."""
+
+
+def _count(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Match nothing, and end the reading of a file that has too many parts."""
+    del last, silent
+    if len(state.tokens) > MOST_BLOCKS:
+        raise LimitExceededError(_TOO_LONG, _PART, first + 1)
+    return False
+
+
+_TOO_LONG = f"The file has more than {MOST_BLOCKS:,} parts, such as paragraphs and cells."
+
+
+def _shallow(rule: _BlockRule) -> _BlockRule:
+    """The rule of lists or quotes, which from a depth on are words."""
+
+    def read(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+        return state.level < MOST_NESTED and rule(state, first, last, silent)
+
+    return read
+
+
+def _any_address(url: str) -> bool:
+    """Let every scheme through: the writer decides which addresses are written."""
+    del url
+    return True
+
+
+def tokens(text: str) -> list[Token]:
+    """The blocks of a text; alerts are marked on their quotes."""
+    found = _reader().parse(text)
+    _mark_alerts(found)
+    _mark_deep(found)
+    return found
+
+
+def _inline(state: StateCore) -> None:
+    """Read the text of the blocks; one without any mark is words as it stands."""
+    count, large = 0, state.env.get("large", {})
+    for token in state.tokens:
+        if token.type != "inline":
+            continue
+        token.children = []
+        refused = len(token.content) > MOST_MARKS and _refused(token.content)
+        if large and token.map:
+            refused = large.get(token.map[0]) or refused
+        if refused:
+            token.meta["refused"] = refused
+            token.content = f"{token.content[:_SHOWN]}…"
+            token.children.append(Token("text", "", 0, content=token.content))
+        elif state.env.get("references") or not _WORDS.match(token.content):
+            state.md.inline.parse(token.content, state.md, state.env, token.children)
+        elif token.content:
+            token.children.append(Token("text", "", 0, content=token.content))
+        count += len(token.children)
+        if count > MOST_BLOCKS:
+            raise LimitExceededError(_MANY, _PART, first_line(token))
+
+
+_MANY = "The file has too many words and marks to be read at once."
+_PART = "Split it into several topics."
+_SHOWN = 200  # characters of a text that is not read
+
+
+def _refused(text: str) -> str:
+    """Why a paragraph is not read, or nothing: some marks are looked at in pairs."""
+    if len(text) > MOST_LETTERS:
+        return f"This text has {len(text):,} characters; the limit is {MOST_LETTERS:,}."
+    for mark in _MARKS:
+        count = text.count(mark)
+        if count > MOST_MARKS:
+            return f"This text has {count:,} “{mark}”; the limit is {MOST_MARKS}."
+    return ""
+
+
+def _mark_deep(found: Sequence[Token]) -> None:
+    """Mark where lists and quotes lie so deep in each other that they are words."""
+    for token in found:
+        if token.level >= MOST_NESTED and token.nesting == 1:
+            token.meta["refused"] = "Lists and quotes are nested too deep here."
+
+
+_DOLLARS = math_inline_dollar(allow_space=False, allow_digits=False)
+
+
+def _formula(state: StateInline, silent: bool) -> bool:
+    """Read `$…$`, also where a text that ends in a digit begins with it.
+
+    The plugin looks at the character before the dollar, and before the first of a
+    text finds the last one.
+    """
+    text = state.src
+    if state.pos or not text[-1].isdigit():
+        return _DOLLARS(state, silent)
+    state.src = f"{text} "
+    found = _DOLLARS(state, silent)
+    state.src = text
+    return found
+
+
+def _cite(state: StateInline, silent: bool) -> bool:
+    """Read `[^key]` as a footnote, whether or not the page defines it."""
+    match = CITE.match(state.src, state.pos)
+    if match is None:
+        return False
+    if not silent:
+        token = state.push("cite", "", 0)
+        token.content = match[1]
+    state.pos = match.end()
+    return True
+
+
+def _table(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Read a table, unless it has so many cells that it stays as it is written.
+
+    A row may leave cells out, which are made all the same.
+    """
+    if not silent and first + 1 < last:
+        ruler = state.src[state.bMarks[first + 1] : state.eMarks[first + 1]]
+        columns = ruler.count("|") + 1
+        if columns > 1 and _RULER.fullmatch(ruler):
+            row = first + 2
+            while row < last and not state.isEmpty(row):
+                row += 1
+            if columns > MOST_COLUMNS or columns * (row - first) > MOST_CELLS:
+                message = f"The table has {columns:,} columns in {row - first:,} rows."
+                state.env.setdefault("large", {})[first] = message
+                return False
+    return table(state, first, last, silent)
+
+
+def _note(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    """Read `[^key]: which part of the source is meant`, up to an empty line."""
+    if state.is_code_block(first):
+        return False
+    start = state.bMarks[first] + state.tShift[first]
+    if not state.src.startswith("[^", start):
+        return False
+    match = _NOTE.match(state.src[start : state.eMarks[first]])
+    if match is None:
+        return False
+    if silent:
+        return True
+    line = first + 1
+    parts = [match[2]]
+    while line < last and not state.isEmpty(line):
+        text = state.getLines(line, line + 1, state.blkIndent, False).strip()
+        if _NOTE.match(text):
+            break
+        parts.append(text)
+        line += 1
+    opening = state.push("note_open", "", 1)
+    opening.map = [first, line]
+    opening.content = match[1]
+    inline = state.push("inline", "", 0)
+    inline.content = "\n".join(parts).strip()
+    inline.map = [first, line]
+    inline.children = []
+    state.push("note_close", "", -1)
+    state.line = line
+    return True
+
+
+def _mark_alerts(found: list[Token]) -> None:
+    """Move `[!TIP]` from the text of a quote to its opening token."""
+    for index, token in enumerate(found[:-2]):
+        inline = found[index + 2]
+        if token.type != "blockquote_open" or inline.type != "inline":
+            continue
+        match = _ALERT.match(inline.content)
+        if match:
+            token.meta["alert"] = match[1].upper()
+            _drop_marker(inline, match[0])
+            if not inline.content and found[index + 3].type == "paragraph_close":
+                found[index + 1].hidden = found[index + 3].hidden = True
+
+
+def _drop_marker(inline: Token, marker: str) -> None:
+    inline.content = inline.content[len(marker) :]
+    children = inline.children or []
+    while children and children[0].type == "text":
+        children.pop(0)
+    if children and children[0].type == "softbreak":
+        children.pop(0)
+
+
+def closing_index(found: Sequence[Token], index: int) -> int:
+    """The index of the token that closes the one at `index`; itself if none does."""
+    opening = found[index]
+    if opening.nesting != 1:
+        return index
+    for at in range(index + 1, len(found)):
+        if found[at].level == opening.level and found[at].nesting == -1:
+            return at
+    return len(found) - 1
+
+
+def first_line(token: Token) -> int:
+    """The line, from 1, on which a block begins."""
+    return token.map[0] + 1 if token.map else 1
+
+
+def last_line(token: Token) -> int:
+    """The last line, from 1, of a block."""
+    return max(token.map[1], token.map[0] + 1) if token.map else 1
+
+
+def plain_text(found: Sequence[Token]) -> str:
+    """The words of tokens, without marks, for search and for comparison.
+
+    Cells of a table are parted by commas and its rows by semicolons.
+    """
+    alone = bare(found[0]) if len(found) == 1 else None
+    if alone is not None:
+        return _tidy(alone)
+    parts: list[str] = []
+    for token in found:
+        if token.type == "inline":
+            parts.append(plain_text(token.children or []))
+        elif token.type in {"softbreak", "hardbreak"} or token.nesting == -1:
+            parts.append(_parting(token))
+        elif token.type == "fence" and token.info.split()[:1] == ["figure"]:
+            parts.append(_words_of_figure(token.content))
+        elif token.type not in {"html_block", "html_inline", "cite"}:
+            parts.append(token.content)
+    return _tidy(_ROWS.sub(lambda row: row[1], "".join(parts)))
+
+
+def _parting(token: Token) -> str:
+    """What stands in plain text between a block that ends and what follows."""
+    if token.type in {"th_close", "td_close"}:
+        return ", "
+    if token.type == "tr_close":
+        return "; "
+    return " " if token.level or token.nesting == 0 else "\n"
+
+
+def bare(token: Token) -> str | None:
+    """The text of a block without any mark in it; None for all others."""
+    children = token.children
+    if token.type == "inline" and children and len(children) == 1:
+        return children[0].content if children[0].type == "text" else None
+    return None
+
+
+def take_pin(inline: Token) -> str:
+    """The key in a comment `<!-- = key -->` at the end of a line, taken off it."""
+    children = inline.children or []
+    if not children or children[-1].type != "html_inline":
+        return ""
+    match = _PIN.match(children[-1].content)
+    if match is None:
+        return ""
+    children.pop()
+    if children and children[-1].type == "text":
+        children[-1].content = children[-1].content.rstrip()
+    inline.content = inline.content[: inline.content.rindex("<!--")].rstrip()
+    return match[1]
+
+
+def _tidy(words: str) -> str:
+    if "  " in words or "\t" in words:
+        words = _GAPS.sub(" ", words)
+    return words.strip()
+
+
+def _words_of_figure(source: str) -> str:
+    """What a reader reads of a drawing: its title and its text alternative."""
+    rows = (line.partition(":") for line in source.splitlines())
+    said = [words.strip() for key, _, words in rows if key in {"title", "alt"}]
+    return " ".join(said) + "\n"

@@ -1,0 +1,176 @@
+"""LaTeX to MathML."""
+
+import functools
+import re
+from html import unescape
+from xml.etree import ElementTree as ET
+
+from latex2mathml import converter
+
+_MOST_CHARACTERS = 2000
+_SPACE = "{http://www.w3.org/1998/Math/MathML}"
+_ALLOWED = frozenset(
+    [
+        "math",
+        "mrow",
+        "mi",
+        "mn",
+        "mo",
+        "mtext",
+        "mspace",
+        "msup",
+        "msub",
+        "msubsup",
+        "mfrac",
+        "msqrt",
+        "mroot",
+        "mover",
+        "munder",
+        "munderover",
+        "mtable",
+        "mtr",
+        "mtd",
+        "mstyle",
+        "mpadded",
+        "mphantom",
+        "menclose",
+    ]
+)
+_ATTRIBUTES = frozenset(
+    [
+        "display",
+        "mathvariant",
+        "width",
+        "stretchy",
+        "fence",
+        "form",
+        "linethickness",
+        "accent",
+        "displaystyle",
+        "scriptlevel",
+        "minsize",
+        "maxsize",
+        "movablelimits",
+        "columnalign",
+        "rowspacing",
+        "columnspacing",
+        "notation",
+        "lspace",
+        "rspace",
+        "separator",
+        "symmetric",
+        "largeop",
+    ]
+)
+# Neither a tag nor another beginning stands in a formula, so each is looked at once.
+_WRITTEN = re.compile(
+    r"\\\((?P<inline>(?:(?!\\[(\[])[^<>]){1,2000}?)\\\)"
+    r"|\\\[(?P<block>(?:(?!\\[(\[])[^<>]){1,2000}?)\\\]"
+)
+
+
+_GROUP = re.compile(r"\\(?:text|mathrm|mathit|mathbf|operatorname)\{([^{}]*)\}")
+_FRACTION = re.compile(r"\\[dt]?frac\{([^{}]*)\}\{([^{}]*)\}")
+_ROOT = re.compile(r"\\sqrt\{([^{}]*)\}")
+_COMMAND = re.compile(r"\\(?:([A-Za-z]+)(?![A-Za-z])|([,;:! {}%$_]))")
+_SIGNS = {
+    "times": "×",
+    "cdot": "·",
+    "div": "÷",
+    "approx": "≈",
+    "le": "≤",
+    "leq": "≤",
+    "ge": "≥",
+    "geq": "≥",
+    "ne": "≠",
+    "neq": "≠",
+    "pm": "±",
+    "to": "→",
+    "sum": "∑",
+    "lceil": "⌈",
+    "rceil": "⌉",
+    "lfloor": "⌊",
+    "rfloor": "⌋",
+    "ldots": "…",
+    "dots": "…",
+    "quad": " ",
+    "left": "",
+    "right": "",
+}
+
+
+class MathError(ValueError):
+    """Why a formula cannot be shown."""
+
+
+@functools.lru_cache(maxsize=4096)
+def to_mathml(latex: str, block: bool = False) -> str:
+    """A formula as MathML; raises BadMath naming what cannot be converted."""
+    if len(latex) > _MOST_CHARACTERS:
+        raise MathError("the formula is longer than 2,000 characters")
+    _check_braces(latex)
+    try:
+        written = converter.convert(latex, display="block" if block else "inline")
+        tree = ET.fromstring(written)  # noqa: S314 - our own output, without a DTD
+    except ET.ParseError:
+        raise MathError("a character in it has to be written as a command") from None
+    except Exception as error:  # noqa: BLE001 - the converter raises whatever it likes
+        what = re.sub(r"(?<!^)(?=[A-Z])", " ", type(error).__name__).lower()
+        raise MathError(what) from None
+    _clean(tree)
+    return ET.tostring(tree, encoding="unicode")
+
+
+def in_words(text: str) -> str:
+    """Text whose LaTeX is written as one would type it; what is unknown stays."""
+    if "\\" not in text:
+        return text
+    for _ in range(3):  # as deep as a group stands in another
+        text = _ROOT.sub(r"√\1", _FRACTION.sub(r"\1/\2", _GROUP.sub(r"\1", text)))
+    text = _COMMAND.sub(_sign, text.replace("{,}", ","))
+    return re.sub(r"([_^])\{([^{}]*)\}", r"\1\2", text)
+
+
+def _sign(found: re.Match[str]) -> str:
+    name, mark = found[1], found[2]
+    if mark:
+        return mark if mark in "{}%$_" else " "
+    return _SIGNS.get(name, found[0])
+
+
+def in_html(html: str) -> str:
+    r"""Safe HTML whose formulas, written as \(…\) or \[…\], became MathML.
+
+    Whatever cannot be converted stays as it was written.
+    """
+    return _WRITTEN.sub(_converted, html)
+
+
+def _converted(found: re.Match[str]) -> str:
+    inline, block = found["inline"], found["block"]
+    try:
+        return to_mathml(unescape((inline or block).strip()), block=inline is None)
+    except MathError:
+        return found[0]
+
+
+def _check_braces(latex: str) -> None:
+    depth = 0
+    for brace in re.findall(r"\\.|[{}]", latex):
+        depth += {"{": 1, "}": -1}.get(brace, 0)
+        if depth < 0 or depth > 50:
+            break
+    if depth:
+        raise MathError("its braces do not match")
+
+
+def _clean(node: ET.Element) -> None:
+    node.tag = node.tag.removeprefix(_SPACE)
+    if node.tag not in _ALLOWED:
+        raise MathError(f"“{node.tag}” is not allowed in a formula")
+    if node.text and re.match(r"\\[A-Za-z]+", node.text):
+        raise MathError(f"the command {node.text} is not known")
+    for name in set(node.attrib) - _ATTRIBUTES:
+        del node.attrib[name]
+    for child in node:
+        _clean(child)

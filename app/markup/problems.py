@@ -1,0 +1,327 @@
+"""Problem codes, limits, the source file while it is parsed.
+
+Every limit is far above what a course needs, and low enough that no file of the
+largest size takes longer than a few seconds to read.
+"""
+
+import bisect
+import dataclasses
+import itertools
+import logging
+import re
+import textwrap
+import tomllib
+from pathlib import Path
+from typing import Literal
+
+from app.markup.ids import LONGEST_ID
+
+LOG = logging.getLogger("headroom.content.failures")
+"""What failed in a way that no rule foresees, with the way to where it did."""
+_LONGEST = 1_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class ContentProblem:
+    """One thing to mend: `path:line:column code message`, and what to write instead.
+
+    `path` is relative to the content folder; `line` and `column` count from 1;
+    `code` is one of `app.markup.problems`, e.g. "E04"; `item` the id of the question
+    or card it belongs to, empty for a whole file.
+    """
+
+    path: str
+    line: int
+    column: int
+    code: str
+    severity: Literal["error", "warning"]
+    message: str
+    hint: str = ""
+    item: str = ""
+
+
+def make_problem(
+    place: tuple[str, int, int], code: str, message: str, hint: str = "", item: str = ""
+) -> ContentProblem:
+    """Make the problem `code` at (path, line, column); its letter is its severity."""
+    severity: Literal["error", "warning"] = "error" if code[0] == "E" else "warning"
+    return ContentProblem(*place, code, severity, _cut(message), _cut(hint), item)
+
+
+def _cut(words: str) -> str:
+    """Words that a person can read: what is quoted in them may be a whole file."""
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}…"
+
+
+def internal_error_problem(
+    place: tuple[str, int, int], what: str, error: Exception, item: str = ""
+) -> ContentProblem:
+    """What to say where reading failed in a way that no rule foresees, and log it.
+
+    `what` begins the sentence, e.g. “This question”.
+    """
+    where = on_one_line(f"{place[0]}:{place[1]}")
+    LOG.error("content %s: it could not be read", where, exc_info=error)
+    message = f"{what} could not be read: Headroom failed at it ({_kind(error)})."
+    hint = "Undo its last change, and report what `headroom check --verbose` says."
+    return make_problem(place, "E00", message, hint, item)
+
+
+def on_one_line(words: str) -> str:
+    """Words for the log: a name with a line break must not look like a second entry."""
+    return "".join(c if c.isprintable() else "?" for c in words)
+
+
+def _kind(error: Exception) -> str:
+    """The name of an exception as words: “recursion error”."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(error).__name__).lower()
+
+
+_TABLE = Path(__file__).with_name("problem_codes.toml")
+_WIDTH = 80
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ProblemCode:
+    """What one code means, what mends it whatever the case, and what brings it."""
+
+    meaning: str
+    remedy: str
+    example: str
+
+
+RULES: dict[str, ProblemCode] = {
+    code: ProblemCode(**row) for code, row in tomllib.loads(_TABLE.read_text("utf-8")).items()
+}
+
+
+def explain(code: str) -> str:
+    """A code in words for a terminal; raises KeyError for one that is not known."""
+    rule = RULES[code]
+    kind = "an error, its item is left out" if code[0] == "E" else "a warning"
+    example = textwrap.indent(rule.example.strip(), "    ")
+    remedy = textwrap.fill(rule.remedy, _WIDTH)
+    return f"{code}, {kind}: {rule.meaning}\n\nFor example:\n\n{example}\n\n{remedy}"
+
+
+MOST_BYTES = 2_000_000  # of a file
+MOST_LINES = 100_000  # of a file
+MOST_BLOCKS = 200_000  # tokens of blocks in a file, and as many of words and marks
+MOST_NESTED = 30  # quotes in each other, or half as many lists
+MOST_LETTERS = 20_000  # of a paragraph, a heading or a cell
+MOST_MARKS = 500  # of one kind in a paragraph, a heading or a cell
+MOST_COLUMNS = 50  # of a table
+MOST_CELLS = 20_000  # of a table
+MOST_ITEMS = 5_000  # questions or cards in a file
+MOST_OPTIONS = 200  # options, steps, pairs or blanks of a question
+MOST_HINTS = 20
+MOST_TERMS = 1_000  # of a glossary
+MOST_ENTRIES = 1_000  # of a list in a register: topics, sources, domains, questions
+MOST_MINUTES = 1_440  # of a mock exam
+MOST_PARAMETERS = 40  # and as many expressions, of a question
+MOST_COLORED = 10_000  # characters of a code block that is shown in colors
+
+# What reading costs is counted in about microseconds, so that the same text always
+# comes to the same sum, however busy the machine is.
+MOST_EFFORT = 20_000_000
+A_PROBLEM = 1_000
+A_COMBINATION = 600
+A_FORMULA = 300
+A_LETTER_OF_A_FORMULA = 20
+AN_ESTIMATE = 4_000
+A_PLAN = 400_000
+
+
+class LimitExceededError(ValueError):
+    """A file that asks too much: why, what to do, and the line if it is known."""
+
+    def __init__(self, message: str, hint: str = "", line: int = 0) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.line = line
+
+
+def price_of(estimate: str) -> int:
+    """What one estimate costs: the planner tries hundreds of plans."""
+    return A_PLAN if estimate.replace("_", "-") == "parallelism-plan" else AN_ESTIMATE
+
+
+_MOST_SOUGHT = 500_000_000  # characters looked through for the places of problems
+# An id as it stands in a comment of which a part may be missing or misspelled.
+_CLAIMED = re.compile(
+    r"(?:^|[\s<!-])(?:q\w?|id|question)(?:\s*[:;=\uff1a]\s*|[ \t]+)[\"']?"
+    r"([a-z0-9]+(?:-[a-z0-9]+)*)",
+    re.IGNORECASE,
+)
+
+Reference = Literal[
+    "objective",
+    "source",
+    "topic",
+    "page",
+    "term",
+    "file",
+    "drawing",
+    "picture",
+    "day",
+    "calculator",
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CrossReference:
+    """A word that another file must know: an objective, a source, a page, a term.
+
+    That of a drawing may go on with “#” and one of its regions.
+    """
+
+    kind: Reference
+    value: str
+    line: int
+    column: int
+    item: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TextEdit:
+    """A replacement that `--fix` may make: `old` at (line, column) becomes `new`."""
+
+    line: int
+    column: int
+    old: str
+    new: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Unidentified:
+    """An item without an id: its words, and how `--fix` writes an id into it.
+
+    `old` at (line, column) becomes `before`, the id and `after`. `named` are words in
+    its comments that may be meant as its id; `heading` and `body` hashes of its words.
+    """
+
+    line: int
+    column: int
+    old: str
+    before: str
+    after: str
+    title: str
+    named: tuple[str, ...]
+    sketch: tuple[int, ...]
+    heading: str
+    body: str
+
+    @property
+    def full_sketch(self) -> tuple[int, ...]:
+        """Its sketch with its comment, which says nothing."""
+        return self.sketch
+
+    def edit(self, name: str) -> TextEdit:
+        """The edit that gives it an id."""
+        new = f"{self.before}{name}{self.after}"
+        return TextEdit(self.line, self.column, self.old, new)
+
+
+@dataclasses.dataclass(slots=True)
+class SourceFile:
+    """The text of one file, and the notes taken while reading it.
+
+    `line` is where the reader stands, as far as it says so; `mark` how many problems
+    there were before the item at hand; `effort` what reading has cost so far.
+    """
+
+    path: str
+    text: str
+    problems: list[ContentProblem] = dataclasses.field(default_factory=list)
+    mentions: list[CrossReference] = dataclasses.field(default_factory=list)
+    edits: list[TextEdit] = dataclasses.field(default_factory=list)
+    claims: list[tuple[str, int]] = dataclasses.field(default_factory=list)
+    unidentified: list[Unidentified] = dataclasses.field(default_factory=list)
+    item: str = ""
+    line: int = 1
+    mark: int = 0
+    effort: int = 0
+    lines: list[str] = dataclasses.field(init=False)
+    _starts: list[int] = dataclasses.field(init=False, default_factory=list)
+    _sought: int = 0
+    _paid: set[str] = dataclasses.field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.lines = self.text.split("\n")
+
+    def report(self, code: str, line: int, column: int, message: str, hint: str = "") -> None:
+        """Note a problem at (line, column), for the item being read."""
+        self.spend(A_PROBLEM)
+        place = (self.path, max(line, 1), max(column, 1))
+        self.problems.append(make_problem(place, code, message, hint, self.item))
+
+    def give_up(self, error: Exception, what: str, line: int = 0) -> None:
+        """Note that something could not be read, whatever the reason; never raises."""
+        place = (self.path, max(line or self.line, 1), 1)
+        if isinstance(error, LimitExceededError):
+            place = (self.path, error.line or place[1], 1)
+            found = make_problem(place, "E88", error.message, error.hint, self.item)
+        else:
+            found = internal_error_problem(place, what, error, self.item)
+        self.problems.append(found)
+
+    def mention(
+        self,
+        kind: Reference,
+        value: str,
+        line: int,
+        column: int,
+    ) -> None:
+        """Note a word to be checked against the other files."""
+        self.mentions.append(CrossReference(kind, value, line, column, self.item))
+
+    def claim(self, comment: str, line: int) -> None:
+        """Note the id in a broken comment: its item may be the one that has it."""
+        found = _CLAIMED.search(comment)
+        if found and len(found[1]) <= LONGEST_ID:
+            self.claims.append((found[1].lower(), line))
+
+    def spend(self, effort: float, once_for: str = "") -> None:
+        """Count what reading costs; raises TooMuch where a file asks too much.
+
+        Work that is kept after the first time is paid once for its name.
+        """
+        if once_for:
+            if once_for in self._paid:
+                return
+            self._paid.add(once_for)
+        self.effort += int(effort)
+        if self.effort > MOST_EFFORT:
+            message = "This file has too many problems, formulas and figures to be read."
+            raise LimitExceededError(message, "Split it into several topics.", self.line)
+
+    def find(self, needle: str, first: int, last: int) -> tuple[int, int]:
+        """Where `needle` stands in lines first..last (from 1); else the first line."""
+        if not self._starts:
+            lengths = (len(line) + 1 for line in self.lines)
+            self._starts = [0, *itertools.accumulate(lengths)]
+        start, end = self._start(first), self._start(last + 1)
+        if start >= end or self._sought > _MOST_SOUGHT:
+            return first, 1
+        at = self.text.find(needle, start, end)
+        self._sought += (end if at < 0 else at) - start
+        if at < 0:
+            return first, 1
+        line = bisect.bisect_right(self._starts, at)
+        return line, at - self._starts[line - 1] + 1
+
+    def _start(self, line: int) -> int:
+        return self._starts[min(max(line, 1), len(self._starts)) - 1]
+
+
+def place_of(key: str, sheet: SourceFile, first: int = 1) -> tuple[int, int]:
+    """Where the value of a key of a TOML file is set, from a line on.
+
+    A comment that speaks of the key is not meant; a key inside a table in one line is.
+    """
+    setting = re.compile(rf"^\s*{re.escape(key)}\s*=\s*")
+    for line, text in enumerate(sheet.lines[first - 1 :], first):
+        if match := setting.match(text):
+            return line, match.end() + 1
+    return sheet.find(key, first, len(sheet.lines))

@@ -1,0 +1,398 @@
+"""Numbers with units: add, compare, convert, show."""
+
+import dataclasses
+import functools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable
+
+from app.estimator import units
+from app.estimator.units import COUNT_SUFFIX, MINUS, split_number
+from app.markup.ids import did_you_mean
+
+# As (base unit, factor to the base). Factors of the SI and of the units beside it are
+# exact by definition, https://www.bipm.org/en/publications/si-brochure (tables 4 and 8)
+# and https://www.nist.gov/pml/special-publication-811 (appendix B.8).
+_LENGTH = {
+    "nm": ("m", 1e-9),
+    "µm": ("m", 1e-6),
+    "mm": ("m", 1e-3),
+    "cm": ("m", 1e-2),
+    "m": ("m", 1.0),
+    "km": ("m", 1e3),
+    "ft": ("m", 0.3048),
+    "mi": ("m", 1609.344),
+}
+_AREA = {
+    "cm²": ("m*m", 1e-4),
+    "m²": ("m*m", 1.0),
+    "ha": ("m*m", 1e4),
+    "km²": ("m*m", 1e6),
+}
+_VOLUME = {
+    "µL": ("L", 1e-6),
+    "mL": ("L", 1e-3),
+    "cL": ("L", 1e-2),
+    "dL": ("L", 0.1),
+    "L": ("L", 1.0),
+    "cm³": ("L", 1e-3),
+    "m³": ("L", 1e3),
+}
+_FLOW = {
+    "mL/h": ("L/s", 1e-3 / 3600),
+    "mL/min": ("L/s", 1e-3 / 60),
+    "L/h": ("L/s", 1 / 3600),
+    "L/min": ("L/s", 1 / 60),
+    "L/s": ("L/s", 1.0),
+}
+_MASS = {
+    "µg": ("kg", 1e-9),
+    "mg": ("kg", 1e-6),
+    "g": ("kg", 1e-3),
+    "lb": ("kg", 0.45359237),
+}
+_SUBSTANCE = {
+    "µmol": ("mol", 1e-6),
+    "mmol": ("mol", 1e-3),
+    "mol": ("mol", 1.0),
+}
+_CONCENTRATION = {
+    "µmol/L": ("mol/L", 1e-6),
+    "mmol/L": ("mol/L", 1e-3),
+    "mol/L": ("mol/L", 1.0),
+    "µg/L": ("kg/L", 1e-9),
+    "mg/L": ("kg/L", 1e-6),
+    "mg/dL": ("kg/L", 1e-5),
+    "g/dL": ("kg/L", 1e-2),
+    "g/L": ("kg/L", 1e-3),
+    "kg/L": ("kg/L", 1.0),
+}
+_MOTION = {
+    "mm/s": ("m/s", 1e-3),
+    "m/s": ("m/s", 1.0),
+    "km/h": ("m/s", 1 / 3.6),
+    "mph": ("m/s", 0.44704),
+    "m/s²": ("m/s*s", 1.0),
+}
+_FORCE = {
+    "N": ("N", 1.0),
+    "kN": ("N", 1e3),
+    "Pa": ("Pa", 1.0),
+    "hPa": ("Pa", 1e2),
+    "kPa": ("Pa", 1e3),
+    "MPa": ("Pa", 1e6),
+    "mbar": ("Pa", 1e2),
+    "bar": ("Pa", 1e5),
+    "mmHg": ("Pa", 133.322387415),
+}
+_ENERGY = {
+    "J": ("Wh", 1 / 3600),
+    "kJ": ("Wh", 1e3 / 3600),
+    "MJ": ("Wh", 1e6 / 3600),
+    "GJ": ("Wh", 1e9 / 3600),
+    "kcal": ("Wh", 4184 / 3600),
+}
+_RATE = {
+    "rpm": ("1/s", 1 / 60),
+    "Hz": ("1/s", 1.0),
+    "kHz": ("1/s", 1e3),
+    "MHz": ("1/s", 1e6),
+    "GHz": ("1/s", 1e9),
+}
+_ELECTRICITY = {
+    "mA": ("A", 1e-3),
+    "kA": ("A", 1e3),
+    "mV": ("V", 1e-3),
+    "kV": ("V", 1e3),
+    "Ω": ("Ω", 1.0),
+    "kΩ": ("Ω", 1e3),
+    "MΩ": ("Ω", 1e6),
+    "Ah": ("Ah", 1.0),
+    "mAh": ("Ah", 1e-3),
+}
+_ALONE = ("K", "°F", "°")
+_TIME = {"week": ("s", 604800.0), "weeks": ("s", 604800.0)}
+# ISO 4217, https://www.six-group.com/en/products-services/financial-information/data-standards.html
+_CURRENCIES = """
+AED ARS AUD BDT BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK
+JPY KES KRW MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RSD SAR SEK SGD THB TRY TWD UAH
+VND ZAR
+"""
+CURRENCIES = ("USD", *_CURRENCIES.split())
+"""Currencies by their codes."""
+_SIGNS = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
+
+UNITS: dict[str, tuple[str, float]] = {
+    **units.UNITS,
+    **_TIME,
+    **_LENGTH,
+    **_AREA,
+    **_VOLUME,
+    **_FLOW,
+    **_MASS,
+    **_SUBSTANCE,
+    **_CONCENTRATION,
+    **_MOTION,
+    **_FORCE,
+    **_ENERGY,
+    **_RATE,
+    **_ELECTRICITY,
+    **{unit: (unit, 1.0) for unit in _ALONE},
+    **{code: (code, 1.0) for code in CURRENCIES},
+    **{sign: (code, 1.0) for sign, code in _SIGNS.items()},
+}
+"""Every unit that a question may ask for, and that an answer may be typed in."""
+
+_POWERS = {"m2": "m²", "cm2": "cm²", "km2": "km²", "m3": "m³", "cm3": "cm³"}
+_POWERS |= {"m/s2": "m/s²"}
+TYPED = {
+    **_POWERS,
+    **{f"{name[:-1]}^{name[-1]}": unit for name, unit in _POWERS.items()},
+    "Ohm": "Ω",
+    "ohm": "Ω",
+    "kOhm": "kΩ",
+    # The ordinal sign and the ring of keyboards that have no degree sign.
+    **{f"{sign}{scale}": f"°{scale}" for sign in "º˚" for scale in ("C", "F", "")},
+    "l": "L",
+    "ml": "mL",
+    "dl": "dL",
+    "l/min": "L/min",
+    "mmol/l": "mmol/L",
+    "mg/dl": "mg/dL",
+    "g/l": "g/L",
+}
+"""How units are typed on a keyboard, and how they are written."""
+
+_COUNTED = frozenset({"token", "sequence", "GPU", "node", "layer", "parameter"})
+_ALIASES = {
+    "TFLOPS": "TFLOP/s",
+    "PFLOPS": "PFLOP/s",
+    "EFLOPS": "EFLOP/s",
+    "GFLOPS": "GFLOP/s",
+    "second": "s",
+    "seconds": "s",
+    "minute": "min",
+    "hour": "h",
+    "dollars": "USD",
+}
+
+
+_MOST_EXACT = 10**15
+
+
+class UnitMismatchError(ValueError):
+    """Two units that cannot be added, compared or converted."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number counted in `unit`: "" for a plain number, None when nobody knows."""
+
+    value: float
+    unit: str | None = ""
+
+
+def normalize_number(value: float) -> float:
+    """A result as it is kept: a whole number that has grown long becomes a float.
+
+    Whole numbers are exact and may be of any length, so a few multiplications could
+    fill the memory. Raises OverflowError beyond 10^308.
+    """
+    if isinstance(value, int) and abs(value) > _MOST_EXACT:
+        return float(value)
+    return value
+
+
+def known_unit(word: str) -> str | None:
+    """The unit meant by `word` as written in a text, or None.
+
+    >>> known_unit("TFLOPS")
+    'TFLOP/s'
+    """
+    unit = _ALIASES.get(word) or TYPED.get(word, word)
+    return unit if unit in UNITS else None
+
+
+_LIKE = 0.65  # “litros” are no “bits”
+
+
+def unit_meant(word: str) -> str:
+    """A hint for a word that is no unit: the nearest one, or nothing."""
+    return did_you_mean(word, (unit for unit in UNITS if unit), _LIKE)
+
+
+def dimension(unit: str) -> tuple[float, Counter[str]]:
+    """The factor of a unit to its base, and its base units with their powers."""
+    factor, powers = _dimension(unit)
+    return factor, powers.copy()
+
+
+@functools.lru_cache(maxsize=512)
+def _dimension(unit: str) -> tuple[float, Counter[str]]:
+    base, factor = UNITS.get(unit, (unit, 1.0))
+    powers: Counter[str] = Counter()
+    above, _, below = base.partition("/")
+    for sign, part in ((1, above), (-1, below)):
+        for name in part.split("*"):
+            if name and name != "1":
+                powers[name] += sign
+    return factor, powers
+
+
+@functools.lru_cache(maxsize=512)
+def kind(unit: str) -> str:
+    """What a unit measures, without the things counted: GB and TiB are one kind."""
+    return _written(_dimension(unit)[1])
+
+
+def _written(powers: Counter[str]) -> str:
+    above = "*".join(sorted(n for n, p in powers.items() for _ in range(p)))
+    below = "*".join(sorted(n for n, p in powers.items() for _ in range(-p)))
+    counted = all(n in _COUNTED for n in powers)
+    if counted or not powers:
+        return ""
+    return f"{above or '1'}/{below}" if below else above
+
+
+@functools.lru_cache(maxsize=512)
+def _without_counts(unit: str) -> str:
+    powers = _dimension(unit)[1]
+    kept = Counter({n: p for n, p in powers.items() if n not in _COUNTED and p})
+    return _written(kept)
+
+
+def convert(quantity: Quantity, unit: str) -> Quantity:
+    """Count a quantity in another unit; raises UnitMismatch.
+
+    A quantity of unknown unit is taken to be in base units.
+    """
+    factor = _dimension(unit)[0]
+    if quantity.unit is None:
+        return Quantity(quantity.value / factor, unit)
+    if _without_counts(quantity.unit) != _without_counts(unit):
+        raise UnitMismatchError(f"{named(quantity.unit)} cannot be turned into {named(unit)}")
+    return Quantity(quantity.value * (_dimension(quantity.unit)[0] / factor), unit)
+
+
+def named(unit: str | None) -> str:
+    """A unit in a sentence."""
+    return f"“{unit}”" if unit else "a plain number"
+
+
+def combine(left: Quantity, right: Quantity, how: Callable[[float, float], float]) -> Quantity:
+    """Add, subtract or compare: both in the unit of the one that has one."""
+    if left.unit is None or right.unit is None:
+        return Quantity(how(left.value, right.value), None)
+    if not right.unit or not left.unit:
+        return Quantity(how(left.value, right.value), left.unit or right.unit)
+    return Quantity(how(left.value, convert(right, left.unit).value), left.unit)
+
+
+def multiply(left: Quantity, right: Quantity) -> Quantity:
+    """The product, in base units when both have a unit."""
+    if left.unit is None or right.unit is None:
+        return Quantity(left.value * right.value, None)
+    if not left.unit or not right.unit:
+        return Quantity(left.value * right.value, left.unit or right.unit)
+    return _joined(left, right, 1)
+
+
+def divide(left: Quantity, right: Quantity) -> Quantity:
+    """The quotient; raises ZeroDivisionError."""
+    if left.unit is None or right.unit is None:
+        return Quantity(left.value / right.value, None)
+    if not right.unit:
+        return Quantity(left.value / right.value, left.unit)
+    if left.unit == right.unit:
+        return Quantity(left.value / right.value)
+    return _joined(left, right, -1)
+
+
+def _joined(left: Quantity, right: Quantity, sign: int) -> Quantity:
+    left_factor, powers = dimension(left.unit or "")
+    right_factor, others = _dimension(right.unit or "")
+    for name, power in others.items():
+        powers[name] += sign * power
+    kept = Counter({n: p for n, p in powers.items() if p and n not in _COUNTED})
+    value = right.value * right_factor
+    scaled = left.value * left_factor
+    return Quantity(scaled * value if sign > 0 else scaled / value, _written(kept))
+
+
+SPEC = re.compile(r"^(?P<comma>,)?(?:\.(?P<digits>\d{1,2}))?(?P<form>[fgd])?$")
+
+
+def show(value: float, spec: str = "") -> str:
+    """Write a number as a placeholder asks: `,` `.2f` `.3g` `d`; never an exponent.
+
+    >>> show(1119.6, ".3g")
+    '1,120'
+    >>> show(2048), show(2048, ",")
+    ('2048', '2,048')
+    """
+    comma, digits, form = _format(spec)
+    if not _is_finite(value):
+        text = "infinity" if value > 0 else "-infinity" if value < 0 else "no number"
+    elif form == "d" or (spec in {"", ","} and value == int(value)):
+        text = f"{round(value):,}" if comma else f"{round(value)}"
+    elif form == "f":
+        text = f"{value:,.{2 if digits is None else digits}f}"
+    else:
+        text = _significant(value, 6 if digits is None else digits)
+    return text.replace("-", MINUS)
+
+
+def _is_finite(value: float) -> bool:
+    """Whether a number is one that a float can hold."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+@functools.lru_cache(maxsize=512)
+def _format(spec: str) -> tuple[bool, int | None, str]:
+    """Whether thousands are parted, how many digits, and which kind of number."""
+    match = SPEC.match(spec)
+    if match is None:
+        raise ValueError(f"“{spec}” is not a number format")
+    digits = int(match["digits"]) if match["digits"] else None
+    return bool(match["comma"]), digits, match["form"] or ""
+
+
+def _significant(value: float, digits: int) -> str:
+    if not value:
+        return "0"
+    rounded = float(f"{value:.{max(digits, 1) - 1}e}")
+    places = max(0, max(digits, 1) - 1 - math.floor(math.log10(abs(rounded))))
+    text = f"{rounded:,.{places}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def parse_quantity(text: str) -> Quantity | None:
+    """The quantity written in `text` ("3.35 TB/s", "8"), or None."""
+    try:
+        number, word = split_number(text)
+    except (ValueError, OverflowError):
+        return None
+    unit = known_unit(word)
+    if unit is None or not math.isfinite(number):
+        return None
+    whole = int(number) if number == int(number) and abs(number) < 1e15 else number
+    return Quantity(whole, unit)
+
+
+_SIZE = re.compile(r"^(\d+(?:\.\d+)?)([kMBT])$")
+
+
+def read_word(text: str) -> Quantity | None:
+    """The number meant by a word of a parameter list: "70B" counts, "80 GB" has a unit.
+
+    >>> read_word("70B")
+    Quantity(value=70000000000.0, unit='')
+    """
+    size = _SIZE.match(text)
+    if size:
+        return Quantity(float(size[1]) * COUNT_SUFFIX[size[2]])
+    return parse_quantity(text)

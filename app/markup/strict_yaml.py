@@ -1,0 +1,316 @@
+"""YAML in which every scalar is text."""
+
+import dataclasses
+import re
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+Report = Callable[[str, int, int, str, str], None]  # code, line, column, message, hint
+
+_BASE: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+# A line that YAML reads as a word and a text, whatever stands in the other lines.
+_PLAIN = re.compile(r"([a-z]+): +([A-Za-z0-9][A-Za-z0-9 ,.()/_'-]*)")
+_BARE = re.compile(
+    r"(?P<key>[a-z]+)(?: *= *| +|:|:?[\u00a0\u202f\uff1a]\s*)(?P<value>[\w\"'\[{][^:]*)"
+)
+_COLON = re.compile(r"""(?P<key>[a-z]+): +(?P<value>[^\s"'\[{|>][^"#]*: [^"#]*)""")
+_SIGNED = re.compile(
+    r"""(?P<head> *(?:- +)?(?P<key>[\w-]+): +)(?P<value>[&*!][^\s"'\[{][^"]*?) *"""
+)
+_BRACED = re.compile(r"(?P<head> *[\w-]+: +)(?P<value>\{\w+\}[^']*?) *")
+_TWO_KEYS = re.compile(r"(?P<first>[\w-]+)[;, ]+(?P<rest>[a-z]+: .*)")
+_FREE = frozenset({"title", "summary"})  # whose values are sentences
+_MOST_CHARACTERS = 20_000
+_MOST_BRACKETS = 200
+_MOST_NESTED = 40
+# Only a line that begins far to the right, or with many marks, can be nested deeply.
+_DEEP = re.compile(rf"^[ \t?:-]{{{_MOST_NESTED}}}", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class YamlText:
+    """A piece of text and where it stands."""
+
+    text: str
+    line: int
+    column: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class YamlList:
+    """A list and where it begins."""
+
+    items: "tuple[Node, ...]"
+    line: int
+    column: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class YamlMapping:
+    """Keys with their values; `keys` holds the place of each key."""
+
+    values: "dict[str, Node]"
+    keys: dict[str, YamlText]
+    line: int
+    column: int
+
+
+Node = YamlText | YamlList | YamlMapping
+
+
+def read(text: str, report: Report, line: int = 1, column: int = 1) -> YamlMapping:
+    """Read a mapping that begins at (line, column) of its file.
+
+    What cannot be read is reported and left out; the answer is always a mapping.
+    """
+    plain = _read_plain(text, line, column)
+    return plain or _read_yaml(text, report, line, column)
+
+
+def _read_yaml(text: str, report: Report, line: int, column: int) -> YamlMapping:
+    empty = YamlMapping({}, {}, line, column)
+    text = _without_signs(text, report, line, column)
+    if len(text) > _MOST_CHARACTERS or sum(map(text.count, "[{")) > _MOST_BRACKETS:
+        report("E10", line, column, "This block is too long to be metadata.", "")
+        return empty
+    try:
+        deep = _DEEP.search(text) is not None and _depth(text) > _MOST_NESTED
+        node = None if deep else yaml.compose(text, Loader=_TextLoader)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        if not _reported_bare(text, report, line, column):
+            _report_unreadable(error, text, report, line, column)
+        return empty
+    if deep:
+        report("E88", line, column, *_TOO_DEEP)
+    if node is None:
+        return empty
+    built = _NodeConverter(report, line, column).build(node)
+    if isinstance(built, YamlMapping):
+        return built
+    if not _reported_bare(text, report, line, column):
+        message = "This is not a list of “key: value” lines."
+        report("E10", line, column, message, "Write “key: value”, one to a line.")
+    return empty
+
+
+def _without_signs(text: str, report: Report, line: int, column: int) -> str:
+    """Read values as text that YAML takes for references or tags, and report the first.
+
+    They lose their sign, so that nothing else is missed for its sake. A value that
+    begins with a placeholder is text as well, for a mapping would hold a colon.
+    """
+    rows = text.split("\n")
+    told = False
+    for number, row in enumerate(rows):
+        if found := _BRACED.fullmatch(row):
+            rows[number] = f"{found['head']}'{found['value']}'"
+        found = _SIGNED.fullmatch(row)
+        if found is None:
+            continue
+        plain = found["value"].lstrip("&*!").replace('"', "'")
+        meant = f'"{found["value"]}"'
+        if found["key"] not in _FREE:
+            meant = plain = plain.split()[-1]
+        if not told:
+            at = found.start("value") + (1 if number else column)
+            message = f"“{found['value'][:40]}” begins with a sign that YAML reads."
+            report("E10", line + number, at, message, f"Write {found['key']}: {meant[:60]}")
+        told = True
+        rows[number] = f'{found["head"]}"{plain}"'
+    return "\n".join(rows)
+
+
+_TOO_DEEP = (
+    f"The lists of this block are nested more than {_MOST_NESTED} deep.",
+    "Write plain values, or lists of plain values.",
+)
+
+
+def _depth(text: str) -> int:
+    """How deep the lists of a text are nested, told without building them."""
+    depth = deepest = 0
+    for event in yaml.parse(text, Loader=_TextLoader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return deepest
+
+
+def _read_plain(text: str, line: int, column: int) -> YamlMapping | None:
+    """A block of plain lines, as most comments are; None where YAML has to read it."""
+    values: dict[str, Node] = {}
+    keys: dict[str, YamlText] = {}
+    if len(text) > _MOST_CHARACTERS:
+        return None
+    for number, row in enumerate(text.rstrip("\n").split("\n")):
+        match = _PLAIN.fullmatch(row)
+        if match is None or match[1] in values:
+            return None
+        first = 1 if number else column
+        keys[match[1]] = YamlText(match[1], line + number, first)
+        value = match[2].rstrip(" ")
+        values[match[1]] = YamlText(value, line + number, first + match.start(2))
+    return YamlMapping(values, keys, line, column)
+
+
+_OPENED = ("while scanning a quoted", "while parsing a flow")
+
+
+class _TextLoader(_BASE):  # type: ignore[misc]  # one of two, as the system has it
+    """Reads YAML without asking what kind of thing each text might be."""
+
+    def descend_resolver(self, *_: object) -> None:
+        """Kinds are not told by place."""
+
+    def ascend_resolver(self) -> None:
+        """Kinds are not told by place."""
+
+    def resolve(self, *_: object) -> str:
+        """No kind: every scalar is text."""
+        return ""
+
+
+def _reported_bare(text: str, report: Report, line: int, column: int) -> bool:
+    """Report the first line of a key without its colon, or no space behind it."""
+    for number, row in enumerate(text.split("\n")):
+        place = (line + number, 1 if number else column)
+        if found := _BARE.fullmatch(row):
+            hint = f"Write {found['key']}: {found['value'][:40]}"
+            message = f"“{row.strip()[:60]}” has no colon and space behind its key."
+            report("E10", *place, message, hint)
+            return True
+        if found := _COLON.fullmatch(row):
+            hint = f'Write {found["key"]}: "{found["value"][:60]}"'
+            message = f"“{found['value'][:60]}” holds a colon, and no quotes around it."
+            two = _TWO_KEYS.fullmatch(found["value"])
+            if two and found["key"] not in _FREE:
+                hint = f"Write {found['key']}: {two['first']} on one line, and "
+                hint += f"{two['rest'][:60]} on the next."
+                message = "Two keys stand on one line."
+            report("E10", place[0], place[1] + found.start("value"), message, hint)
+            return True
+    return False
+
+
+_KEYED = "Write “key: value”, one to a line; put quotes around a value that holds “: ”."
+_TABLESS = "Begin the line with spaces in place of the tab, or with the key itself."
+
+
+_INDENTED = (
+    "This line is indented otherwise than the lines beside it.",
+    "Begin the names below one key with as many spaces, such as two.",
+)
+_WORDS = (
+    (
+        re.compile(r"did not find expected ',' or '([\]}])'"),
+        r"A list is not closed, or a comma is missing: \1 is expected.",
+        "Write the whole list on one line: key: [one, two].",
+    ),
+    (re.compile("did not find expected .*"), *_INDENTED),
+    (
+        re.compile("mapping values.*"),
+        "This line holds a colon too many, or is indented too far.",
+        _KEYED,
+    ),
+    (
+        re.compile("found unexpected end.*"),
+        "A quotation mark is not closed.",
+        "Write it at the end of the value.",
+    ),
+    (
+        re.compile(".*(?:cannot start any token|alias).*"),
+        "A value begins with a sign that has a meaning of its own.",
+        'Put the value into quotation marks: key: "…".',
+    ),
+)
+
+
+def _in_words(what: str, row: str) -> tuple[str, str]:
+    """What the reader of YAML finds wrong in a row, and what mends it."""
+    tab = row.lstrip(" ").startswith("\t")
+    if tab or "tab character" in what or "'\\t'" in what:
+        return "This line begins with a tab.", _TABLESS
+    for known, said, remedy in _WORDS:
+        if found := known.fullmatch(what):
+            return found.expand(said), remedy
+    return f"This cannot be read: {what}.", _KEYED
+
+
+def _report_unreadable(error: Exception, text: str, report: Report, line: int, column: int) -> None:
+    marks = [getattr(error, f"{name}_mark", None) for name in ("problem", "context")]
+    opened = str(getattr(error, "context", "")).startswith(_OPENED)
+    mark = marks[1] if opened and marks[1] else marks[0] or marks[1]
+    what = getattr(error, "problem", None) or "it is not YAML"
+    row = text.split("\n")[mark.line : mark.line + 1] if mark else []
+    said, remedy = _in_words(what, row[0] if row else "")
+    at_line = line + (mark.line if mark else 0)
+    at_column = 1 + mark.column if mark and mark.line else column
+    report(
+        "E10",
+        at_line,
+        at_column,
+        said,
+        remedy,
+    )
+
+
+class _NodeConverter:
+    """Turns YAML nodes into ours, without following a reference twice."""
+
+    def __init__(self, report: Report, line: int, column: int) -> None:
+        self.report = report
+        self.line = line
+        self.column = column
+        self.seen: set[int] = set()
+
+    def place(self, node: yaml.Node) -> tuple[int, int]:
+        mark = node.start_mark
+        column = mark.column + (self.column if mark.line == 0 else 1)
+        return self.line + mark.line, column
+
+    def build(self, node: yaml.Node) -> Node:
+        where = self.place(node)
+        if id(node) in self.seen:
+            self.report("E10", *where, "References (&, *) are not allowed here.", "")
+            return YamlText("", *where)
+        self.seen.add(id(node))
+        if isinstance(node, yaml.MappingNode):
+            return self.mapping(node, where)
+        if isinstance(node, yaml.SequenceNode):
+            return YamlList(tuple(self.build(n) for n in node.value), *where)
+        return YamlText(str(node.value), *where)
+
+    def mapping(self, node: yaml.MappingNode, where: tuple[int, int]) -> YamlMapping:
+        values: dict[str, Node] = {}
+        keys: dict[str, YamlText] = {}
+        for key_node, value_node in node.value:
+            at = self.place(key_node)
+            name = key_node.value if isinstance(key_node, yaml.ScalarNode) else ""
+            if not name:
+                self.report("E10", *at, "A key must be a word.", "")
+            elif name in values:
+                first = keys[name].line
+                message = f"“{name}” is written twice; it stands in line {first} too."
+                self.report("E11", *at, message, "Keep one of them.")
+            else:
+                values[name] = self.build(value_node)
+                keys[name] = YamlText(name, *at)
+        return YamlMapping(values, keys, *where)
+
+
+def text_list(node: Node | None) -> tuple[YamlText, ...]:
+    """The texts of a value that may be one word or a list of words."""
+    if isinstance(node, YamlText):
+        return (node,) if node.text else ()
+    if isinstance(node, YamlList):
+        return tuple(n for n in node.items if isinstance(n, YamlText))
+    return ()
+
+
+def single_text(node: Node | None) -> str:
+    """The text of a value that is one word; empty when it is anything else."""
+    return node.text if isinstance(node, YamlText) else ""

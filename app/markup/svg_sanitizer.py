@@ -1,0 +1,364 @@
+"""Sanitize SVG figures and extract their regions.
+
+Written anew from what is allowed, so nothing else can come onto a page. Colors are
+those of the page: a class says what a thing is, and there is no other way to say it.
+"""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from html import escape
+from xml.parsers import expat
+
+from app.markup.ids import SLUG, closest_word, slug
+from app.markup.model import ImageBlock, RegionBox, SvgFigure, SvgProblem
+
+MOST_BYTES = 20_000
+LEAST = 24
+"""Units of a region either way, for a finger."""
+_DEEPEST = 12
+_ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {
+    "text",
+    "tspan",
+}
+_WORDS = frozenset({"title", "desc", "text", "tspan"})
+_NUMBERS = frozenset(
+    {"x", "y", "width", "height", "rx", "ry", "cx", "cy", "r", "dx", "dy"}
+    | {"stroke-width", "font-size"}
+)
+_THINGS = {"box", "nic", "store", "gpu", "switch", "soft-box", "frame", "top", "band"}
+_THINGS |= {"person", "bar", "bar2", "ghost", "kv-box", "free", "hit", "paper-box"}
+_LINES = {"data", "control", "oob", "power", "air", "copy", "thin", "core", "water"}
+_LINES |= {
+    "head",
+    "water-head",
+    "open",
+    "hot",
+    "hot-line",
+    "w",
+    "gr",
+    "o",
+    "a",
+    "k",
+    "r",
+}
+_ON = {"b", "on-ink", "on-hot", "on-dark", "on-bar", "on-bar2", "in-bar"}
+_CLASSES = frozenset(_THINGS | _LINES | _ON)
+_NUMBER = re.compile(r"^-?\d{1,5}(?:\.\d{1,4})?$")
+_VALUES = {
+    "d": re.compile(r"^[MmLlHhVvCcSsQqTtAaZz\d\s,.-]{1,4000}$"),
+    "stroke-dasharray": re.compile(r"^[\d\s.,]{1,40}$"),
+    "stroke-linecap": re.compile(r"^(?:round|butt|square)$"),
+    "text-anchor": re.compile(r"^(?:start|middle|end)$"),
+    "font-weight": re.compile(r"^(?:[4-7]00|bold)$"),
+    "fill": re.compile(r"^(?:none|currentColor)$"),
+    "stroke": re.compile(r"^(?:none|currentColor)$"),
+    "id": SLUG,
+    "data-region": SLUG,
+}
+_NAMES = frozenset({"id", "data-region"})
+_TEXT = 13.0  # units of a text that names no size
+_OF_LANGUAGE = (_CLASSES | {"dia"}) - {
+    "b",
+    "w",
+    "gr",
+    "o",
+    "a",
+    "k",
+    "r",
+    "top",
+    "data",
+}
+_CLASS = re.compile(r"\sclass=[\"']([^\"'<>]{0,200})[\"']")
+# Of the root, where the page writes its own.
+_OF_ROOT = frozenset(
+    {"viewBox", "class", "xmlns", "role", "fill", "stroke", "font-family"}
+    | {"font-size", "width", "height", "aria-labelledby", "aria-describedby"}
+)
+_BOX = re.compile(r"^0 0 (\d{2,4}(?:\.\d+)?) (\d{2,4}(?:\.\d+)?)$")
+
+
+class _SvgError(Exception):
+    """Something that no drawing may hold, and what to do about it."""
+
+    def __init__(self, why: str, remedy: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.remedy = remedy
+
+
+def read_drawing(text: str) -> SvgFigure | SvgProblem:
+    """The drawing of an SVG file, or the first thing that keeps it off a page."""
+    meant = any(not _OF_LANGUAGE.isdisjoint(m[1].split()) for m in _CLASS.finditer(text))
+    return dataclasses.replace(_read(text), meant=meant)
+
+
+def _read(text: str) -> SvgFigure | SvgProblem:
+    if len(text.encode()) > MOST_BYTES:
+        remedy = "Draw it with fewer points, or as two drawings."
+        return SvgProblem(1, f"it is larger than {MOST_BYTES // 1000} KB", remedy=remedy)
+    reader = _SvgParser()
+    parser = expat.ParserCreate()
+    parser.StartDoctypeDeclHandler = _no_doctype
+    parser.ProcessingInstructionHandler = _no_instruction
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.CharacterDataHandler = reader.words
+    try:
+        parser.Parse(text, True)
+        return reader.drawing(parser.CurrentLineNumber)
+    except _SvgError as refused:
+        return SvgProblem(parser.CurrentLineNumber, refused.why, remedy=refused.remedy)
+    except expat.ExpatError as error:
+        return _unreadable(error, [name for name, _ in reader.opened])
+
+
+def _unreadable(error: expat.ExpatError, opened: list[str]) -> SvgProblem:
+    """What is said of a file that is no XML, and of the element left open in it."""
+    if error.code in _OPEN and opened:
+        why = f"its <{opened[-1]}> is not closed"
+        return SvgProblem(error.lineno, why, remedy=f"Write </{opened[-1]}> at its end.")
+    why = f"it is no XML ({expat.ErrorString(error.code)})"
+    remedy = "Close every element that is opened; write &amp; for &, and &lt; for <."
+    return SvgProblem(error.lineno, why, remedy=remedy)
+
+
+_OPEN = frozenset(
+    expat.errors.codes[name]
+    for name in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_TAG_MISMATCH,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+    )
+)
+
+
+def phone_variant(file: str) -> str:
+    """The name of the drawing that phones get in place of `file`, where there is one.
+
+    >>> phone_variant("gpu-node.svg")
+    'gpu-node.narrow.svg'
+    """
+    return f"{file.removesuffix('.svg')}.narrow.svg"
+
+
+def _no_doctype(*_: object) -> None:
+    raise _SvgError("a document type is not allowed", "Delete <!DOCTYPE …>.")
+
+
+def _no_instruction(*_: object) -> None:
+    remedy = "Delete what stands between <? and ?>."
+    raise _SvgError("a processing instruction is not allowed", remedy)
+
+
+@dataclasses.dataclass(slots=True)
+class _SvgParser:
+    """What was read so far: markup, words of title and description, regions."""
+
+    out: list[str] = dataclasses.field(default_factory=list)
+    said: dict[str, str] = dataclasses.field(default_factory=lambda: {"title": "", "desc": ""})
+    size: tuple[str, str] = ("", "")
+    opened: list[tuple[str, str]] = dataclasses.field(default_factory=list)
+    areas: dict[str, RegionBox | None] = dataclasses.field(default_factory=dict)
+    sizes: list[float] = dataclasses.field(default_factory=list)
+    least: float = _TEXT
+
+    def start(self, name: str, given: dict[str, str]) -> None:
+        """Write the opening of an element, once all of it is known to be harmless."""
+        if name not in _ELEMENTS or (name == "svg") == bool(self.opened):
+            raise _SvgError(f"the element <{name}> is not allowed here", _instead_of(name))
+        if len(self.opened) >= _DEEPEST:
+            remedy = f"Take groups out: at most {_DEEPEST} stand in each other."
+            raise _SvgError("its groups are nested too deep", remedy)
+        if name == "svg":
+            self._begin(given)
+        elif name not in self.said:
+            self._write(name, given)
+        named = given.get("id") or given.get("data-region", "")
+        self.opened.append((name, named if name == "g" else ""))
+        size = self.sizes[-1] if self.sizes and name != "svg" else _TEXT
+        self.sizes.append(float(given.get("font-size", size)) if name != "svg" else size)
+        if name == "rect":
+            self._widen(given)
+
+    def end(self, name: str) -> None:
+        """Write the end of an element."""
+        self.opened.pop()
+        self.sizes.pop()
+        if name != "svg" and name not in self.said:
+            self.out.append(f"</{name}>")
+
+    def words(self, data: str) -> None:
+        """Write words where words may stand; white space is left out elsewhere."""
+        name = self.opened[-1][0] if self.opened else ""
+        if name in self.said:
+            self.said[name] += data
+        elif name in _WORDS:
+            self.out.append(escape(data))
+            if data.strip():
+                self.least = min(self.least, self.sizes[-1])
+        elif data.strip():
+            raise _SvgError("words stand outside of a text", "Put them into <text>.")
+
+    def drawing(self, last: int) -> SvgFigure:
+        """The finished drawing, whose last line is known."""
+        for name, words in self.said.items():
+            if not words.strip():
+                remedy = f"Write <{name}>…</{name}> below its first line."
+                raise _SvgError(f"it has no <{name}>", remedy)
+        blurred = {n: why for n, a in self.areas.items() if (why := _blurred(n, a))}
+        areas = tuple(a for n, a in self.areas.items() if a and n not in blurred)
+        title, desc = (" ".join(words.split()) for words in self.said.values())
+        width, height = map(float, self.size)
+        markup = "".join(self.out)
+        return SvgFigure(markup, width, height, title, desc, areas, blurred, self.least, line=last)
+
+    def _begin(self, given: dict[str, str]) -> None:
+        box = _BOX.match(given.get("viewBox", ""))
+        if box is None:
+            remedy = 'Write its size in units: viewBox="0 0 680 200".'
+            raise _SvgError("its viewBox is not “0 0 WIDTH HEIGHT”", remedy)
+        unknown = sorted(set(given) - _OF_ROOT)
+        if unknown:
+            remedy = f"Take it out; allowed are {', '.join(sorted(_OF_ROOT))}."
+            raise _SvgError(f"the attribute {unknown[0]} is not allowed on <svg>", remedy)
+        if given.get("font-size", f"{_TEXT:g}") != f"{_TEXT:g}":
+            remedy = f'Write font-size="{_TEXT:g}" here, and other sizes on each <text>.'
+            raise _SvgError(f"its font-size is not {_TEXT:g}", remedy)
+        self.size = (box[1], box[2])
+
+    def _write(self, name: str, given: dict[str, str]) -> None:
+        self.out.append(f"<{name}")
+        for key, value in given.items():
+            if not _is_allowed(key, value) or (key in _NAMES and name != "g"):
+                why = f"the attribute {key}=“{value[:40]}” is not allowed"
+                raise _SvgError(why, _allowed_for(key, value, name))
+            if key in _NAMES:
+                self._region(value)
+                key = "data-region"  # noqa: PLW2901 - ids are the page's own
+            self.out.append(f' {key}="{escape(value)}"')
+        self.out.append(">")
+
+    def _region(self, name: str) -> None:
+        if name in self.areas:
+            remedy = "Give one of the two groups another id."
+            raise _SvgError(f"the id “{name}” stands twice", remedy)
+        self.areas[name] = None
+
+    def _widen(self, given: dict[str, str]) -> None:
+        """Add a rectangle to every region that it stands in."""
+        x, y, width, height = (float(given.get(key, "0")) for key in ("x", "y", "width", "height"))
+        for region in [name for _, name in self.opened if name]:
+            area = self.areas[region]
+            left, top = (x, y) if area is None else (min(area.x, x), min(area.y, y))
+            right, bottom = x + width, y + height
+            if area is not None:
+                right = max(area.x + area.width, right)
+                bottom = max(area.y + area.height, bottom)
+            self.areas[region] = RegionBox(region, left, top, right - left, bottom - top)
+
+
+def _blurred(name: str, area: RegionBox | None) -> str:
+    """Why a region cannot be pointed at; empty where it can."""
+    if area is None:
+        return f"the region “{name}” has no <rect> to point at"
+    if min(area.width, area.height) < LEAST:
+        return f"the region “{name}” is smaller than {LEAST} × {LEAST}"
+    return ""
+
+
+def _instead_of(element: str) -> str:
+    """What to draw in place of an element that no drawing may hold."""
+    if ":" in element:
+        return "Save the drawing as plain SVG, without what the editor adds."
+    known = ", ".join(sorted(_ELEMENTS - {"svg"}))
+    return _INSTEAD.get(element, f"Delete it, or draw it with {known}.")
+
+
+_INSTEAD = {
+    **dict.fromkeys(("line", "polyline", "polygon"), 'Write it as <path d="M10 10L90 10"/>.'),
+    "ellipse": "Write it as <circle>, or as a <path> with arcs.",
+    "style": "Delete it: a class of the guide says what a part is.",
+}
+_MEANT = {
+    "fill": 'Write "none" or "currentColor"; a class such as "hot" gives a color.',
+    "stroke": 'Write "none" or "currentColor"; a class such as "hot" gives a color.',
+    "style": "Take it out; a class of the guide says what the part is.",
+    "transform": "Take it out, and write each place as it is after the move.",
+    "d": "Write letters of path commands and numbers, at most 4,000 signs.",
+    "font-family": "Take it out here; it stands on <svg>.",
+    "stroke-dasharray": "Write numbers: 4 3.",
+    "stroke-linecap": "Write round, butt or square.",
+    "text-anchor": "Write start, middle or end.",
+    "font-weight": "Write 400 to 700, or bold.",
+}
+
+
+def _allowed_for(key: str, value: str, element: str) -> str:
+    """What an attribute may say, or what to write in its place."""
+    if key == "class":
+        return _class_meant(value)
+    if key in _NAMES and element == "g":
+        meant = slug(value) or "left-part"
+        return f"Use lower-case letters, digits and hyphens: {meant}."
+    if key in _NAMES:
+        return f'Put <{element}> into a group: <g id="{slug(value)}">.'
+    if key in _NUMBERS:
+        return f"Write a number alone, such as {_leading(value)}."
+    near = closest_word(key, {*_NUMBERS, *_VALUES, "class"}, 0.75)
+    return _MEANT.get(key) or (f"Did you mean “{near}”?" if near else "Take it out.")
+
+
+def _class_meant(value: str) -> str:
+    """What may be meant by the first class that none is."""
+    unknown = next(name for name in value.split() if name not in _CLASSES)
+    near = closest_word(unknown, _CLASSES)
+    known = "The guide lists the classes under “Diagrams”."
+    return f"Did you mean “{near}”?" if near else known
+
+
+def _leading(value: str) -> str:
+    """The number that a value begins with, or one as an example."""
+    found = re.match(r"\s*(-?\d{1,5}(?:\.\d{1,4})?)", value)
+    return found[1] if found else "24"
+
+
+def _is_allowed(key: str, value: str) -> bool:
+    if key == "class":
+        return set(value.split()) <= _CLASSES
+    if key in _NUMBERS:
+        return bool(_NUMBER.match(value))
+    return key in _VALUES and bool(_VALUES[key].match(value))
+
+
+WIDTHS = ("wide", "narrow")
+
+
+def opening(drawing: SvgFigure, width: str, name: str) -> str:
+    """The opening of its `<svg>`, with what is read aloud; ids begin with `name`."""
+    own = f"{escape(name)}-{width}"
+    return (
+        f'<svg class="g dia {width}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
+        f' role="img" aria-labelledby="{own}-title" aria-describedby="{own}-desc"'
+        ' fill="none" stroke="currentColor" font-family="sans-serif" font-size="13">'
+        f'<title id="{own}-title">{escape(drawing.title)}</title>'
+        f'<desc id="{own}-desc">{escape(drawing.desc)}</desc>'
+    )
+
+
+def figure(picture: ImageBlock, drawings: Sequence[SvgFigure], number: int = 1) -> str:
+    """A picture of a page as a figure; one that is no drawing is shown as it is.
+
+    `number` counts how often the page has shown it, which keeps the ids apart.
+    """
+    file = re.sub(r"[./]", "-", picture.file.removesuffix(".svg"))
+    name = f"fig-{file}-{number}"
+    inside = "\n".join(
+        f"{opening(drawing, width, name)}{drawing.markup}</svg>"
+        for width, drawing in zip(WIDTHS, drawings, strict=False)
+    )
+    words = escape(picture.caption)
+    caption = f"\n<figcaption>{words}</figcaption>" if words else ""
+    if not inside:
+        return f'<figure class="fig">{picture.html}{caption}</figure>' if words else picture.html
+    return f'<figure class="fig dias">\n{inside}{caption}\n</figure>'

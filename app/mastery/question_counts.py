@@ -1,0 +1,217 @@
+"""Questions answered, missed, unseen; weakest objective first."""
+
+import dataclasses
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from app.content.library import Library
+from app.markup.model import Topic
+from app.mastery.evidence import AnswerHistory
+from app.mastery.objectives import (
+    NOT_TESTED,
+    DomainMastery,
+    LearnerEvidence,
+    ObjectiveMastery,
+    WeakPrerequisite,
+    course_by_objective,
+    never_missed,
+    weakest_prerequisite,
+)
+from app.questions.model import Question
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QuestionCount:
+    """Questions of a kind: all, answered at least once, last answered rightly."""
+
+    total: int
+    answered: int
+    right: int
+
+    @property
+    def missed(self) -> int:
+        """How many were last answered wrongly, or only in part."""
+        return self.answered - self.right
+
+    @property
+    def unseen(self) -> int:
+        """How many were never answered."""
+        return self.total - self.answered
+
+
+def of_objective(library: Library, number: str) -> tuple[Question, ...]:
+    """The questions that name an objective, exercises in design included."""
+    ids = course_by_objective(library).named.get(number, ())
+    return tuple(library.questions[item] for item in ids)
+
+
+def domain_of(library: Library) -> dict[str, str]:
+    """The domain that each objective belongs to."""
+    return {
+        objective.number: domain.number
+        for domain in library.syllabus.domains
+        for objective in domain.objectives
+    }
+
+
+def of_topic(library: Library, slug: str) -> tuple[Question, ...]:
+    """The questions of a page."""
+    return tuple(
+        library.questions[item]
+        for item in library.topics[slug].questions
+        if item in library.questions
+    )
+
+
+def reserved_for_exams(library: Library, met: Collection[str]) -> frozenset[str]:
+    """The questions kept for mock exams, without those that were `met` in one."""
+    return frozenset(q.id for q in library.questions.values() if q.reserved and q.id not in met)
+
+
+def missed(library: Library, firsts: Mapping[str, AnswerHistory]) -> int:
+    """How many questions were answered wrong, or in part, and not right since."""
+    known = library.questions
+    return sum(first.missed for item, first in firsts.items() if item in known)
+
+
+def answered_by_topic(library: Library, items: Collection[str]) -> dict[str, int]:
+    """How many questions of each page are among the answered `items`."""
+    return {
+        slug: sum(question.id in items for question in of_topic(library, slug))
+        for slug in library.topics
+    }
+
+
+def apportion(weights: Mapping[str, float], questions: int) -> dict[str, int]:
+    """Part a number of questions by weight, by largest remainder.
+
+    >>> apportion({"1": 0.38, "2": 0.40, "3": 0.22}, 50)
+    {'1': 19, '2': 20, '3': 11}
+    """
+    whole = sum(weights.values()) or 1.0
+    exact = {name: questions * w / whole for name, w in weights.items()}
+    counts = {name: int(share) for name, share in exact.items()}
+    left = questions - sum(counts.values())
+    for name in sorted(exact, key=lambda n: counts[n] - exact[n])[:left]:
+        counts[name] += 1
+    return counts
+
+
+_SHAKY = 0.2  # so much lower may firm ground stand and still come first
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeakObjective:
+    """An objective in its place, and the topic whose questions ask for it: one read.
+
+    `share` is its part of the exam (0..1), `ground` a weak prerequisite of the topic;
+    `lowest` says that of all objectives tested it stands lowest.
+    """
+
+    standing: ObjectiveMastery
+    topic: Topic
+    share: float
+    ground: WeakPrerequisite | None = None
+    lowest: bool = False
+
+    @property
+    def tested(self) -> bool:
+        """Whether it was answered often enough to say anything of it."""
+        return self.standing.evidence.enough
+
+    @property
+    def low(self) -> bool:
+        """Whether it was tested and is not known well."""
+        return self.tested and not self.standing.known
+
+    @property
+    def unseen(self) -> int:
+        """How many of its questions were never answered."""
+        return self.standing.questions - self.standing.answered
+
+    @property
+    def asked_out(self) -> bool:
+        """Whether no question of it is worth asking now.
+
+        Where it is known well, all were answered; where it is not, all of them so
+        lately that another answer would say nothing.
+        """
+        if self.low:
+            return not self.standing.ready
+        return self.tested and not self.unseen
+
+    @property
+    def why(self) -> str:
+        """Why it stands where it does."""
+        answers = self.standing.evidence.answers
+        if self.tested:
+            return self._standing_words
+        if answers:
+            noun = "answer" if answers == 1 else "answers"
+            return f"only {answers} {noun} so far"
+        return f"{NOT_TESTED} yet"
+
+    @property
+    def _standing_words(self) -> str:
+        share = f"{round(self.standing.belief.mean * 100)}%"
+        if not self.low:
+            return f"well known ({share}), {self.unseen} not answered yet"
+        if self.lowest:
+            return f"your weakest so far: {share} expected"
+        if self.ground is None:
+            return f"{share} expected; weaker ones build on pages to learn first"
+        return f"{share} expected"
+
+
+def weakest_first(
+    library: Library, record: LearnerEvidence, domains: Iterable[DomainMastery]
+) -> tuple[WeakObjective, ...]:
+    """Every objective that has questions, in the order to practice them.
+
+    First those tested and not known well, the lowest first, but one that rests on
+    something weak only where it stands much lower than those on firm ground. Then
+    those hardly tested: what was read and weighs most; before anything of them was
+    read, in the order of their pages, as Today has them. Then the rest, the lowest
+    first, and last what has no question left that is worth asking.
+    """
+    found = [_weak(library, record, d, s) for d in domains for s in d.standings]
+    order = _mark_lowest([weak for weak in found if weak is not None])
+    read = any(w.standing.pages.read for w in order if not w.tested)
+    if read:
+        return tuple(sorted(order, key=_rank))
+    places = {slug: place for place, slug in enumerate(library.syllabus.topics)}
+
+    def unread(weak: WeakObjective) -> tuple[int, bool, float]:
+        topic = weak.topic
+        late = never_missed(library, record, topic.objectives)
+        place = places.get(topic.slug, len(places)) + late * (1 + len(places))
+        return (1, weak.ground is not None, place)
+
+    return tuple(sorted(order, key=lambda w: unread(w) if _rank(w)[0] == 1 else _rank(w)))
+
+
+def _weak(
+    library: Library, record: LearnerEvidence, domain: DomainMastery, standing: ObjectiveMastery
+) -> WeakObjective | None:
+    asked = [topic for topic in standing.topics if topic.questions]
+    if not asked:
+        return None
+    topic = next((t for t in asked if record.read.get(t.slug)), asked[0])
+    share = domain.domain.weight / len(domain.standings)
+    return WeakObjective(standing, topic, share, weakest_prerequisite(library, record, topic))
+
+
+def _mark_lowest(found: Sequence[WeakObjective]) -> list[WeakObjective]:
+    tested = [weak for weak in found if weak.tested]
+    lowest = min(tested, key=lambda weak: weak.standing.belief.mean, default=None)
+    return [dataclasses.replace(w, lowest=w is lowest) for w in found]
+
+
+def _rank(weak: WeakObjective) -> tuple[int, bool, float]:
+    mean, shaky = weak.standing.belief.mean, weak.ground is not None
+    if weak.asked_out:
+        return 3, False, mean
+    if weak.low:
+        return 0, False, mean + (_SHAKY if shaky else 0.0)
+    if not weak.tested:
+        return 1, not weak.standing.pages.read, -weak.share
+    return 2, False, mean

@@ -1,0 +1,380 @@
+"""Read the evidence.
+
+The log of answers only grows, and a veteran has thousands of rows of it. So each
+process keeps the first answers of the learners it served last and asks for the rows
+since the newest that it knows. That row comes along as the proof that the log is
+still the same one. With several writers an earlier number may be committed later, so
+there the number of all rows proves that none was missed; SQLite has one writer. Where
+answers were graded again since, all are read again.
+
+Adding up thousands of cards takes longer than the rest of a page. Cards change with
+reviews, which are only ever added, and with being put aside: so the newest review and
+the names of the cards put aside tell whether the sums of before still hold. After a few
+more reviews only the topics of their cards are added up again. Whatever else has been
+at the log, such as a file whose grades were taken out again, shows in the number of
+grades that the days hold; then, and on each new study day, everything is.
+
+A long past has hundreds of marks, and most visits add none. A mark is made, moved to
+a later moment or removed: so their number and moments tell whether any has changed.
+"""
+
+import collections
+import dataclasses
+import datetime as dt
+import threading
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import BindParameter, Engine, String, bindparam, case, cast, func, select
+from sqlmodel import Session
+
+from app.accounts.current_learner import LearnerProfile
+from app.clock import to_milliseconds
+from app.database.engine import ATTEMPT, GRADED, REGRADE, SCORE
+from app.database.tables import TABLES
+from app.mastery.evidence import AnswerHistory
+from app.mastery.objectives import NOTHING, AnswerHistories, LearnerEvidence, TopicCards
+
+_mine = ATTEMPT.c.learner_id == bindparam("learner")
+_ROW = ("id", "token", "at")
+_ANSWER = ("item", "first", "study_day", "hints", "certainty")
+_regraded = REGRADE.alias()
+_REGRADES = [
+    select(number)
+    .where(_regraded.c.learner_id == bindparam("learner"))
+    .scalar_subquery()
+    .label(name)
+    for name, number in (
+        ("regrades", func.count(_regraded.c.id)),
+        ("last_regrade", func.max(_regraded.c.id)),
+    )
+]
+# This runs through the index alone; only new rows are looked up.
+_SINCE = (
+    select(
+        *(ATTEMPT.c[name] for name in (*_ROW, *_ANSWER)),
+        SCORE.label("score"),
+        *_REGRADES,
+    )
+    .select_from(GRADED)
+    .where(_mine, ATTEMPT.c.id >= bindparam("since"))
+    .order_by(ATTEMPT.c.id)
+)
+_ALL = select(func.count()).where(_mine)
+_LEARNERS = 500
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CachedAnswers:
+    """The first answers of a learner by question, as far as row `last` of the log.
+
+    `rows` is the number of all answers until then; `last` is number, token and moment;
+    `regrades` is how many of them were graded again, and the number of the newest.
+    """
+
+    answers: AnswerHistories = dataclasses.field(default_factory=AnswerHistories)
+    rows: int = 0
+    last: tuple[int, str, int] = (0, "", 0)
+    regrades: tuple[int, int | None] = (0, None)
+
+
+_lock = threading.Lock()
+_kept: weakref.WeakKeyDictionary[Engine, collections.OrderedDict[int, CachedAnswers]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def first_answers(db: Session, learner_id: int) -> AnswerHistories:
+    """First answers by question; those of a mock exam appear when it is closed.
+
+    The same mapping is given again as long as no question is answered or graded again.
+    """
+    engine = db.get_bind().engine
+    with _lock:
+        kept = _kept.setdefault(engine, collections.OrderedDict())
+        known = kept.get(learner_id, CachedAnswers())
+    found = _catch_up(db, learner_id, known)
+    with _lock:
+        kept[learner_id] = found
+        kept.move_to_end(learner_id)
+        while len(kept) > _LEARNERS:
+            kept.popitem(last=False)
+    return found.answers
+
+
+def _catch_up(db: Session, learner_id: int, known: CachedAnswers) -> CachedAnswers:
+    """What is known with what was added; all of it where the log is another."""
+    values = {"learner": learner_id, "since": known.last[0]}
+    rows = db.connection().execute(_SINCE, values).all()
+    if known.rows:
+        if not rows or _of(rows[0]) != (known.last, known.regrades):
+            return _catch_up(db, learner_id, CachedAnswers())
+        rows = rows[1:]
+        if _is_short(db, learner_id, known.rows + len(rows)):
+            return _catch_up(db, learner_id, CachedAnswers())
+    if not rows:
+        return known
+    added = _changed(rows, known.answers)
+    last, regrades = _of(rows[-1])
+    return CachedAnswers(
+        answers=known.answers.and_(added) if added else known.answers,
+        rows=known.rows + len(rows),
+        last=last,
+        regrades=regrades,
+    )
+
+
+def _is_short(db: Session, learner_id: int, rows: int) -> bool:
+    """Whether there are more rows than were seen one after the other."""
+    connection = db.connection()
+    if connection.dialect.name == "sqlite":
+        return False
+    return connection.execute(_ALL, {"learner": learner_id}).scalar() != rows
+
+
+def _of(row: Any) -> tuple[tuple[int, str, int], tuple[int, int | None]]:
+    return (row.id, row.token, row.at), (row.regrades, row.last_regrade)
+
+
+def _changed(rows: Sequence[Any], known: Mapping[str, AnswerHistory]) -> dict[str, AnswerHistory]:
+    """The questions of the rows: answered first in them, or once more."""
+    days = {text: dt.date.fromisoformat(text) for text in {r.study_day for r in rows}}
+    found: dict[str, AnswerHistory] = {}
+    for row in rows:
+        day, before = days[row.study_day], found.get(row.item, known.get(row.item))
+        if row.first:
+            found[row.item] = AnswerHistory(row.score, day, row.hints, row.certainty or 0)
+        elif before is not None:
+            found[row.item] = before.again(row.score, day, row.hints)
+    return found
+
+
+_MEMORY = TABLES["memory"]
+_REVIEW = TABLES["review"]
+_SUSPENSION = TABLES["suspension"]
+_STUDIED = TABLES["study_day"]
+_DAY = 24 * 60 * 60 * 1000.0
+_learned_mine: BindParameter[int] = bindparam("learner")
+
+_newest = (
+    select(_REVIEW.c.id, _REVIEW.c.token)
+    .where(_REVIEW.c.learner_id == _learned_mine)
+    .order_by(_REVIEW.c.id.desc())
+    .limit(1)
+    .subquery()
+)
+_STATE = select(
+    select(_newest.c.id).scalar_subquery(),
+    select(_newest.c.token).scalar_subquery(),
+    # By name, for one may be taken up and another put aside: few, and in an index.
+    select(func.aggregate_strings(_SUSPENSION.c.card, " "))
+    .where(_SUSPENSION.c.learner_id == _learned_mine)
+    .scalar_subquery(),
+    select(func.coalesce(func.sum(_STUDIED.c.reviews), 0))
+    .where(_STUDIED.c.learner_id == _learned_mine)
+    .scalar_subquery(),
+)
+_AT_ONCE = 50
+# The newest review that is known comes along: it proves that the log is the same one.
+_LEARNED_SINCE = (
+    select(*(_REVIEW.c[name] for name in ("id", "token", "card", "rating", "voids")))
+    .where(_REVIEW.c.learner_id == _learned_mine, _REVIEW.c.id >= bindparam("since"))
+    .order_by(_REVIEW.c.id)
+    .limit(_AT_ONCE)
+)
+_known = func.sum(case((_MEMORY.c.state == "review", 1), else_=0))
+# A card in state new has neither a last answer nor a stability, and sums pass over it.
+_SUMS = (
+    select(
+        _MEMORY.c.topic,
+        func.count(_MEMORY.c.last_at),
+        _known,
+        func.sum(_MEMORY.c.last_at),
+        func.sum(1 / func.nullif(_MEMORY.c.stability, 0)),
+    )
+    # Added cards are no part of what the course has to learn: see `cards.names`.
+    .where(_MEMORY.c.learner_id == _learned_mine, _MEMORY.c.card.not_like("%:%"))
+    .group_by(_MEMORY.c.topic)
+)
+_graded = select(_MEMORY.c.topic).where(
+    _MEMORY.c.learner_id == _learned_mine,
+    _MEMORY.c.card.in_(bindparam("cards", expanding=True)),
+)
+_SUMS_OF_GRADED = _SUMS.where(_MEMORY.c.topic.in_(_graded))
+
+State = tuple[Any, ...]
+Sums = Mapping[str, Any]
+_learned_lock = threading.Lock()
+_learned_kept: weakref.WeakKeyDictionary[
+    Engine, collections.OrderedDict[int, tuple[State, Sums]]
+] = weakref.WeakKeyDictionary()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TopicCardTotals:
+    """The cards of the course by topic, as evidence."""
+
+    cards: Mapping[str, TopicCards] = dataclasses.field(default_factory=dict)
+
+
+def learned(db: Session, learner_id: int, now: int) -> TopicCardTotals:
+    """The begun cards of each topic; `now` is the moment (ms) days are counted to."""
+    sums = _sums(db, learner_id, now)
+    return TopicCardTotals(
+        {
+            topic: TopicCards(begun, known, float(begun * now - at) / _DAY, float(losses or 0))
+            for topic, begun, known, at, losses in sums.values()
+            if begun
+        }
+    )
+
+
+def _sums(db: Session, learner_id: int, now: int) -> Sums:
+    values = {"learner": learner_id}
+    state: State = (*db.connection().execute(_STATE, values).one(), now)
+    bind = db.get_bind()
+    # Before the first review there is nothing to add up, nor to tell states apart by.
+    engine = bind if isinstance(bind, Engine) and state[0] is not None else None
+    known = _find(engine, learner_id) if engine else None
+    if known is not None and known[0] == state:
+        return known[1]
+    graded = _graded_since(db, learner_id, known[0], state) if known else None
+    if known is None or graded is None:
+        found = _by_topic(db.connection().execute(_SUMS, values))
+    else:
+        of_graded = {**values, "cards": graded}
+        changed = db.connection().execute(_SUMS_OF_GRADED, of_graded)
+        found = {**known[1], **_by_topic(changed)}
+    if engine:
+        _keep(engine, learner_id, (state, found))
+    return found
+
+
+def _by_topic(rows: Iterable[Any]) -> Sums:
+    return {row[0]: row for row in rows}
+
+
+def _graded_since(db: Session, learner_id: int, known: State, state: State) -> list[str] | None:
+    """The cards of a few reviews that alone lie between two states; None otherwise."""
+    newest, token, aside, grades, day = known
+    if (aside, day) != (state[2], state[4]):
+        return None
+    rows = db.connection().execute(_LEARNED_SINCE, {"learner": learner_id, "since": newest}).all()
+    if not rows or (rows[0].id, rows[0].token) != (newest, token):
+        return None
+    more = rows[1:]
+    plain = all(row.rating and row.voids is None for row in more)
+    if len(rows) == _AT_ONCE or not plain or state[3] != grades + len(more):
+        return None
+    return sorted({row.card for row in more})
+
+
+def _find(engine: Engine, learner_id: int) -> tuple[State, Sums] | None:
+    with _learned_lock:
+        kept = _learned_kept.get(engine)
+        return kept.get(learner_id) if kept else None
+
+
+def _keep(engine: Engine, learner_id: int, sums: tuple[State, Sums]) -> None:
+    with _learned_lock:
+        kept = _learned_kept.setdefault(engine, collections.OrderedDict())
+        kept[learner_id] = sums
+        kept.move_to_end(learner_id)
+        while len(kept) > _LEARNERS:
+            kept.popitem(last=False)
+
+
+_READING = TABLES["reading"]
+_reading_mine = _READING.c.learner_id == bindparam("learner")
+_READING_STATE = select(
+    func.count().label("marks"), func.max(_READING.c.at), func.sum(_READING.c.at)
+).where(_reading_mine)
+# Names of sections hold neither space nor @; that of a page without any is empty.
+_PAGES = (
+    select(
+        _READING.c.topic,
+        func.aggregate_strings(_READING.c.section + "@" + cast(_READING.c.at, String), " "),
+        func.max(_READING.c.at).label("at"),
+        func.count(),
+        func.sum(_READING.c.at),
+    )
+    .where(_reading_mine)
+    .group_by(_READING.c.topic)
+    .order_by(func.max(_READING.c.at).desc())
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageProgress:
+    """A page that was opened: when its sections were read in ms, and when the last."""
+
+    topic: str
+    sections: Mapping[str, int]
+    at: int
+
+
+Pages = Sequence[PageProgress]
+_reading_lock = threading.Lock()
+_reading_kept: weakref.WeakKeyDictionary[
+    Engine, collections.OrderedDict[int, tuple[State, Pages]]
+] = weakref.WeakKeyDictionary()
+
+
+def pages(db: Session, learner_id: int) -> Pages:
+    """The pages that this learner has read in, the last one first."""
+    engine = db.get_bind().engine
+    with _reading_lock:
+        kept = _reading_kept.setdefault(engine, collections.OrderedDict())
+        known = kept.get(learner_id)
+    if (
+        known is not None
+        and known[0] == db.connection().execute(_READING_STATE, {"learner": learner_id}).first()
+    ):
+        return known[1]
+    found = _read(db, learner_id)
+    with _reading_lock:
+        kept[learner_id] = found
+        kept.move_to_end(learner_id)
+        while len(kept) > _LEARNERS:
+            kept.popitem(last=False)
+    return found[1]
+
+
+def _read(db: Session, learner_id: int) -> tuple[State, Pages]:
+    """The pages and, from the same look, the state that they are of."""
+    rows = db.connection().execute(_PAGES, {"learner": learner_id}).all()
+    made = tuple(PageProgress(topic, _moments(text), at) for topic, text, at, *_ in rows)
+    if not rows:
+        return (0, None, None), made
+    marks, moments = sum(row[3] for row in rows), sum(row[4] for row in rows)
+    return (marks, rows[0].at, moments), made
+
+
+def _moments(text: str) -> dict[str, int]:
+    marks = (mark.rpartition("@") for mark in text.split(" "))
+    return {section: int(at) for section, _, at in marks}
+
+
+_HALF_A_DAY = dt.timedelta(hours=12)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MasteryData:
+    """The record that beliefs are made of, and the cards and pages it came from."""
+
+    record: LearnerEvidence = NOTHING
+    cards: TopicCardTotals = dataclasses.field(default_factory=TopicCardTotals)
+    pages: Pages = ()
+
+
+def load_mastery_data(db: Session, learner: LearnerProfile, now: dt.datetime) -> MasteryData:
+    """Three questions to the database, none for one who has no row yet."""
+    if not learner.id:
+        return MasteryData()
+    # Counted from the middle of the study day, so that its hours change nothing.
+    noon = to_milliseconds(learner.next_study_day(now) - _HALF_A_DAY)
+    cards, read = learned(db, learner.id, noon), pages(db, learner.id)
+    sections = {row.topic: frozenset(row.sections) for row in read}
+    record = LearnerEvidence(first_answers(db, learner.id), cards.cards, sections)
+    return MasteryData(record, cards, read)

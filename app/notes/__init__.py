@@ -1,1 +1,0 @@
-"""Notes and bookmarks: what a learner wrote beside the sections of a page."""

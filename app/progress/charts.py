@@ -1,0 +1,646 @@
+"""Charts of the Progress page."""
+
+import dataclasses
+import datetime as dt
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+from markupsafe import Markup
+
+from app.mastery.evidence import wilson
+from app.questions.result import LEVELS
+from app.spaced_repetition.review_log import DayTotals
+from app.study_plan.card_plan import again_words
+from app.study_plan.forecast import ForecastDay, PlanForecast
+from app.study_plan.store import StudyHistory
+from app.web.formatting import (
+    format_count,
+    format_date,
+    format_date_with_year,
+    format_duration,
+    format_minutes,
+    format_percent,
+    format_short_date,
+    format_weekday,
+)
+from app.widgets.column_charts import HEIGHT, TOP, ColumnChart, ColumnLabel, draw_columns
+from app.widgets.scales import SHARES, Axis, PlotArea, count_axis, in_percent
+from app.widgets.svg import Box, dot, line, nested, polyline, rect, svg_root, text
+
+_PLANE = PlotArea(Box(0, 16.0, 100, 220.0), SHARES)
+_NAMES = 254.0
+ENOUGH = 5  # fewer answers at a level say next to nothing about it
+_SMALL, _LARGE = 4.0, 10.0
+_MANY = 150
+
+Look = Literal["below", "within", "above"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CalibrationRow:
+    """A level of certainty: what it stands for, and how often it was right.
+
+    It stands for `least` to `most` (0..1).
+    """
+
+    word: str
+    stands_for: str
+    least: float
+    most: float
+    answers: int
+    right: int
+
+    @property
+    def told(self) -> bool:
+        """Whether there are enough answers to say anything."""
+        return self.answers >= ENOUGH
+
+    @property
+    def share(self) -> float:
+        """The share that was right."""
+        return self.right / (self.answers or 1)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where the share lies in nine cases of ten."""
+        return wilson(self.right, self.answers)
+
+    @property
+    def words(self) -> str:
+        """The share in words."""
+        return format_percent(self.share)
+
+    @property
+    def look(self) -> Look:
+        """Whether the word holds what it stands for, as far as can be told."""
+        low, high = self.range
+        if self.told and high < self.least:
+            return "below"
+        return "above" if self.told and low > self.most else "within"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CalibrationChart:
+    """All levels of certainty; `answers` are all that came with one.
+
+    `svg` is empty where no level has answers enough.
+    """
+
+    levels: tuple[CalibrationRow, ...]
+    answers: int
+    sentences: tuple[str, ...]
+    svg: Markup
+
+
+def certainty(counts: Mapping[tuple[int, bool], int]) -> CalibrationChart:
+    """The diagram; `counts` are answers by level (1 to 3) and by being right."""
+    levels = tuple(
+        _level(n, counts.get((n, True), 0), counts.get((n, False), 0)) for n in (1, 2, 3)
+    )
+    told = [level for level in levels if level.told]
+    return CalibrationChart(
+        levels=levels,
+        answers=sum(level.answers for level in levels),
+        sentences=_sentences(levels),
+        svg=_draw(levels, told) if told else Markup(),
+    )
+
+
+def _level(number: int, right: int, wrong: int) -> CalibrationRow:
+    said = LEVELS[number - 1]
+    return CalibrationRow(said.word, said.means, said.least, said.most, right + wrong, right)
+
+
+def _draw(levels: Sequence[CalibrationRow], told: Sequence[CalibrationRow]) -> Markup:
+    marks = [*_PLANE.scale(in_percent, "left"), *map(_box, levels)]
+    marks.append(line("dash", 0, _PLANE.down(0), 100, _PLANE.down(1)))
+    for level in told:
+        marks += _point(level)
+    marks += [
+        text("guess", 46, _NAMES, "m"),
+        text("think so", 72, _NAMES, "m"),
+        text("sure", 100, _NAMES, "e"),
+    ]
+    said = "; ".join(f"{level.word}: right {level.words}" for level in told)
+    return svg_root(marks, _NAMES + 10, f"How sure you were. {said}.")
+
+
+def _box(level: CalibrationRow) -> str:
+    """Where the share lies if the word holds what it stands for."""
+    top, foot = _PLANE.down(level.most), _PLANE.down(level.least)
+    left, right = level.least * 100, level.most * 100
+    return rect("band", left, top, right - left, foot - top)
+
+
+def _point(level: CalibrationRow) -> list[str]:
+    """The share with its range, larger the more answers there are."""
+    x, at = (level.least + level.most) / 2 * 100, _PLANE.down(level.share)
+    low, high = level.range
+    grown = min(1.0, math.sqrt(level.answers / _MANY))
+    return [
+        line("edge", x, _PLANE.down(high), x, _PLANE.down(low)),
+        dot("ink", x, at, _SMALL + (_LARGE - _SMALL) * grown),
+        text(level.words, x - 4, at + 4, "b e halo"),
+    ]
+
+
+def _sentences(levels: Sequence[CalibrationRow]) -> tuple[str, ...]:
+    guess, thought, sure = levels
+    said = []
+    if sure.told:
+        wrong = sure.answers - sure.right
+        found = f"When you were sure, you were right {sure.words} of the time"
+        them = format_count(wrong, "answer")
+        said.append(
+            f"{found}. In {them} you were sure and not right."
+            if wrong
+            else f"{found}, in {format_count(sure.answers, 'answer')}."
+        )
+    said += [
+        f"“{level.word}” was right {level.words} of the time."
+        for level in (thought, guess)
+        if level.told and level.look == "below"
+    ]
+    if guess.told and guess.look == "above":
+        said.append(
+            f"Your guesses were right {guess.words} of the time: you know more than you think."
+        )
+    return tuple(said)
+
+
+WEEKS = 12
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeekTotals:
+    """The sums of a week that begins on `monday`."""
+
+    monday: dt.date
+    sums: DayTotals
+
+    @property
+    def name(self) -> str:
+        """The week by its Monday, e.g. “Mar 16”."""
+        return format_short_date(self.monday)
+
+
+def weeks(recent: Mapping[str, DayTotals], today: dt.date) -> tuple[WeekTotals, ...]:
+    """The last twelve weeks, this one included, from Monday to Sunday."""
+    last = today - dt.timedelta(days=today.weekday())
+    mondays = [last - dt.timedelta(weeks=n) for n in reversed(range(WEEKS))]
+    return tuple(WeekTotals(monday, _sum(recent, monday)) for monday in mondays)
+
+
+def summary(days: StudyHistory, firsts: int, today: dt.date) -> str:
+    """Since when, on how many days, and how much, in one sentence.
+
+    `firsts` are the first answers to different questions among all answers.
+    """
+    if days.first is None:
+        return "You have not answered or reviewed anything yet."
+    since = (
+        format_date(days.first)
+        if days.first.year == today.year
+        else format_date_with_year(days.first)
+    )
+    total = days.total
+    new = f" ({firsts:,} to new questions)" if total.answers else ""
+    parts = (
+        f"{format_count(days.count, 'day')} of study",
+        format_count(total.answers, "answer") + new,
+        format_count(total.reviews, "review"),
+    )
+    return f"Since {since}: {', '.join(parts)}."
+
+
+def _sum(recent: Mapping[str, DayTotals], monday: dt.date) -> DayTotals:
+    days: Iterable[dt.date] = (monday + dt.timedelta(days=n) for n in range(7))
+    found = (recent.get(day.isoformat(), DayTotals()) for day in days)
+    return sum(found, DayTotals())
+
+
+WIDTH = 93.0
+"""What the columns take of a drawing in percent."""
+_NAME = 18.0  # percent of a narrow drawing that the name of a day takes
+
+
+def day_names(days: Sequence[dt.date]) -> tuple[ColumnLabel, ...]:
+    """Today, some Mondays, and the last day, none of them on another's words."""
+    first = ColumnLabel(0, "Today")
+    if len(days) == 1:
+        return (first,)
+    slot = WIDTH / len(days)
+    mondays = [n for n, day in enumerate(days) if day.weekday() == 0]
+    every = math.ceil(_NAME / (7 * slot))
+    free = [n for n in mondays if _NAME < n * slot < WIDTH - 1.6 * _NAME]
+    middle = (ColumnLabel(slot * (n + 0.5), format_short_date(days[n]), "m") for n in free[::every])
+    return (first, *middle, ColumnLabel(WIDTH, format_short_date(days[-1]), "e"))
+
+
+DAYS = 30
+FARTHEST = 60  # an exam beyond this would make the bars too thin to read
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DueDay:
+    """One day and its cards."""
+
+    day: dt.date
+    cards: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DueChart:
+    """The days ahead; `overdue` of today's cards should have come earlier."""
+
+    bars: tuple[DueDay, ...]
+    svg: Markup
+    overdue: int
+    exam: bool
+    sentence: str
+
+    @property
+    def total(self) -> int:
+        """Cards on all of these days."""
+        return sum(bar.cards for bar in self.bars)
+
+
+def last_day(today: dt.date, exam: dt.date | None) -> dt.date:
+    """The last day of the forecast: that of the exam, or thirty days on.
+
+    The exam's day itself counts when it lies within the next sixty days.
+    """
+    if exam is not None and today < exam <= today + dt.timedelta(days=FARTHEST):
+        return exam
+    return today + dt.timedelta(days=DAYS - 1)
+
+
+def upcoming(due: Mapping[str, int], today: dt.date, exam: dt.date | None = None) -> DueChart:
+    """The forecast; `due` counts cards by ISO date, those before today included.
+
+    Each card counts once, on the day it comes back next. What is reviewed until then
+    comes back again and is not in here.
+    """
+    last = last_day(today, exam)
+    days = [today + dt.timedelta(days=n) for n in range((last - today).days + 1)]
+    overdue = sum(count for day, count in due.items() if day < today.isoformat())
+    counts = [due.get(day.isoformat(), 0) for day in days]
+    counts[0] += overdue
+    bars = tuple(DueDay(*pair) for pair in zip(days, counts, strict=True))
+    by_exam = last == exam
+    return DueChart(
+        bars=bars,
+        svg=draw_columns(columns_of(bars), _says(bars, overdue, by_exam=by_exam)),
+        overdue=overdue,
+        exam=by_exam,
+        sentence=_sentence(bars, overdue),
+    )
+
+
+def columns_of(bars: Sequence[DueDay]) -> ColumnChart:
+    """The days as columns: today marked, the others alike."""
+    looks = ["mark edge", *["fill"] * (len(bars) - 1)]
+    return ColumnChart(
+        columns=[[(look, bar.cards)] for look, bar in zip(looks, bars, strict=True)],
+        axis=count_axis(max(bar.cards for bar in bars)),
+        names=day_names([bar.day for bar in bars]),
+        width=WIDTH,
+    )
+
+
+def _sentence(bars: Sequence[DueDay], overdue: int) -> str:
+    most = max(bars, key=lambda bar: bar.cards)
+    if not most.cards:
+        return ""
+    today = f"{format_count(bars[0].cards, 'card')} today"
+    if overdue:
+        today += f", {overdue:,} of them overdue"
+    if most is bars[0]:
+        return f"{today}; no later day has more."
+    return f"{today}; at most {most.cards:,}, on {format_weekday(most.day)}."
+
+
+def _says(bars: Sequence[DueDay], overdue: int, *, by_exam: bool) -> str:
+    until = "until the exam" if by_exam else f"in the next {len(bars)} days"
+    said = _sentence(bars, overdue) or "none."
+    return f"Cards due per day {until}: {said}"
+
+
+_WIDTH = 86.0
+_HOUR = 60
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeekMinutes:
+    """One week: its minutes, and what was done in them."""
+
+    name: str
+    minutes: float
+    sums: DayTotals
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TimeChart:
+    """The last weeks; `total` are their minutes, as their table adds up."""
+
+    weeks: tuple[WeekMinutes, ...]
+    svg: Markup
+    total: float
+    sentence: str
+
+
+def hours(weeks: Sequence[WeekTotals], begun: dt.date | None = None) -> TimeChart:
+    """Minutes from showing to answering, by week, beside what was done in them.
+
+    Where `begun`, the first day with work, lies in these weeks, it is named.
+    """
+    minutes = [week.sums.minutes for week in weeks]
+    # Whole minutes, as the table has them: a sum of parts would differ from its own.
+    total = sum(round(m) if m >= 1 else m for m in minutes)
+    young = begun if begun and begun > weeks[0].monday else None
+    span = f"since {format_date(young)}" if young else "in twelve weeks"
+    done = sum((week.sums for week in weeks), DayTotals())
+    time = format_duration(total)
+    words = (
+        f"{time[:1].upper()}{time[1:]} {span}, for "
+        f"{format_count(done.answers, 'answer')} and {format_count(done.reviews, 'review')}."
+    )
+    now = format_duration(minutes[-1]) if weeks[-1].sums.work else "none"
+    says = f"Time by week: {words} This week {now}."
+    return TimeChart(
+        weeks=tuple(WeekMinutes(w.name, w.sums.minutes, w.sums) for w in weeks),
+        svg=draw_columns(_columns(weeks, minutes), says),
+        total=total,
+        sentence=words if done.work else "",
+    )
+
+
+def _columns(weeks: Sequence[WeekTotals], minutes: Sequence[float]) -> ColumnChart:
+    in_hours = max(minutes) >= 2 * _HOUR
+    unit = _HOUR if in_hours else 1
+    looks = [*["fill"] * (len(weeks) - 1), "mark edge"]
+    slot = _WIDTH / len(weeks)
+    return ColumnChart(
+        columns=[[(look, m / unit)] for look, m in zip(looks, minutes, strict=True)],
+        axis=count_axis(max(minutes) / unit, "h" if in_hours else "min"),
+        names=(
+            ColumnLabel(0, weeks[0].name),
+            ColumnLabel(slot * 6.5, weeks[6].name, "m"),
+            ColumnLabel(_WIDTH, "this week", "e"),
+        ),
+        width=_WIDTH,
+    )
+
+
+LEAST = 10  # fewer cards in a week, and its share would mostly be luck
+LATELY = 4  # the weeks that the sentence speaks of
+_RECALL_WIDTH = 80.0  # the rest is for the numbers of the axis
+_BOX = Box(0, TOP, _RECALL_WIDTH, HEIGHT)
+_RECALL_NAMES = TOP + HEIGHT + 18
+_LOWEST = 0.8
+_TENTH = 0.1
+_LINE = 14.0  # pixels that a number needs for itself
+Told = Sequence[tuple[int, DayTotals]]
+"""Weeks with enough to tell, by their place."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WeekRetention:
+    """One week: `asked` cards of which `known` were; shares empty when too few."""
+
+    name: str
+    asked: int
+    known: int
+    share: str
+    expected: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RetentionChart:
+    """The weeks as a table and as a drawing, and what they mean.
+
+    `svg` is empty where no week had enough reviews.
+    """
+
+    weeks: tuple[WeekRetention, ...]
+    svg: Markup
+    sentence: str
+
+
+def recall_by_week(weeks: Sequence[WeekTotals], wanted: float) -> RetentionChart:
+    """Recall of the last weeks; `wanted` is the recall that the learner set (0..1)."""
+    told = [(n, w.sums) for n, w in enumerate(weeks) if w.sums.asked >= LEAST]
+    return RetentionChart(
+        weeks=tuple(map(_row, weeks)),
+        svg=_recall_draw(weeks, told, wanted) if told else Markup(),
+        sentence=_recall_sentence([w.sums for w in weeks[-LATELY:]], wanted),
+    )
+
+
+def _recall_draw(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> Markup:
+    plane = PlotArea(_BOX, recall_axis(told, wanted))
+    step = 100 / max(1, len(weeks) - 1)
+    runs = [run for run in _runs(told) if len(run) > 1]
+    lines = [
+        polyline(look, [(n * step, _up(plane, value(sums))) for n, sums in run])
+        for look, value in (("ln ln2", _chance), ("ln", _share))
+        for run in runs
+    ]
+    marks = [*plane.scale(format_percent), *_target(plane, wanted), nested(lines, _BOX)]
+    slot = step * _RECALL_WIDTH / 100
+    for n, sums in _alone(told):
+        marks.append(dot("ink", n * slot, plane.down(_share(sums)), 3))
+    marks += _last(plane, told[-1][0] * slot, _share(told[-1][1]))
+    marks += [
+        text(weeks[0].name, 0, _RECALL_NAMES),
+        text(weeks[6].name, _RECALL_WIDTH / 2, _RECALL_NAMES, "m"),
+        text("this week", _RECALL_WIDTH, _RECALL_NAMES, "m"),
+    ]
+    return svg_root(marks, _RECALL_NAMES + 6, _recall_says(weeks, told, wanted))
+
+
+def recall_axis(told: Told, wanted: float) -> Axis:
+    """From all down to 80%, or to the tenth below the lowest share."""
+    shares = [s for _, sums in told for s in (_share(sums), _chance(sums))]
+    low = min([_LOWEST, *(int(s / _TENTH) * _TENTH for s in (*shares, wanted))])
+    return Axis(low, 1.0, (1.0, low), "%", 0.01)
+
+
+def _up(plane: PlotArea, share: float) -> float:
+    """A share in the nested drawing, where 0 is at the top."""
+    return 100 - plane.axis.place(share)
+
+
+def _target(plane: PlotArea, wanted: float) -> list[str]:
+    """The line aimed at; without words where those of the axis are too near."""
+    at = plane.down(wanted)
+    marks = [line("dash", 0, at, _RECALL_WIDTH, at)]
+    if _LINE <= at - _BOX.y <= _BOX.height - _LINE:
+        marks.append(text(format_percent(wanted), 100, at + 4, "e"))
+    return marks
+
+
+def _last(plane: PlotArea, x: float, share: float) -> list[str]:
+    at = plane.down(share)
+    words = text("", x, at - 10, "m", bold=format_percent(share))
+    return [dot("ink", x, at, 4.5), words]
+
+
+def _runs(told: Told) -> list[list[tuple[int, DayTotals]]]:
+    """Weeks that follow each other without a gap."""
+    places = enumerate(told)
+    groups = itertools.groupby(places, lambda pair: pair[1][0] - pair[0])
+    return [[week for _, week in group] for _, group in groups]
+
+
+def _alone(told: Told) -> list[tuple[int, DayTotals]]:
+    return [run[0] for run in _runs(told) if len(run) == 1]
+
+
+def _share(sums: DayTotals) -> float:
+    return sums.recalled / sums.asked
+
+
+def _chance(sums: DayTotals) -> float:
+    return sums.expected / sums.asked
+
+
+def _row(week: WeekTotals) -> WeekRetention:
+    sums = week.sums
+    told = sums.asked >= LEAST
+    return WeekRetention(
+        name=week.name,
+        asked=sums.asked,
+        known=sums.recalled,
+        share=format_percent(_share(sums)) if told else "",
+        expected=format_percent(_chance(sums)) if told else "",
+    )
+
+
+def _recall_sentence(lately: Sequence[DayTotals], wanted: float) -> str:
+    """What the last weeks say of the intervals; empty when they say nothing yet."""
+    sums = sum(lately, DayTotals())
+    if sums.asked < LEAST:
+        return ""
+    low, high = wilson(sums.recalled, sums.asked)
+    of = f"{format_percent(_share(sums))} of {format_count(sums.asked, 'card')}"
+    known = (
+        f"In the last four weeks you knew {of} when they came back; the schedule "
+        f"expected {format_percent(_chance(sums))}."
+    )
+    if low > wanted:
+        return (
+            f"{known} You want {format_percent(wanted)}, so fewer reviews would do: lower "
+            "the target recall in the settings."
+        )
+    if high < wanted:
+        return (
+            f"{known} You want {format_percent(wanted)}. Raise the target recall in the "
+            "settings, and cards come back sooner, which takes more of your minutes."
+        )
+    return f"{known} That is about the {format_percent(wanted)} you want."
+
+
+def _recall_says(weeks: Sequence[WeekTotals], told: Told, wanted: float) -> str:
+    (first, then), (last, now) = told[0], told[-1]
+    since = f"from {format_percent(_share(then))} in the week of {weeks[first].name}"
+    until = "this week" if last == len(weeks) - 1 else f"in that of {weeks[last].name}"
+    return (
+        f"Recall at review by week: {since} to {format_percent(_share(now))} {until}; "
+        f"you want {format_percent(wanted)}."
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanDay:
+    """One day: its cards and minutes."""
+
+    day: dt.date
+    due: int
+    fresh: int
+    final: int
+    minutes: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanChart:
+    """The days, what they come to in a sentence, and the drawing of them."""
+
+    days: tuple[PlanDay, ...]
+    sentence: str
+    course: str
+    svg: Markup
+
+
+def plan_figure(outlook: PlanForecast, seconds: float, pace: str) -> PlanChart:
+    """Draw the days; `seconds` of each are for cards, `pace` says how many are new."""
+    sentence, course = _plan_sentence(outlook), course_of(outlook, pace)
+    says = f"Minutes of cards per day until the exam: {sentence} {course}".rstrip()
+    return PlanChart(
+        days=tuple(map(_day, outlook.days)),
+        sentence=sentence,
+        course=course,
+        svg=draw_columns(plan_columns(outlook, seconds), says),
+    )
+
+
+def plan_columns(outlook: PlanForecast, seconds: float) -> ColumnChart:
+    """The days as columns: looks at cards that were begun, new cards upon them."""
+    most = max([seconds, *(day.seconds for day in outlook.days)]) / 60
+    return ColumnChart(
+        columns=[_parts(day, now=not n) for n, day in enumerate(outlook.days)],
+        axis=count_axis(most, "min"),
+        names=day_names([_date(day) for day in outlook.days]),
+        width=WIDTH,
+        limit=seconds / 60,
+    )
+
+
+def _parts(day: ForecastDay, *, now: bool) -> list[tuple[str, float]]:
+    fresh = day.fresh * day.first / 60
+    looks = max(0.0, day.seconds / 60 - fresh)
+    look = "mark edge" if now else "ink" if day.final else "fill"
+    return [(look, looks), ("none edge", fresh)]
+
+
+def _day(day: ForecastDay) -> PlanDay:
+    return PlanDay(_date(day), day.due, day.fresh, day.final, day.seconds / 60)
+
+
+def _plan_sentence(outlook: PlanForecast) -> str:
+    most = max(outlook.days, key=lambda day: day.cards)
+    longest = max(day.seconds for day in outlook.days) / 60
+    if not most.cards:
+        return "No card is left to ask."
+    cards = f"At most {format_count(most.cards, 'card')} a day"
+    return f"{cards}, at most about {format_minutes(longest)}."
+
+
+def _date(day: ForecastDay) -> dt.date:
+    return dt.date.fromordinal(day.day)
+
+
+def course_of(outlook: PlanForecast, pace: str) -> str:
+    """How the days go on, in a sentence: new cards until when, last looks from when."""
+    final = next((day for day in outlook.days if day.final), None)
+    fresh = [day for day in outlook.days if day.fresh]
+    said = []
+    if pace and fresh:
+        last = format_weekday(_date(fresh[-1]))
+        said.append(f"{pace[:1].upper()}{pace[1:]} until {last}.")
+    if final is not None:
+        beside = "also " if fresh and fresh[-1].day >= final.day else ""
+        again = again_words(short=final.short)
+        day = format_weekday(_date(final))
+        when = f"On {day}" if final is outlook.days[-1] else f"From {day} on"
+        said.append(f"{when}, {beside}{again}.")
+    left = outlook.cards - outlook.begun
+    if left > 0:
+        said.append(f"{format_count(left, 'card')} will not be started: there is no time for them.")
+    if outlook.passed:
+        of = f"{outlook.passed:,} of the {format_count(outlook.before, 'started card')}"
+        why = "new ones gain more in the same minutes" if fresh else "there is no time"
+        said.append(f"For about {of} no review is planned: {why}.")
+    return " ".join(said)

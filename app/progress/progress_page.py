@@ -1,0 +1,327 @@
+"""The Progress page: mastery by objective, forecast, predictions against results."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+from sqlmodel import Session
+
+from app.accounts.current_learner import RequestContext
+from app.clock import from_milliseconds
+from app.database.engine import DbSession
+from app.mastery.objectives import DomainMastery, ObjectiveMastery, certainties, counted, standings
+from app.mastery.readiness import PredictionOutcome, ScoreForecast, forecast, inside_words, turnouts
+from app.progress import charts, store
+from app.progress.store import log_prediction
+from app.progress.study_log import first_day, study_log
+from app.spaced_repetition.queue import orphaned_cards
+from app.study_plan import store as study_plan_store
+from app.study_plan.card_plan import CardsLeft
+from app.study_plan.loader import WEEK, CurrentSnapshot, LearnerSnapshot, main_exam
+from app.study_plan.today import over_words
+from app.study_plan.todays_cards import todays_queue
+from app.web.formatting import format_percent, format_short_date
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
+from app.widgets.scales import SHARES, PlotArea, in_percent
+from app.widgets.svg import Box, cross_line, dot, line, svg_root, text, tile
+
+AGO = 28  # days between the two dots of a row
+MINUS = "\u2212"
+_MIDDLE = 8.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectiveRow:
+    """One objective in words, and as a line from 0 to 100%.
+
+    `now` is a share where the objective is `judged`, else the words why not; `few`
+    answers have a range from `low` to `high` but no number, and so many are
+    `counting`: not those to what no exam asks. `change` is the difference to four
+    weeks ago in points, empty where nothing was tested then.
+    """
+
+    number: str
+    title: str
+    judged: bool
+    few: bool
+    now: str
+    low: str
+    high: str
+    change: str
+    answers: int
+    counting: int
+    questions: int
+    svg: Markup
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DomainRows:
+    """The rows of one domain."""
+
+    title: str
+    rows: tuple[ObjectiveRow, ...]
+
+
+def groups(
+    now: Sequence[DomainMastery],
+    before: Sequence[DomainMastery],
+    target: int | None = None,
+) -> tuple[DomainRows, ...]:
+    """The rows of every domain; `before` is the same course four weeks ago."""
+    return tuple(
+        DomainRows(
+            domain.domain.title,
+            tuple(
+                _row(one, other, target)
+                for one, other in zip(domain.standings, earlier.standings, strict=True)
+            ),
+        )
+        for domain, earlier in zip(now, before, strict=True)
+    )
+
+
+def _row(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) -> ObjectiveRow:
+    low, high = now.belief.range
+    tested, enough = now.evidence.answers > 0, now.evidence.enough
+    points = round(now.belief.mean * 100)
+    then = round(before.belief.mean * 100)
+    return ObjectiveRow(
+        number=now.objective.number,
+        title=now.objective.name,
+        judged=enough,
+        few=tested and not enough,
+        now=now.unjudged or f"{points}%",
+        low=format_percent(low),
+        high=format_percent(high),
+        change=_signed(points - then) if enough and before.evidence.enough else "",
+        answers=now.answered,
+        counting=now.evidence.answers,
+        questions=now.questions,
+        svg=_draw(now, before, target),
+    )
+
+
+def _draw(now: ObjectiveMastery, before: ObjectiveMastery, target: int | None) -> Markup:
+    """Now as a dot with its range, four weeks ago as a ring.
+
+    A square is what has too few answers for a number, or none.
+    """
+    at = now.belief.mean * 100
+    marks = [line("ax", 0, _MIDDLE, 100, _MIDDLE)]
+    if target:
+        marks.append(line("dash", target, 0, target, 2 * _MIDDLE))
+    if not now.evidence.answers:
+        return svg_root([*marks, tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
+    low, high = now.belief.range
+    marks.append(line("thin", low * 100, _MIDDLE, high * 100, _MIDDLE))
+    if not now.evidence.enough:
+        return svg_root([*marks, tile("hole sq", at, _MIDDLE, 10)], 2 * _MIDDLE, "")
+    if before.evidence.enough:
+        then = before.belief.mean * 100
+        marks.append(line("edge", then, _MIDDLE, at, _MIDDLE))
+        marks.append(dot("hole", then, _MIDDLE, 4))
+    marks.append(dot("ink", at, _MIDDLE, 5))
+    return svg_root(marks, 2 * _MIDDLE, "")
+
+
+def _signed(points: int) -> str:
+    """A change in points with its sign; one that rounds to nothing has none."""
+    if points == 0:
+        return "0"
+    return f"{'+' if points > 0 else MINUS}{abs(points)}"
+
+
+MOST = 12
+_PLANE = PlotArea(Box(0, 6.0, 87, 120.0), SHARES)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PredictionRow:
+    """The same as a row of a table, in words."""
+
+    number: int
+    day: str
+    predicted: str
+    told: str
+    result: str
+    verdict: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PredictionChart:
+    """All exams as a table and as a drawing; `sentence` counts those inside."""
+
+    lines: tuple[PredictionRow, ...]
+    svg: Markup
+    sentence: str
+
+
+def turnouts_drawn(
+    found: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date]
+) -> PredictionChart:
+    """The last exams; `day_of` is the learner's study day of a moment in ms."""
+    sentence = inside_words(found)
+    told = sentence or "No result can be held against a prediction yet."
+    return PredictionChart(
+        lines=tuple(_line(turnout, day_of) for turnout in reversed(found)),
+        svg=_turnouts_draw(found[-MOST:], day_of, f"{told} The table has each."),
+        sentence=sentence,
+    )
+
+
+def _turnouts_draw(
+    last: Sequence[PredictionOutcome], day_of: Callable[[int], dt.date], says: str
+) -> Markup:
+    marks = _PLANE.scale(in_percent)
+    for place, turnout in enumerate(last):
+        x = _PLANE.box.width * (place + 0.5) / len(last)
+        marks += _exam(turnout, x)
+        if turnout in (last[0], last[-1]):
+            day = format_short_date(day_of(turnout.result.started))
+            marks.append(text(day, x, 146, "m"))
+    return svg_root(marks, 150, says)
+
+
+def _exam(turnout: PredictionOutcome, x: float) -> list[str]:
+    """The range that was predicted with what was expected in it, and the result."""
+    told, result = turnout.predicted, turnout.result
+    questions = (told.questions if told else result.questions) or 1
+    marks = []
+    if told is not None:
+        low, high = (_PLANE.down(n / questions) for n in (told.low, told.high))
+        marks = [
+            line("thin", x, high, x, low),
+            cross_line("thin", x, high),
+            cross_line("thin", x, low),
+            cross_line("edge", x, _PLANE.down(told.expected / questions)),
+        ]
+    look = "ink" if turnout.inside else "hole"
+    return [*marks, dot(look, x, _PLANE.down(turnout.score / questions), 5)]
+
+
+def _line(turnout: PredictionOutcome, day_of: Callable[[int], dt.date]) -> PredictionRow:
+    told, result = turnout.predicted, turnout.result
+    return PredictionRow(
+        number=result.number,
+        day=format_short_date(day_of(result.started)),
+        predicted=f"{told.expected:.0f}, {told.low} to {told.high}" if told else "",
+        told=format_short_date(told.day) if told else "",
+        result=f"{result.score:.3g} of {result.questions}",
+        verdict=_verdict(turnout),
+    )
+
+
+def _verdict(turnout: PredictionOutcome) -> str:
+    if turnout.predicted is None:
+        return "nothing predicted before"
+    if not turnout.counts:
+        left = turnout.result.questions - turnout.result.answered
+        return f"not counted, {left} left open"
+    if turnout.inside:
+        return "inside"
+    return "above" if turnout.score > turnout.predicted.high else "below"
+
+
+_SITTINGS = 40
+
+
+def mastery_of(snapshot: LearnerSnapshot) -> dict[str, Any]:
+    """The rows by objective, now and four weeks ago, and the estimate."""
+    before = standings(snapshot.library, snapshot.record, snapshot.day, AGO)
+    return {
+        "groups": groups(snapshot.domains, before, snapshot.learner.target),
+        "ahead": snapshot.ahead,
+        "ahead_drawn": snapshot.ahead_drawn,
+        "lacking": snapshot.lacking,
+        "chance": snapshot.chance,
+        "others": _others(snapshot),
+    }
+
+
+def turnouts_of(snapshot: LearnerSnapshot, db: Session) -> PredictionChart:
+    """Each mock exam beside what was predicted before it."""
+    learner = snapshot.learner
+    results = store.results(db, learner.id, _SITTINGS) if learner.id else ()
+    # Where no exam was sat there is nothing to hold a prediction against.
+    told = store.told(db, learner.id) if results else ()
+    # A paper of one domain or of what was missed is no exam that was foretold.
+    foretold = {one.exam for one in told} | snapshot.library.exams.keys()
+    results = tuple(one for one in results if one.exam in foretold)
+    return turnouts_drawn(
+        turnouts(told, results), lambda at: learner.study_day(from_milliseconds(at))
+    )
+
+
+def _others(snapshot: LearnerSnapshot) -> list[tuple[str, ScoreForecast]]:
+    """What the other mock exams of the course would bring, by title."""
+    main = main_exam(snapshot.library)
+    answers = counted(snapshot.library, snapshot.record.firsts)
+    made = [
+        (exam.title, forecast(snapshot.domains, exam, answers))
+        for exam in snapshot.library.exams.values()
+        if exam is not main
+    ]
+    return [(title, ahead) for title, ahead in made if isinstance(ahead, ScoreForecast)]
+
+
+router = APIRouter()
+
+
+@router.get("/progress", dependencies=[Depends(log_prediction)])
+def progress(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
+    allow_caching(request, snapshot.until, strangers=True)
+    return render_page(
+        request,
+        "progress/index.html",
+        learner=snapshot.learner,
+        **mastery_of(snapshot),
+        turnouts=turnouts_of(snapshot, db),
+        **_figures(request, snapshot, db),
+    )
+
+
+def _figures(request: Request, snapshot: LearnerSnapshot, db: Session) -> dict[str, Any]:
+    """The drawings, from sums; a stranger costs no question."""
+    learner, today = snapshot.learner, snapshot.day
+    desk = RequestContext(request, snapshot.library, learner, db, snapshot.now)
+    # The study log reaches a week farther back than the figures by week.
+    days = study_plan_store.study_days(db, learner.id, first_day(today))
+    weeks = charts.weeks(days.recent, today)
+    firsts = snapshot.record.firsts
+    left = todays_queue(desk).left
+    begun = days.first or today
+    return {
+        "days": days,
+        "summary": charts.summary(days, len(firsts), today),
+        "recall": charts.recall_by_week(weeks, learner.retention),
+        "least": charts.LEAST,
+        "due": charts.upcoming(_due(snapshot, left, db), today, learner.exam_day),
+        "over": over_words(left.over, left.passed),
+        "calibration": charts.certainty(certainties(firsts)),
+        "hours": charts.hours(weeks, begun),
+        "log": study_log(days.counts, today, begun) if learner.calendar else None,
+    }
+
+
+def _due(snapshot: LearnerSnapshot, left: CardsLeft, db: Session) -> dict[str, int]:
+    """The cards of each day ahead; of today those `left` on the desk.
+
+    What a plan leaves for another day is no card of today, nor overdue.
+    """
+    learner, today = snapshot.learner, snapshot.day.isoformat()
+    if not learner.id:
+        return {}
+    week, last = snapshot.day + WEEK, charts.last_day(snapshot.day, learner.exam_day)
+    planned = left.over or left.final
+    due = {day: row.cards for day, row in snapshot.coming.items() if day > today or not planned}
+    overdue = sum(cards for day, cards in due.items() if day < today)
+    due[today] = max(0, left.returning - overdue)
+    if last > week:
+        gone = orphaned_cards(db, learner.id, snapshot.library).gone
+        return due | study_plan_store.coming_later(db, learner.id, (week, last), gone)
+    return {day: cards for day, cards in due.items() if day <= last.isoformat()}

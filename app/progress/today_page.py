@@ -1,0 +1,372 @@
+"""The Today page: next step, cards due this week, blueprint map, first visit."""
+
+import dataclasses
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse
+from markupsafe import Markup
+from sqlmodel import Session
+
+from app.accounts.current_learner import RequestContext
+from app.clock import from_milliseconds
+from app.content.library import Library
+from app.database.engine import DbSession
+from app.markup.model import Domain, ExamBlueprint, Topic
+from app.mastery.objectives import DomainMastery, ObjectiveMastery, anchors
+from app.mastery.question_counts import missed
+from app.mastery.readiness import DomainForecast, ScoreForecast
+from app.progress.store import log_prediction
+from app.progress.study_log import first_day, study_log
+from app.questions.question_form import new_token
+from app.quiz.selection import draw_placement
+from app.spaced_repetition.review_pace import card_seconds
+from app.study_plan import store
+from app.study_plan.calendar import PLACEMENT_QUESTION_MINUTES
+from app.study_plan.card_plan import CardsLeft
+from app.study_plan.loader import (
+    CurrentSnapshot,
+    LearnerSnapshot,
+    TodaySoFar,
+    left_runs_of,
+    main_exam,
+    may_sit_today,
+    read_today,
+    running_of,
+    today_plan,
+    until_exam,
+)
+from app.study_plan.store import DueCount
+from app.study_plan.today import over_words
+from app.study_plan.todays_cards import todays_queue
+from app.web.formatting import format_duration, format_percent
+from app.web.page_cache import allow_caching
+from app.web.render import render_page
+from app.widgets.svg import line, rect, svg_root, text
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FirstVisitInfo:
+    """The exam, the placement test and the first page.
+
+    `exam` is the mock with the exam's own format, None where a course has none;
+    `placement` is how many questions the test has, `minutes` how long it takes; of an
+    evening so many minutes are for `cards`, the `rest` for a page and questions.
+    """
+
+    exam: ExamBlueprint | None
+    domains: Sequence[Domain]
+    placement: int
+    minutes: float
+    first: Topic | None
+    cards: float
+    rest: float
+
+    @property
+    def objectives(self) -> int:
+        """How many objectives the domains have together."""
+        return sum(len(domain.objectives) for domain in self.domains)
+
+    @property
+    def seconds(self) -> int:
+        """The time for each question of the exam."""
+        return round(60 * self.exam.minutes / self.exam.questions) if self.exam else 0
+
+
+def welcome_of(
+    library: Library, exam: ExamBlueprint | None, minutes: int, seed: str
+) -> FirstVisitInfo:
+    """What the course says of itself to one who studies `minutes` a day."""
+    domains = library.syllabus.domains
+    drawn = draw_placement(list(library.questions.values()), domains, {}, seed)
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    cards = card_seconds(minutes) / 60
+    return FirstVisitInfo(
+        exam=exam,
+        domains=domains,
+        placement=len(drawn),
+        minutes=len(drawn) * PLACEMENT_QUESTION_MINUTES,
+        first=order[0] if order else None,
+        cards=cards,
+        rest=minutes - cards,
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UpcomingDay:
+    """One study day and the cards due on it."""
+
+    day: dt.date
+    cards: int
+    today: bool
+
+
+def week(coming: Mapping[str, DueCount], today: dt.date, returning: int) -> tuple[UpcomingDay, ...]:
+    """Today with the cards `returning` on the desk, and the six days after it."""
+    count = dict.fromkeys(range(7), 0)
+    for day, row in coming.items():
+        ahead = (dt.date.fromisoformat(day) - today).days
+        if ahead in count:
+            count[ahead] += row.cards
+    count[0] = returning
+    return tuple(
+        UpcomingDay(today + dt.timedelta(days=n), cards, n == 0) for n, cards in count.items()
+    )
+
+
+HEIGHT = 112
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectiveColumn:
+    """One objective: its chance of a right answer (0..1), in words `words`.
+
+    `look` is fill, mark for the page read last, none for what was not tested and
+    stands at the rate of guessing.
+    """
+
+    number: str
+    title: str
+    address: str
+    chance: float
+    look: str
+    words: str
+    here: bool
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class BlueprintDomain:
+    """A domain with its columns; `share` is its part of the exam or of the score.
+
+    `fifth` is that part in steps of 5%, which the style sheet turns into width.
+    """
+
+    number: str
+    title: str
+    share: str
+    fifth: int
+    columns: tuple[ObjectiveColumn, ...]
+    svg: Markup
+
+
+def plots(
+    domains: Sequence[DomainMastery],
+    here: Collection[str],
+    ahead: ScoreForecast | None,
+    target: int | None,
+) -> tuple[BlueprintDomain, ...]:
+    """The map; `here` are the objectives of the page that was read last.
+
+    The filled area is the expected score, which is named by domain once there is
+    enough to say it from. Before anything is done, nothing is said of objectives.
+    """
+    begun = any(s.started for d in domains for s in d.standings)
+    parts: Mapping[str, DomainForecast] = ahead.parts if ahead else {}
+    return tuple(
+        _plot(
+            domain,
+            _columns(domain, here, begun=begun),
+            parts.get(domain.domain.number),
+            target,
+        )
+        for domain in domains
+    )
+
+
+def _plot(
+    domain: DomainMastery,
+    columns: tuple[ObjectiveColumn, ...],
+    part: DomainForecast | None,
+    target: int | None,
+) -> BlueprintDomain:
+    begun = any(c.words for c in columns)
+    said = "; ".join(f"{c.number} {c.words}" for c in columns)
+    share = f"{format_percent(domain.domain.weight)} of the exam"
+    if part is not None:
+        share = f"{part.expected:.1f} of {part.questions}"
+        said = f"{share} expected; {said}"
+    sentence = said if begun else "nothing is started yet"
+    return BlueprintDomain(
+        number=domain.domain.number,
+        title=domain.domain.title,
+        share=share,
+        fifth=max(5, round(domain.domain.weight * 20) * 5),
+        columns=columns,
+        svg=_draw(columns, target, f"{domain.domain.title}: {sentence}"),
+    )
+
+
+def _draw(columns: Sequence[ObjectiveColumn], target: int | None, says: str) -> Markup:
+    wide = 100 / max(1, len(columns))
+    marks = []
+    for place, column in enumerate(columns):
+        marks += _tank(column, place * wide, wide)
+    if target:
+        at = HEIGHT - HEIGHT * target / 100
+        marks.append(line("dash", 0, at, 100, at))
+    return svg_root(marks, HEIGHT + 24, says)
+
+
+def _tank(column: ObjectiveColumn, x: float, wide: float) -> list[str]:
+    """The column filled up to the chance of a right answer, its number below."""
+    full = HEIGHT * column.chance
+    top = HEIGHT - full
+    marks = [rect("bg tank", x, 0, wide, HEIGHT)]
+    if full >= 0.01:
+        marks.append(rect(f"{column.look} tank", x, top, wide, full))
+        marks.append(line("edge", x, top, x + wide, top))
+    return [*marks, text(column.number, x + wide / 2, HEIGHT + 17, "m")]
+
+
+def _columns(
+    domain: DomainMastery, here: Collection[str], *, begun: bool
+) -> tuple[ObjectiveColumn, ...]:
+    """The objectives; before anything is done nothing is said of them."""
+    made = (_column(standing, here if begun else ()) for standing in domain.standings)
+    return tuple(c if begun else dataclasses.replace(c, words="") for c in made)
+
+
+def _column(standing: ObjectiveMastery, here: Collection[str]) -> ObjectiveColumn:
+    number = standing.objective.number
+    current = number in here
+    tested = standing.evidence.answers > 0
+    return ObjectiveColumn(
+        number=number,
+        title=standing.objective.name,
+        address=_address(standing),
+        chance=standing.belief.mean,
+        look=("mark" if current else "fill") if tested else "none",
+        words=_words(standing),
+        here=current,
+    )
+
+
+def _address(standing: ObjectiveMastery) -> str:
+    if standing.topics:
+        return f"/concepts/{standing.topics[0].slug}"
+    return f"/course#o{standing.objective.number}"
+
+
+def _words(standing: ObjectiveMastery) -> str:
+    return standing.unjudged or format_percent(standing.belief.mean)
+
+
+_MINUTE = dt.timedelta(minutes=1)
+
+router = APIRouter()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TodayCards:
+    """The cards of today, and a sentence on the plan while an exam lies ahead."""
+
+    left: CardsLeft = dataclasses.field(default_factory=CardsLeft)
+    sentence: str = ""
+
+
+@router.get("/", name="today", dependencies=[Depends(log_prediction)])
+def today(request: Request, snapshot: CurrentSnapshot, db: DbSession) -> HTMLResponse:
+    allow_caching(request, snapshot.until, strangers=True)
+    if not snapshot.learner.id:
+        return _first(request, snapshot, _today(snapshot, TodaySoFar(), TodayCards()))
+    day = snapshot.day
+    days = store.study_days(db, snapshot.learner.id, first_day(day))
+    done = days.recent.get(day.isoformat())
+    pace = store.pace(db, snapshot.learner, snapshot.library, day)
+    placing, left_run = left_runs_of(snapshot, db)
+    so_far = TodaySoFar(
+        answered=done.milliseconds / 60_000 if done else 0.0,
+        read=read_today(snapshot, pace),
+        sat=_sat(snapshot, db),
+        pace=pace,
+        running=running_of(snapshot, db),
+        placing=placing,
+        left_run=left_run,
+    )
+    if so_far.running is not None:  # the minutes on its clock are named
+        allow_caching(request, min(snapshot.until, snapshot.now + _MINUTE), strangers=True)
+    desk = RequestContext(request, snapshot.library, snapshot.learner, db, snapshot.now)
+    stack = todays_queue(desk)
+    cards = TodayCards(stack.left, until_exam(desk, stack))
+    shown = _today(snapshot, so_far, cards)
+    if snapshot.is_new and so_far.running is None:
+        return _first(request, snapshot, shown)
+    begun = days.first or day
+    log = study_log(days.counts, day, begun) if snapshot.learner.calendar else None
+    return render_page(request, "progress/today.html", log=log, **shown)
+
+
+def _first(request: Request, snapshot: LearnerSnapshot, shown: dict[str, Any]) -> HTMLResponse:
+    """The page of a first visit."""
+    minutes, exam = snapshot.learner.minutes_a_day, main_exam(snapshot.library)
+    welcome = welcome_of(snapshot.library, exam, minutes, snapshot.learner.key)
+    return render_page(request, "progress/first.html", welcome=welcome, token=new_token(), **shown)
+
+
+def _sat(snapshot: LearnerSnapshot, db: Session) -> dt.date | None:
+    """The study day of the last mock exam, if the plan may have one today."""
+    sat = store.last_sat(db, snapshot.learner.id) if may_sit_today(snapshot) else None
+    return snapshot.learner.study_day(from_milliseconds(sat)) if sat else None
+
+
+def _today(snapshot: LearnerSnapshot, so_far: TodaySoFar, cards: TodayCards) -> dict[str, Any]:
+    library, learner = snapshot.library, snapshot.learner
+    last = snapshot.pages[0].topic if snapshot.pages else ""
+    topic = library.topics.get(last)
+    made = today_plan(snapshot, cards.left, so_far)
+    exam = learner.exam_day
+    return {
+        "learner": learner,
+        "syllabus": library.syllabus,
+        "day": snapshot.day,
+        "days_left": (exam - snapshot.day).days if exam else None,
+        "plan": made,
+        "placing": so_far.placing,
+        "spent": so_far.shown,
+        "minutes": learner.minutes_on(snapshot.day),
+        "off": learner.is_off(snapshot.day),
+        "answered": format_duration(so_far.answered) if so_far.answered else "",
+        "read": format_duration(so_far.read) if so_far.read else "",
+        "left": cards.left,
+        "over": over_words(cards.left.over, cards.left.passed),
+        "missed": missed(library, snapshot.record.firsts),
+        "question_minutes": so_far.pace.question_minutes,
+        "ahead": snapshot.ahead,
+        "ahead_drawn": snapshot.ahead_drawn,
+        "lacking": snapshot.lacking,
+        "chance": snapshot.chance,
+        "plots": plots(
+            snapshot.domains,
+            topic.objectives if topic else (),
+            snapshot.ahead,
+            learner.target,
+        ),
+        "week": week(snapshot.coming, snapshot.day, cards.left.returning),
+        "recent": _recent(snapshot),
+        "until_exam": cards.sentence,
+    }
+
+
+def _read_of(topic: Topic, sections: Collection[str]) -> str:
+    """How much of a page was read, as Course says it."""
+    named = anchors(topic)
+    done = sum(anchor in sections for anchor in named)
+    if done == len(named):
+        return "read"
+    return f"{done} of {len(named)} sections read, the last" if done else "opened"
+
+
+def _recent(snapshot: LearnerSnapshot) -> Sequence[dict[str, Any]]:
+    """The pages read last, with the study day of it."""
+    return [
+        {
+            "topic": snapshot.library.topics[row.topic],
+            "what": _read_of(snapshot.library.topics[row.topic], row.sections),
+            "ago": (snapshot.day - snapshot.learner.study_day(from_milliseconds(row.at))).days,
+            "day": snapshot.learner.study_day(from_milliseconds(row.at)),
+        }
+        for row in snapshot.pages[:4]
+        if row.topic in snapshot.library.topics
+    ]

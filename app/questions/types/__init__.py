@@ -1,0 +1,69 @@
+"""Registry: type_of(question)."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from app.questions.question_type import QuestionType
+from app.questions.types.choice import (
+    ChoiceAnswer,
+    MultipleChoiceType,
+    SingleChoiceType,
+    TrueFalseType,
+)
+from app.questions.types.cloze import ClozeAnswer, ClozeType
+from app.questions.types.design import DesignType
+from app.questions.types.design_solver import DesignAnswer
+from app.questions.types.hotspot import HotspotAnswer, HotspotType
+from app.questions.types.matching import MatchAnswer, MatchingType
+from app.questions.types.number_parsing import NumericAnswer
+from app.questions.types.numeric import NumericType
+from app.questions.types.ordering import OrderAnswer, OrderingType
+from app.questions.types.short_answer import ShortAnswer, ShortAnswerType
+
+Answer = (
+    ChoiceAnswer
+    | NumericAnswer
+    | ShortAnswer
+    | OrderAnswer
+    | MatchAnswer
+    | ClozeAnswer
+    | DesignAnswer
+    | HotspotAnswer
+)
+"""The answer part of a question; its type says the kind, for options their `kind`."""
+
+_ALL: tuple[QuestionType[Any], ...] = (
+    SingleChoiceType(),
+    MultipleChoiceType(),
+    TrueFalseType(),
+    NumericType(),
+    ShortAnswerType(),
+    OrderingType(),
+    MatchingType(),
+    ClozeType(),
+    DesignType(),
+    HotspotType(),
+)
+KINDS: Mapping[str, QuestionType[Any]] = {kind.name: kind for kind in _ALL}
+"""The kinds by the type that an author writes."""
+_BY_MODEL = {kind.models[0]: kind for kind in _ALL}
+
+
+class HasAnswer(Protocol):
+    """A question, or a variant of one."""
+
+    @property
+    def answer(self) -> Answer:
+        """Its answer part."""
+
+
+def type_of(asked: HasAnswer) -> QuestionType[Any]:
+    """The kind of a question or of a variant."""
+    return of_answer(asked.answer)
+
+
+def of_answer(answer: Answer) -> QuestionType[Any]:
+    """The kind that an answer part belongs to."""
+    if isinstance(answer, ChoiceAnswer):
+        return KINDS[answer.kind]
+    return _BY_MODEL[type(answer)]

@@ -1,0 +1,454 @@
+"""Single choice, multiple choice, true/false."""
+
+import dataclasses
+import functools
+import itertools
+import math
+import random
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import ClassVar, Literal
+
+from app.markup.expressions import Value
+from app.markup.model import RichText
+from app.markup.problems import SourceFile
+from app.questions.options import (
+    Choice,
+    ParsedOption,
+    check_any_right,
+    check_count,
+    check_doubles,
+    check_feedback,
+    choices_of,
+    is_last,
+    worth_of,
+)
+from app.questions.question_type import (
+    AuthoredItem,
+    CardFaces,
+    CountedOption,
+    Gap,
+    QuestionType,
+    State,
+    VariantFault,
+    items,
+    paragraphs,
+    titled_block,
+    with_why,
+)
+from app.questions.result import GradeResult, PartResult, Raw, UnreadableResponse, fraction
+
+ChoiceKind = Literal["single", "multiple", "true-false"]
+_NUMBER = r"\s+(?:the\s+|any\s+)?(two|three|four|five|[2-5])\b(?!\s+(?:times|or)\b)"
+_CHOOSE = re.compile(rf"\b(?:choose|select|pick|tick|mark){_NUMBER}", re.IGNORECASE)
+_WHICH = re.compile(rf"\bwhich{_NUMBER}", re.IGNORECASE)
+_NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChoiceAnswer:
+    """Single, multiple or true/false: options of which `right` ones are ticked."""
+
+    kind: ChoiceKind
+    options: tuple[Choice, ...]
+    shuffle: bool = True
+
+
+_SIDES = "The options of a true-false question are True and False, in any language."
+
+
+class ChoiceType(QuestionType[ChoiceAnswer]):
+    """A kind whose answer is to choose among options."""
+
+    models = (ChoiceAnswer, Choice)
+    keys = ("shuffle",)
+    listed = "options"
+    chosen = True
+    least = 3
+    name: ClassVar[ChoiceKind]
+    note = ""
+    nothing = "No answer is chosen. Choose one."
+
+    def parse(self, written: AuthoredItem) -> ChoiceAnswer:
+        """The options in authored order."""
+        comment = written.comment
+        shuffle = comment.word("shuffle").lower() not in {"no", "false"}
+        made = choices_of(comment.id, written.parts.options, written.scope)
+        return ChoiceAnswer(self.name, made, shuffle)
+
+    def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """The rules that hold for all options to choose among."""
+        options, sheet = written.parts.options, written.sheet
+        first = options[0].line if options else written.draft.line
+        self.check_ticks([o for o in options if o.ticked], sheet)
+        # An option that could not be read may be the right one, or the third.
+        if not any(p.code == "E24" and p.item == sheet.item for p in sheet.problems[sheet.mark :]):
+            check_any_right(options, first, sheet)
+            drawn = written.drawn_from(exam)
+            check_count(len(options), self.least, first, sheet, exam=drawn, hint=_SIDES)
+        check_doubles(options, sheet)
+        self.check_reasons(options, sheet)
+        if answer.shuffle:
+            _check_last(options, sheet)
+
+    def check_ticks(self, ticked: Sequence[ParsedOption], sheet: SourceFile) -> None:
+        """E21: as many options are right as the kind allows."""
+        if len(ticked) > 1:
+            hint = "Take one tick away, or say type: multiple."
+            message = f"{len(ticked)} options are marked right in a {self.name} choice."
+            sheet.report("E21", ticked[1].line, 1, message, hint)
+
+    def check_reasons(self, options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+        """W25: each wrong option says why."""
+        check_feedback(options, sheet)
+
+    def check_words(
+        self, answer: ChoiceAnswer, stem: RichText, line: int, sheet: SourceFile
+    ) -> None:
+        """E21: it asks for as many as are right. W31: it does not end in an article."""
+        self.check_number(answer, stem.plain, line, sheet)
+        match = re.search(r"\b(an?)[\s_.…:]*$", stem.plain.strip().lower())
+        if match:
+            message = f"The stem ends in “{match[1]}”, which not all options may follow."
+            hint = "Write “a(n)”, or move it to the options."
+            sheet.report("W31", line, 1, message, hint)
+
+    def check_number(self, answer: ChoiceAnswer, stem: str, line: int, sheet: SourceFile) -> None:
+        """E21: a stem that asks for two has two right options, in English at least.
+
+        “Which two” may ask for a pair, so of one right option only “choose two” counts.
+        """
+        found = _CHOOSE.findall(stem)
+        if self.several:
+            found = found or _WHICH.findall(stem)
+        if not found:
+            return
+        word, right = found[-1].lower(), sum(o.right for o in answer.options)
+        sound = right > 1 if self.several else right == 1
+        if sound and (_NUMBERS.get(word) or int(word)) != right:
+            ticked = f"{right} option{'s are' if right != 1 else ' is'}"
+            message = f"The question asks for {word}, and {ticked} ticked."
+            hint = "Tick as many as it asks for, or correct the number."
+            sheet.report("E21", line, 1, message, hint)
+
+    def options(self, answer: ChoiceAnswer) -> tuple[CountedOption, ...]:
+        """Every option by its words."""
+        return tuple(CountedOption(o.key, o.text.plain, o.right, o.credit) for o in answer.options)
+
+    def effort(self, answer: ChoiceAnswer) -> float:
+        """Each option is compared with each."""
+        return 0.2 * len(answer.options) ** 2
+
+    def faults(
+        self, answer: ChoiceAnswer, stem: RichText, values: Mapping[str, Value]
+    ) -> list[VariantFault]:
+        """Two options that read alike with these numbers."""
+        del stem
+        seen: set[str] = set()
+        for option in self.filled(answer, values).options:
+            words = " ".join(option.text.plain.split())
+            if words in seen:
+                message = f"two options read “{words[:50]}”."
+                return [VariantFault("E47", message, "Change the values.")]
+            seen.add(words)
+        return []
+
+    def shuffled(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
+        """Mixed options; those that speak of the others stay last."""
+        if not answer.shuffle:
+            return answer
+        free = [o for o in answer.options if not o.pinned]
+        mixer.shuffle(free)
+        last = (o for o in answer.options if o.pinned)
+        return dataclasses.replace(answer, options=(*free, *last))
+
+    def grade(
+        self, answer: ChoiceAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
+        """Judge the ticked options; `answer` in the response holds their keys."""
+        sent = set(raw.get("answer", ()))
+        chosen = [o for o in answer.options if o.key in sent]
+        if not chosen:
+            return UnreadableResponse(self.nothing, "Nothing was counted.")
+        if len(chosen) > 1 and not self.several:
+            return UnreadableResponse("Choose one answer only.", "Nothing was counted.")
+        return GradeResult(
+            score=self.score(answer, {o.key for o in chosen}, partial),
+            parsed={"chosen": [o.key for o in chosen]},
+            marks=marks_of(answer.options, sent),
+            said=letters(answer.options, chosen),
+            wanted=letters(answer.options, [o for o in answer.options if o.right]),
+        )
+
+    def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
+        """The score 0..1 of the options chosen."""
+        del partial
+        return min(worth_of(o) for o in answer.options if o.key in chosen)
+
+    def anything(self, answer: ChoiceAnswer) -> Raw:
+        """The first option."""
+        return {"answer": [answer.options[0].key]}
+
+    def faces(self, answer: ChoiceAnswer, gap: Gap) -> CardFaces:
+        """The options with letters, then the right ones and why not the others."""
+        del gap
+        return faces_of(answer.options, self.note)
+
+    def states(self, answer: ChoiceAnswer) -> Iterator[State]:
+        """Each option, the right one first."""
+        for option in sorted(answer.options, key=lambda o: not o.right):
+            yield option.text.plain, {"answer": [option.key]}
+
+    def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
+        """The mean of what the choices are worth: 1 ÷ k where one of k is right."""
+        del partial
+        worth = sum(o.credit for o in answer.options if not o.right)
+        return (1 + worth) / max(1, len(answer.options))
+
+    def guess_score(self, answer: ChoiceAnswer) -> float | None:
+        """The same in percent."""
+        right = sum(option.right for option in answer.options)
+        return guess_score(self.name, len(answer.options), right)
+
+
+def _check_last(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+    """W28: no option speaks of the others among which it is shuffled."""
+    for option in options:
+        if is_last(option.words):
+            message = f"“{option.words[:40]}” stands among shuffled options."
+            hint = "It is kept last; better name what is meant, or say shuffle: no."
+            sheet.report("W28", option.line, 1, message, hint)
+
+
+def choice_type(options: Sequence[ParsedOption]) -> ChoiceKind:
+    """The type of options whose item says none."""
+    if {o.words.strip(" .").lower() for o in options} == {"true", "false"}:
+        return "true-false"
+    return "multiple" if sum(o.ticked for o in options) > 1 else "single"
+
+
+def marks_of(options: Sequence[Choice], sent: Collection[str]) -> tuple[PartResult, ...]:
+    """Each option with whether it was chosen, and whether that was right."""
+    return tuple(
+        PartResult(
+            key=option.key,
+            label=LETTERS[index % len(LETTERS)],
+            text=option.text,
+            chosen=option.key in sent,
+            wanted_chosen=option.right,
+            good=(option.key in sent) == option.right,
+            feedback=option.feedback,
+        )
+        for index, option in enumerate(options)
+    )
+
+
+def letters(options: Sequence[Choice], some: Sequence[Choice]) -> str:
+    """The letters of some of the options, as they are displayed."""
+    return ", ".join(LETTERS[options.index(o) % len(LETTERS)] for o in some)
+
+
+def faces_of(options: Sequence[Choice], note: str = "") -> CardFaces:
+    """Options with letters as the two faces of a card."""
+    named = [(LETTERS[i % len(LETTERS)], option) for i, option in enumerate(options)]
+    asked = f'<ol class="letters" type="A">{items(o.text.html for _, o in named)}</ol>'
+    right = [f"<b>{name}.</b> {with_why(o)}" for name, o in named if o.right]
+    others = [
+        f"<b>{name}.</b> {o.feedback.html}" for name, o in named if not o.right and o.feedback.html
+    ]
+    return CardFaces(
+        asked + (f"<p>{note}</p>" if note else ""),
+        paragraphs(right) + titled_block("Why not the others", others),
+    )
+
+
+def guess_score(kind: str, options: int, right: int) -> float | None:
+    """Give the percent that blind guessing earns; None where it is undefined.
+
+    >>> guess_score("single", 4, 1)
+    25.0
+    """
+    if kind == "true-false":
+        return 50.0
+    if kind == "single" and options:
+        return 100.0 / options
+    if kind == "multiple" and options:
+        return 100.0 / math.comb(options, right)
+    return None
+
+
+class SingleChoiceType(ChoiceType):
+    """One right option, which nothing but knowing gives away."""
+
+    name = "single"
+    template = "questions/single.html"
+    weighed = True
+    of_exam = True
+    begins = True
+
+    def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """All rules of options, and the cues of a single right one."""
+        super().check(answer, written, exam=exam)
+        if sum(o.ticked for o in written.parts.options) == 1:
+            _check_cues(written.parts.options, written.sheet)
+
+    def position(self, answer: ChoiceAnswer) -> int | None:
+        """The place of the right option as authored."""
+        right = [i for i, option in enumerate(answer.options) if option.right]
+        return right[0] if right else None
+
+
+def _check_cues(options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+    """W26, W27: what gives the right option away without knowing."""
+    right = next(o for o in options if o.ticked)
+    wrong = [o for o in options if not o.ticked]
+    longest = max((len(o.words) for o in wrong), default=0)
+    if len(right.words) > max(1.4 * longest, longest + 15):
+        message = f"The right option has {len(right.words)} letters, the longest other "
+        message += f"{longest}."
+        sheet.report("W26", right.line, 1, message, "Make the options alike in length.")
+    for name, has in _FORMS.items():
+        if wrong and has(right) and not any(has(o) for o in wrong):
+            message = f"Only the right option {name}."
+            hint = "Give the wrong options the same form."
+            sheet.report("W27", right.line, 1, message, hint)
+
+
+def _has(kind: str, option: ParsedOption) -> bool:
+    return any(c.type == kind for c in option.inline.children or [])
+
+
+_FORMS: dict[str, Callable[[ParsedOption], bool]] = {
+    "is in code style": lambda o: _has("code_inline", o),
+    "has bold words": lambda o: _has("strong_open", o),
+    "has a number": lambda o: bool(re.search(r"\d", o.words)),
+}
+
+
+class MultipleChoiceType(ChoiceType):
+    """Boxes to tick, scored by the item's own rule."""
+
+    name = "multiple"
+    template = "questions/multiple.html"
+    several = True
+    in_parts = True
+    credits = ("off", "net", "coverage", "each")
+    of_exam = True
+    begins = True
+    note = "More than one may be right."
+    nothing = "No answer is ticked. Tick all that are right."
+
+    def check_ticks(self, ticked: Sequence[ParsedOption], sheet: SourceFile) -> None:
+        """E21: learners are told that several are right."""
+        if len(ticked) == 1:
+            message = "1 option is marked right in a multiple choice."
+            hint = "Mark another one, or leave the type out."
+            sheet.report("E21", ticked[0].line, 1, message, hint)
+
+    def check(self, answer: ChoiceAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """E33: not everything is right."""
+        super().check(answer, written, exam=exam)
+        sheet = written.sheet
+        unread = any(p.code == "E24" for p in sheet.problems[sheet.mark :])
+        if len(answer.options) > 1 and all(o.right for o in answer.options) and not unread:
+            line = written.parts.options[0].line
+            hint = "Add an option that is wrong and likely, or take a tick away."
+            message = "Every option is marked right."
+            sheet.report("E33", line, 1, message, hint)
+
+    def score(self, answer: ChoiceAnswer, chosen: set[str], partial: str) -> float:
+        """The score by the rule of the item."""
+        right = {o.key for o in answer.options if o.right}
+        return credit(right, chosen, len(answer.options), partial)
+
+    def states(self, answer: ChoiceAnswer) -> Iterator[State]:
+        """All right ones, each alone, and everything."""
+        right = [o.key for o in answer.options if o.right]
+        yield "All that are right", {"answer": right}
+        for option in answer.options:
+            yield f"Only “{option.text.plain}”", {"answer": [option.key]}
+        yield "Everything", {"answer": [o.key for o in answer.options]}
+
+    def guess_rate(self, answer: ChoiceAnswer, partial: str) -> float:
+        """Boxes are ticked by a coin, and marked by the question's own rule."""
+        right = sum(option.right for option in answer.options)
+        return _boxes(right, len(answer.options) - right, partial)
+
+
+def credit(key: Collection[str], chosen: Collection[str], all_: int, rule: str) -> float:
+    """The score 0..1 for choosing `chosen` where `key` is right, of `all_` options.
+
+    - `off` (and nothing): all or nothing
+    - `net`: (hits − misses) ÷ number of right options, never below 0
+    - `coverage`: the share of the right ones found × the share of the chosen ones
+      that are right
+    - `each`: the share of boxes, ticked or not, that are as they should be; nothing
+      where no right one is ticked
+    """
+    key, chosen = set(key), set(chosen)
+    hits, misses = len(key & chosen), len(chosen - key)
+    if rule == "net":
+        return fraction(hits - misses, len(key))
+    if rule == "coverage":
+        return fraction(hits * hits, len(key) * len(chosen))
+    if rule == "each":
+        return fraction(all_ - len(key ^ chosen), all_) if hits or not key else 0.0
+    return float(key == chosen)
+
+
+@functools.cache
+def _boxes(right: int, wrong: int, rule: str) -> float:
+    """The mean credit of ticking boxes by a coin, at least one of them."""
+    total = 0.0
+    for hits, misses in itertools.product(range(right + 1), range(wrong + 1)):
+        ways = math.comb(right, hits) * math.comb(wrong, misses)
+        if hits or misses:
+            total += ways * _credit(hits, misses, (right, wrong), rule)
+    return total / (math.pow(2, right + wrong) - 1)
+
+
+def _credit(hits: int, misses: int, boxes: tuple[int, int], rule: str) -> float:
+    right, wrong = boxes
+    if rule == "each":
+        return 0.0 if right and not hits else (hits + wrong - misses) / (right + wrong)
+    if rule == "net":
+        return max(0.0, (hits - misses) / right) if right else 0.0
+    if rule == "coverage":
+        return hits * hits / (right * (hits + misses)) if right else 0.0
+    return float(hits == right and not misses)
+
+
+class TrueFalseType(ChoiceType):
+    """Two options whose order everybody knows, so it stays."""
+
+    name = "true-false"
+    template = "questions/true-false.html"
+    least = 2
+
+    def parse(self, written: AuthoredItem) -> ChoiceAnswer:
+        """The two options in authored order."""
+        made = choices_of(written.comment.id, written.parts.options, written.scope)
+        return ChoiceAnswer("true-false", made, shuffle=False)
+
+    def check_reasons(self, options: Sequence[ParsedOption], sheet: SourceFile) -> None:
+        """One reason says it for both."""
+        if not any(o.feedback for o in options):
+            check_feedback(options, sheet)
+
+    def check_number(self, answer: ChoiceAnswer, stem: str, line: int, sheet: SourceFile) -> None:
+        """A sentence asks for no number of options."""
+
+    def right_words(self, answer: ChoiceAnswer) -> list[str]:
+        """“True” in a hint gives nothing away."""
+        del answer
+        return []
+
+    def key_words(self, answer: ChoiceAnswer) -> list[str]:
+        """The side that is ticked."""
+        return super().right_words(answer)
+
+    def shuffled(self, answer: ChoiceAnswer, mixer: random.Random) -> ChoiceAnswer:
+        """As authored."""
+        del mixer
+        return answer

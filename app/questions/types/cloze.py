@@ -1,0 +1,288 @@
+"""Fill in the blanks."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from markdown_it.token import Token
+
+from app.markup.html_renderer import render_tokens
+from app.markup.ids import normalize_text, option_key
+from app.markup.markdown_tokens import closing_index, first_line
+from app.markup.model import NO_TEXT, RichText
+from app.markup.problems import MOST_OPTIONS, SourceFile
+from app.questions.options import ParsedOption, exceeds_option_limit
+from app.questions.question_type import AuthoredItem, CardFaces, Gap, QuestionType, State
+from app.questions.result import (
+    LONGEST,
+    GradeResult,
+    PartResult,
+    Raw,
+    UnreadableResponse,
+    fraction,
+    same_words,
+    single_value,
+    written,
+)
+
+_BLANK = re.compile(r"\[\[(.*?)\]\]", re.DOTALL)
+_HALF = re.compile(r"(?<!\[)\[[^\[\]|]+\|[^\[\]]+\](?![\](])")
+_OTHERS = re.compile(r"(?:^|(?<=\s))~(?=\s|$)")
+_MARK = "\ue0ff"
+_SEARCHING = 0.001  # microseconds for each character that is looked through
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClozeBlank:
+    """A gap in a cloze text with all answers that count, and a hint.
+
+    Where it has words that are `wrong`, one is chosen; otherwise it is typed.
+    """
+
+    key: str
+    answers: tuple[str, ...]
+    hint: str = ""
+    wrong: tuple[str, ...] = ()
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words to choose from, in an order that tells nothing; none if typed."""
+        words = (self.answers[0], *self.wrong) if self.wrong else ()
+        return tuple(sorted(words, key=lambda word: (normalize_text(word), word)))
+
+    def fits(self, given: str) -> bool:
+        """Whether what was given fills the gap."""
+        if self.wrong:
+            return given == self.answers[0]
+        return any(same_words(right, given) for right in self.answers)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ClozeAnswer:
+    """Text with gaps: `pieces` has one more element than `blanks`."""
+
+    pieces: tuple[RichText, ...]
+    blanks: tuple[ClozeBlank, ...]
+
+
+_OTHERWISE = re.compile(r"\{\{([^{}\n]{1,40})\}\}|\[([^\[\]\n]{1,40})\](?!\()|_{3,}|\.{4,}")
+_LINE = re.compile(r"_{3,}|\.{5,}")
+_TIGHT = re.compile(r"(?<=\w)~(?=\w)")
+
+
+class ClozeType(QuestionType[ClozeAnswer]):
+    """Gaps of a text, each judged by itself."""
+
+    name = "cloze"
+    models = (ClozeAnswer, ClozeBlank)
+    template = "questions/cloze.html"
+    boxed = False
+    independent = True
+    in_parts = True
+    fields = ("blank.",)
+    blank = re.compile(r"\[\[[^\[\]\n]+\]\]")
+    begins = True
+
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
+        """Two brackets, closed or not."""
+        opened = block.type == "inline" and "[[" in block.content
+        return "a blank [[…]]" if opened and not options else ""
+
+    def parse(self, written: AuthoredItem) -> ClozeAnswer:
+        """A text with gaps, cut at its blanks."""
+        blocks = written.parts.stem
+        made = _cloze(blocks, written)
+        if "[[" in written.draft.heading.content:
+            message = "A blank stands in the heading, where nobody can fill it."
+            hint = "Put it into the text below."
+            written.sheet.report("E54", written.draft.line, 1, message, hint)
+        if not made.blanks and not any("[[" in t.content for t in blocks):
+            message = "The text has no blank."
+            hint = "Write [[answer]] in it."
+            text = "\n".join(t.content for t in blocks)
+            if found := _OTHERWISE.search(text):
+                hint = f"Write [[{found[1] or found[2] or 'answer'}]] for {found[0]}."
+            written.sheet.report("E54", written.draft.line, 1, message, hint)
+        return made
+
+    def check(self, answer: ClozeAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """E55: in a table the bars of a blank would be read as columns."""
+        del answer, exam
+        body = written.draft.body
+        for at, token in enumerate(body):
+            if token.type != "table_open":
+                continue
+            inside = body[at : closing_index(body, at)]
+            if any(re.search(r"\[\[", t.content) for t in inside if t.type == "inline"):
+                message = "A blank stands inside a table, where its bars part columns."
+                hint = "Put it into a sentence."
+                written.sheet.report("E55", first_line(token), 1, message, hint)
+
+    def check_words(
+        self, answer: ClozeAnswer, stem: RichText, line: int, sheet: SourceFile
+    ) -> None:
+        """W56: no answer stands elsewhere in the text."""
+        del stem
+        text = f" {normalize_text(' '.join(p.plain for p in answer.pieces))} "
+        count = sum(len(blank.answers) for blank in answer.blanks)
+        sheet.spend(count * len(text) * _SEARCHING)
+        for words in (words for blank in answer.blanks for words in blank.answers):
+            if len(words) > 2 and f" {normalize_text(words)} " in text:
+                message = f"“{words}” is a blank and stands elsewhere in the text."
+                sheet.report("W56", line, 1, message, "Reword the text.")
+
+    def right_words(self, answer: ClozeAnswer) -> list[str]:
+        """What fills the gaps."""
+        return [words for blank in answer.blanks for words in blank.answers]
+
+    def grade(
+        self, answer: ClozeAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
+        """Judge the gaps; `blank.KEY` in the response holds what stands in each.
+
+        Each gap counts the same unless the item wants all or nothing.
+        """
+        typed = {b.key: single_value(raw, f"blank.{b.key}") for b in answer.blanks}
+        if not any(typed.values()):
+            return UnreadableResponse("No gap is filled.", "Type what is missing.")
+        if any(len(words) > LONGEST for words in typed.values()):
+            return UnreadableResponse(f"An answer is longer than {LONGEST} characters.")
+        marks = tuple(
+            _gap(number, blank, typed[blank.key]) for number, blank in enumerate(answer.blanks, 1)
+        )
+        good, all_ = sum(mark.good for mark in marks), len(marks)
+        return GradeResult(
+            score=float(good == all_) if partial == "off" else fraction(good, all_),
+            parsed={"blanks": typed},
+            marks=marks,
+            said=", ".join(f"“{words}”" if words else "nothing" for words in typed.values()),
+            wanted=", ".join(f"“{b.answers[0]}”" for b in answer.blanks),
+        )
+
+    def anything(self, answer: ClozeAnswer) -> Raw:
+        """A word in each gap."""
+        return {f"blank.{blank.key}": ["?"] for blank in answer.blanks}
+
+    def faces(self, answer: ClozeAnswer, gap: Gap) -> CardFaces:
+        """The text with its gaps, then filled."""
+        gaps = [gap(escape(b.hint or " / ".join(b.choices))) for b in answer.blanks]
+        words = [f"<b>{escape(' or '.join(b.answers))}</b>" for b in answer.blanks]
+        return CardFaces(_filled(answer, gaps), _filled(answer, words))
+
+    def states(self, answer: ClozeAnswer) -> Iterator[State]:
+        """All right, each gap wrong by itself, all wrong."""
+        right = {f"blank.{b.key}": [b.answers[0]] for b in answer.blanks if b.answers}
+        yield "Every gap right", dict(right)
+        wrong = {
+            f"blank.{b.key}": [b.wrong[0] if b.wrong else "something else"]
+            for b in answer.blanks
+            if b.answers
+        }
+        for number, name in enumerate(right, 1):
+            if len(right) > 1:
+                words = f"Gap {number} not right"
+                yield words, {**right, name: wrong[name]}
+        yield "No gap right", wrong
+
+    def guess_rate(self, answer: ClozeAnswer, partial: str) -> float:
+        """A gap of n words is right once in n times; what is typed, never."""
+        odds = [1 / len(b.choices) if b.choices else 0.0 for b in answer.blanks]
+        if not odds:
+            return 0.0
+        return math.prod(odds) if partial == "off" else sum(odds) / len(odds)
+
+
+def _cloze(blocks: list[Token], written: AuthoredItem) -> ClozeAnswer:
+    blanks: list[ClozeBlank] = []
+    for token in blocks:
+        for child in token.children or []:
+            if child.type in {"text", "text_special"}:
+                _cut(child, first_line(token), blanks, written)
+    if len(blanks) > MOST_OPTIONS:
+        exceeds_option_limit(blanks, "blanks", first_line(blocks[0]), written.sheet)
+        return ClozeAnswer((NO_TEXT,), ())
+    text = render_tokens(blocks, written.scope)
+    html, words = text.html.split(_MARK), text.plain.split(_MARK)
+    words += [""] * (len(html) - len(words))
+    pieces = tuple(RichText(h, w) for h, w in zip(html, words, strict=False))
+    return ClozeAnswer(pieces, tuple(blanks))
+
+
+def _cut(child: Token, line: int, blanks: list[ClozeBlank], written: AuthoredItem) -> None:
+    """Put a mark for each blank of a text, and note the blank."""
+    nested: list[str] = []
+
+    def cut(found: re.Match[str]) -> str:
+        nested.append(found[1])
+        blanks.append(_blank(found[1], (line, len(blanks)), written))
+        return _MARK
+
+    child.content = _BLANK.sub(cut, child.content)
+    if "[[" in child.content or any("[[" in inner for inner in nested):
+        at = written.sheet.find("[[", line, line + 20)
+        message = "A blank is opened and not closed."
+        written.sheet.report("E54", *at, message, "Close it with ]].")
+    elif "]]" in child.content:
+        near = child.content[: child.content.index("]]") + 2].split(_MARK)[-1]
+        row, column = written.sheet.find(near, line, line + 20)
+        at = (row, column + len(near) - 2)
+        message = "A blank is closed that was not opened."
+        written.sheet.report("E54", *at, message, "Write [[answer]].")
+    elif half := _HALF.search(child.content):
+        at = written.sheet.find(half[0], line, line + 20)
+        message = f"“{half[0][:40]}” has one bracket on each side and is no blank."
+        written.sheet.report("E54", *at, message, f"Write [{half[0][:40]}].")
+    elif line_ := _LINE.search(child.content):
+        at = written.sheet.find(line_[0], line, line + 20)
+        message = f"“{line_[0][:20]}” is shown as it stands and is no blank."
+        written.sheet.report("E54", *at, message, "Write [[answer]] in its place.")
+
+
+def _blank(inside: str, where: tuple[int, int], written: AuthoredItem) -> ClozeBlank:
+    line, number = where
+    body, _, hint = inside.partition("?")
+    accepted, *others = _OTHERS.split(body)
+    answers = tuple(a.strip() for a in accepted.split("|") if a.strip())
+    wrong = tuple(word.strip() for word in others if word.strip())
+    if answers and any(not a.strip() for a in accepted.split("|")):
+        at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
+        message = f"“{inside.strip()[:40]}” has nothing beside its bar."
+        written.sheet.report("E54", *at, message, f"Write [[{'|'.join(answers)}]].")
+    if not answers:
+        at = written.sheet.find("[[", line, line + 20)
+        message = "A blank has no answer."
+        written.sheet.report("E54", *at, message, "Write [[answer]].")
+    offered = [*map(normalize_text, (*answers, *wrong))]
+    if others and (len(wrong) < len(others) or len({*offered}) < len(offered)):
+        at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
+        message = f"“{inside.strip()[:40]}” offers a word twice, or an empty one."
+        written.sheet.report("E54", *at, message, "Write [[right ~ wrong ~ wrong]].")
+    if _TIGHT.search(body):
+        at = written.sheet.find(f"[[{inside[:40]}", line, line + 20)
+        message = f"“{inside.strip()[:40]}” has no spaces around its tilde."
+        apart = _TIGHT.sub(" ~ ", body).strip()
+        written.sheet.report("E54", *at, message, f"Write [[{apart[:60]}]].")
+    name = option_key(written.comment.id, "blank", str(number))
+    return ClozeBlank(name, answers, hint.strip(), wrong)
+
+
+def _gap(number: int, blank: ClozeBlank, typed: str) -> PartResult:
+    good = blank.fits(typed)
+    return PartResult(
+        key=blank.key,
+        label=f"Gap {number}",
+        text=written(blank.hint),
+        chosen=bool(typed),
+        wanted_chosen=True,
+        good=good,
+        given=written(typed),
+        wanted=written(blank.answers[0]),
+    )
+
+
+def _filled(answer: ClozeAnswer, gaps: list[str]) -> str:
+    pieces = [piece.html for piece in answer.pieces]
+    words = [a + b for a, b in zip(pieces, [*gaps, ""], strict=True)]
+    return f'<div class="cloze">{"".join(words)}</div>'

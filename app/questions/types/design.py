@@ -1,0 +1,391 @@
+"""Design exercise graded by the estimator."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from app.estimator.inputs import InvalidInputsError, format_input, input_specs, parse_inputs
+from app.estimator.registry import EstimateSpec
+from app.estimator.units import format_value
+from app.markup import expressions, strict_yaml
+from app.markup.expressions import ExpressionError, FigureError, Value, require_estimate
+from app.markup.ids import did_you_mean
+from app.markup.problems import AN_ESTIMATE, SourceFile, price_of
+from app.markup.quantities import Quantity
+from app.markup.strict_yaml import YamlMapping
+from app.questions.question_type import AuthoredItem, ItemComment, QuestionType, State, Typed
+from app.questions.result import (
+    LONGEST,
+    GradeResult,
+    PartResult,
+    Raw,
+    UnreadableResponse,
+    fraction,
+    single_value,
+    written,
+)
+from app.questions.types.design_solver import (
+    MOST_PLANS,
+    Condition,
+    ConditionResult,
+    DesignAnswer,
+    DesignTask,
+    OpenDesign,
+    can_be_met,
+    judge,
+    judgments,
+    problem_of,
+    read_condition,
+    start_of,
+)
+
+_WORDS = {"<=": "at most", ">=": "at least", "<": "less than", ">": "more than"}
+
+
+def conditions_of(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
+    """Each condition as (what is looked at, what it has to be).
+
+    Raises Unanswerable or BadExpression; the check lets no such exercise pass.
+    """
+    labels = {o.name: o.label for o in require_estimate(design.estimate).outputs}
+    return tuple(
+        (subject_of(condition, labels), limit_of(condition, labels))
+        for condition in map(read_condition, design.accept)
+    )
+
+
+def described(design: DesignAnswer) -> tuple[tuple[str, str], ...]:
+    """`conditions_of`, or the conditions as they were written."""
+    try:
+        return conditions_of(design)
+    except (FigureError, ExpressionError):
+        return tuple((text, "") for text in design.accept)
+
+
+def subject_of(condition: Condition, labels: dict[str, str]) -> str:
+    """What a condition looks at, e.g. “Time to first token, 95th percentile”."""
+    text = condition.left.text.strip()
+    return labels.get(text, text)
+
+
+def limit_of(condition: Condition, labels: dict[str, str]) -> str:
+    """What it has to be, e.g. “at most 1 s” or “at most 1.2 × the best possible”."""
+    if condition.right is None:
+        return "yes"
+    words = condition.right.text.strip()
+    for name in condition.bests:
+        words = words.replace(f"best_of_{name}", "the best that is possible")
+    words = words.replace("*", "×")
+    for name, label in labels.items():
+        words = words.replace(f" {name} ", f" {label} ")
+    return f"{_WORDS.get(condition.operator, 'exactly')} {words}"
+
+
+def grade_design(answer: DesignAnswer, raw: Raw, partial: str) -> GradeResult | UnreadableResponse:
+    """Judge a plan; `choose.INPUT` in the response holds each chosen input.
+
+    Each condition counts the same, unless the item wants all or nothing. An input
+    that the estimate cannot take is refused with its range.
+    """
+    plan = {name: single_value(raw, f"choose.{name}") for name in answer.choose}
+    plan = {name: words for name, words in plan.items() if words}
+    if not plan:
+        return UnreadableResponse("Nothing is chosen.", "Choose a value for each input.")
+    if any(len(words) > LONGEST for words in plan.values()):
+        return UnreadableResponse(f"A value is longer than {LONGEST} characters.")
+    refused = _refused(answer, plan)
+    if refused is not None:
+        return refused
+    try:
+        found = judgments(problem_of(answer), plan)
+    except (FigureError, ExpressionError) as error:
+        return UnreadableResponse(f"The plan cannot be judged: {error}", error.hint)
+    why = _verdict(answer, plan)
+    marks = tuple(
+        _mark(f"c{number}", judgment, what, why)
+        for number, (judgment, what) in enumerate(zip(found, described(answer), strict=True))
+    )
+    met = sum(mark.good for mark in marks)
+    score = float(met == len(marks)) if partial == "off" else fraction(met, len(marks))
+    return GradeResult(
+        score=score,
+        parsed={"plan": plan, "met": [mark.good for mark in marks]},
+        marks=marks,
+        said=f"{met} of {len(marks)} conditions met",
+    )
+
+
+def _refused(answer: DesignAnswer, plan: dict[str, str]) -> UnreadableResponse | None:
+    try:
+        entry = expressions.require_estimate(answer.estimate)
+        parse_inputs(entry.inputs, {**answer.given, **plan})
+    except FigureError as error:
+        return UnreadableResponse(error.message, error.hint)
+    except InvalidInputsError as error:
+        first = error.problems[0]
+        field = input_specs(entry.inputs).get(first.field)
+        label = f"{field.label}: " if field else ""
+        return UnreadableResponse(f"{label}{first.message}", "Change it and check again.")
+    return None
+
+
+def _verdict(answer: DesignAnswer, plan: dict[str, str]) -> str:
+    """What the estimator itself says of the plan, with its figures."""
+    verdict = expressions.compute(answer.estimate, {**answer.given, **plan}).verdict
+    return f"{verdict.lead} {verdict.text}".strip()
+
+
+def _mark(key: str, judgment: ConditionResult, words: tuple[str, str], why: str) -> PartResult:
+    subject, wanted = words
+    if judgment.limit is not None and judgment.condition.bests:
+        wanted = f"{wanted}: {_words(judgment.limit)}"
+    return PartResult(
+        key=key,
+        label=subject,
+        text=written(subject),
+        chosen=True,
+        wanted_chosen=True,
+        good=judgment.met,
+        given=written(_words(judgment.value)),
+        wanted=written(wanted),
+        feedback=written(_gap(judgment, why)),
+    )
+
+
+def _gap(judgment: ConditionResult, why: str) -> str:
+    """By how much a condition was missed, e.g. “4.2 GB short of it”.
+
+    A yes or no has no distance: there the estimator's own sentence says what lacks.
+    """
+    value, limit = judgment.value, judgment.limit
+    if value is False:
+        return why
+    if judgment.met or limit is None or not isinstance(value, Quantity):
+        return ""
+    gap = format_value(abs(value.value - limit.value), value.unit or "")
+    above = judgment.condition.operator.startswith("<")
+    return f"{gap} over the limit." if above else f"{gap} short of it."
+
+
+def _words(value: Value) -> str:
+    if isinstance(value, Quantity):
+        return format_value(value.value, value.unit or "")
+    return format_value(value)
+
+
+_NONE = YamlMapping({}, {}, 1, 1)
+_EXAMPLES = {
+    "estimate": "estimate: and the name of one, such as inference-memory",
+    "choose": "choose: and the inputs that are left open, such as [gpu]",
+    "accept": "accept: and what has to hold, such as [fits]",
+}
+
+
+def design(comment: ItemComment) -> DesignAnswer:
+    """A plan to be judged by an estimate."""
+    values = comment.fields.values
+    given = values.get("given")
+    fixed: Mapping[str, str] = (
+        {n: strict_yaml.single_text(v) for n, v in given.values.items()}
+        if isinstance(given, YamlMapping)
+        else {}
+    )
+    chosen = tuple(w.text for w in strict_yaml.text_list(values.get("choose")))
+    accept = tuple(w.text for w in strict_yaml.text_list(values.get("accept")))
+    return DesignAnswer(comment.word("estimate"), fixed, chosen, accept)
+
+
+def check_design(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> None:
+    """E80, E81, E11, E13: unknown and doubled names; notes the estimate."""
+    for name in ("estimate", "choose", "accept"):
+        node = comment.fields.values.get(name)
+        if not node or not any(word.text for word in strict_yaml.text_list(node)):
+            message = f"A design exercise needs “{name}”."
+            place = comment.place(name) if node else (comment.line, comment.column)
+            sheet.report("E13", *place, message, f"Write {_EXAMPLES[name]}.")
+            return
+    if not isinstance(comment.fields.values.get("given", _NONE), YamlMapping):
+        message = "“given” is not a list of inputs with their values."
+        hint = "Write given: {model: 70B, context: 8192}."
+        sheet.report("E13", *comment.place("given"), message, hint)
+    try:
+        entry = require_estimate(made.estimate)
+    except FigureError as error:
+        place = comment.place("estimate")
+        sheet.report(error.code, *place, error.message, error.hint)
+        return
+    sheet.mention("calculator", entry.name, *comment.place("estimate"))
+    _check_inputs(made, entry, comment, sheet)
+    for text in made.accept:
+        _check_condition(text, entry, comment, sheet)
+
+
+def _check_inputs(
+    made: DesignAnswer, entry: EstimateSpec, comment: ItemComment, sheet: SourceFile
+) -> None:
+    fields = input_specs(entry.inputs)
+    named = [(n, "given") for n in made.given] + [(n, "choose") for n in made.choose]
+    for name, where in named:
+        if name not in fields:
+            message = f"“{name}” is not an input of {entry.name}."
+            hint = did_you_mean(name, fields)
+            sheet.report("E81", *comment.place(where), message, hint)
+        elif where == "choose" and name in made.given:
+            message = f"“{name}” is given and to be chosen."
+            hint = "Take it out of one of the two."
+            sheet.report("E11", *comment.place(where), message, hint)
+    for name in dict.fromkeys(n for n in made.choose if made.choose.count(n) > 1):
+        message = f"“{name}” is to be chosen twice."
+        sheet.report("E11", *comment.place("choose"), message, "Name it once.")
+
+
+def _check_condition(
+    text: str, entry: EstimateSpec, comment: ItemComment, sheet: SourceFile
+) -> None:
+    """Read a condition and try it on outputs of one unit each."""
+    place = comment.place("accept")
+    sample: dict[str, Value] = {
+        o.name: Quantity(1.0, o.unit) if o.unit else Quantity(1.0, None) for o in entry.outputs
+    }
+    try:
+        condition = read_condition(text)
+        unknown = sorted(condition.names - set(sample))
+        if unknown:
+            message = f"“{unknown[0]}” is not an output of {entry.name}."
+            hint = did_you_mean(unknown[0], sample)
+            sheet.report("E81", *place, message, hint)
+            return
+        best = {n: v for n, v in sample.items() if isinstance(v, Quantity)}
+        judge(condition, sample, {n: best[n] for n in condition.bests})
+    except ExpressionError as error:
+        sheet.report(error.code, *place, error.message, error.hint)
+
+
+def check_plans(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> None:
+    """E80, E84, W92, W93: what is given can be used, and a plan can be right or wrong.
+
+    Called where every name is known.
+    """
+    if _check_given(made, comment, sheet) or price_of(made.estimate) > AN_ESTIMATE:
+        return
+    problem = problem_of(made)
+    sheet.spend(MOST_PLANS * AN_ESTIMATE, repr(problem))
+    place = comment.place("accept")
+    if not can_be_met(problem):
+        message = f"No plan was found that meets {', '.join(made.accept)[:120]}."
+        hint = "Relax a condition, change what is given, or let more be chosen."
+        sheet.report("W92", *place, message, hint)
+    elif not start_of(problem) and _holds(problem):
+        message = "The exercise is solved before anything is chosen."
+        hint = "Tighten a condition, so that what the form begins with misses it."
+        sheet.report("W93", *place, message, hint)
+
+
+def _check_given(made: DesignAnswer, comment: ItemComment, sheet: SourceFile) -> bool:
+    """Whether a given value cannot be used; each is reported where it stands."""
+    inputs = expressions.require_estimate(made.estimate).inputs
+    try:
+        parse_inputs(inputs, made.given)
+    except InvalidInputsError as error:
+        fields, node = input_specs(inputs), comment.fields.values.get("given")
+        for wrong in error.problems:
+            field = fields.get(wrong.field)
+            named = field is not None and field.kind in expressions.CATALOGUED
+            place = comment.place("given")
+            if isinstance(node, YamlMapping) and wrong.field in node.keys:
+                at = node.values[wrong.field]
+                place = at.line, at.column
+            hint = "Everybody who answers would be refused: write a value that fits."
+            sheet.report("E80" if named else "E84", *place, wrong.message, hint)
+        return True
+    return False
+
+
+def _holds(problem: DesignTask) -> bool:
+    """Whether what the calculator begins with meets every condition."""
+    try:
+        return all(judgment.met for judgment in judgments(problem, {}))
+    except (FigureError, ExpressionError):
+        return False
+
+
+class DesignType(QuestionType[DesignAnswer]):
+    """Inputs of an estimate, of which any choice counts that meets the conditions.
+
+    No exam asks it, for a plan takes longer than a question may; no card does, for
+    many plans hold, so no back could say whether one's own does.
+    """
+
+    name = "design"
+    models = (DesignAnswer,)
+    template = "questions/design.html"
+    boxed = False
+    in_parts = True
+    keys = ("estimate", "given", "choose", "accept")
+    fields = ("choose.",)
+    in_exams = False
+    as_card = False
+    verb = "had"
+    estimates = True
+
+    def parse(self, written: AuthoredItem) -> DesignAnswer:
+        """What is fixed, what is chosen, what has to hold."""
+        return design(written.comment)
+
+    def check(self, answer: DesignAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """E80, E81, E11, E13: the estimate knows every name; then its plans."""
+        del exam
+        before = len(written.sheet.problems)
+        check_design(answer, written.comment, written.sheet)
+        if len(written.sheet.problems) == before:
+            check_plans(answer, written.comment, written.sheet)
+
+    def key_words(self, answer: DesignAnswer) -> list[str]:
+        """What decides which plans hold: the estimate, what is fixed, every limit."""
+        return [answer.estimate, self.read_before(answer)]
+
+    def shown(self, answer: DesignAnswer, typed: Typed) -> OpenDesign:
+        """The plan as it stands, and what it has to meet."""
+        fields = {name: f"choose.{name}" for name in answer.choose}
+        chosen = {n: (typed.get(sent) or ("",))[0] for n, sent in fields.items()}
+        begun = {n: words for n, words in chosen.items() if words}
+        values = {**answer.given, **(begun or start_of(problem_of(answer)))}
+        given = {name: name for name in answer.given}
+        return OpenDesign(answer.estimate, values, fields, given, described(answer))
+
+    def grade(
+        self, answer: DesignAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
+        """Judge a plan by the estimator."""
+        return grade_design(answer, raw, partial)
+
+    def columns(self, answer: DesignAnswer) -> tuple[str, str]:
+        """Conditions and their limits."""
+        del answer
+        return "Condition", "Limit"
+
+    def calculator(self, answer: DesignAnswer, parsed: Mapping[str, Any]) -> str:
+        """The calculator with the plan that was chosen."""
+        if not parsed.get("plan"):
+            return ""
+        return expressions.address(answer.estimate, {**answer.given, **parsed["plan"]})
+
+    def read_before(self, answer: DesignAnswer) -> str:
+        """What is given, what is chosen, and what has to hold."""
+        given = (f"{name} {words}" for name, words in answer.given.items())
+        return " ".join([*given, *answer.choose, *answer.accept])
+
+    def states(self, answer: DesignAnswer) -> Iterator[State]:
+        """The plan as nobody has touched it."""
+        try:
+            entry = expressions.require_estimate(answer.estimate)
+        except FigureError:
+            return
+        defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+        inputs = input_specs(entry.inputs)
+        plan = {
+            f"choose.{name}": [format_input(inputs[name], defaults[name])]
+            for name in answer.choose
+            if defaults.get(name) is not None
+        }
+        yield "The plan as it stands", plan

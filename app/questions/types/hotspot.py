@@ -1,0 +1,302 @@
+"""Point at a region of a figure."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from html import escape
+
+from markdown_it.token import Token
+from markupsafe import Markup
+
+from app.markup.html_renderer import render_tokens
+from app.markup.ids import SLUG, lies_within
+from app.markup.markdown_tokens import plain_text
+from app.markup.model import RegionBox, SvgFigure
+from app.markup.svg_sanitizer import WIDTHS, opening, phone_variant
+from app.questions.options import (
+    Choice,
+    ParsedOption,
+    check_any_right,
+    check_count,
+    check_feedback,
+    make_key,
+    text_of,
+)
+from app.questions.question_type import (
+    AuthoredItem,
+    CardFaces,
+    CountedOption,
+    Gap,
+    QuestionType,
+    State,
+    Typed,
+)
+from app.questions.result import GradeResult, Raw, UnreadableResponse
+from app.questions.types.choice import LETTERS, faces_of, letters, marks_of
+from app.widgets.svg import tag
+
+_MOST = 12  # the stylesheet marks as many
+_OUT, _DOWN = 4.0, 13.0  # pixels from the corner of a region to its letter
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HotspotRegion(Choice):
+    """An option that is a region of the drawing; its text is the label."""
+
+    region: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HotspotAnswer:
+    """A drawing of which one region is right.
+
+    `drawings` are the wide one and, where it exists, the narrow one for phones; empty
+    until they are found beside the file.
+    """
+
+    file: str
+    regions: tuple[HotspotRegion, ...]
+    drawings: tuple[SvgFigure, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HotspotMarker:
+    """Where an option lies in a drawing: its key, its letter, its box."""
+
+    key: str
+    letter: str
+    area: RegionBox
+
+    @property
+    def across(self) -> float:
+        """The middle of its letter, on the left edge and clear of what is inside."""
+        return self.area.x - _OUT
+
+    @property
+    def down(self) -> float:
+        """The middle of its letter, below what is written above the region."""
+        return self.area.y + min(_DOWN, self.area.height / 2)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HotspotFigure:
+    """A drawing with its spots; `width` is wide or narrow."""
+
+    width: str
+    drawing: SvgFigure
+    spots: tuple[HotspotMarker, ...]
+
+    def opening(self, name: str) -> Markup:
+        """The opening of its `<svg>`; ids begin with `name`."""
+        return Markup(opening(self.drawing, self.width, name))  # noqa: S704 - cleaned
+
+
+class HotspotType(QuestionType[HotspotAnswer]):
+    """Regions of a drawing, of which one is right.
+
+    A click in the drawing is one on the label of a button in the list, so that both
+    send the same and neither needs a script.
+    """
+
+    name = "place"
+    models = (HotspotAnswer, HotspotRegion)
+    template = "questions/place.html"
+    in_parts = True
+    keys = ("figure",)
+    listed = "regions"
+    chosen = True
+    least = 3
+    verb = "chose"
+
+    def parse(self, written: AuthoredItem) -> HotspotAnswer:
+        """The drawing, and each option as a region in code and its label."""
+        file = written.comment.word("figure")
+        place = written.comment.place("figure")
+        if file.endswith(".svg") and lies_within(file):
+            written.sheet.mention("file", file, *place)
+            written.sheet.mention("drawing", file, *place)
+        else:
+            message = "The question names no drawing." if not file else ""
+            message = message or f"“{file[:60]}” is no SVG file beside this one."
+            hint = "Write figure: and the name of an SVG file in the same folder."
+            written.sheet.report("E58", *place, message, hint)
+        taken: set[str] = set()
+        made = [_region(option, taken, written) for option in written.parts.options]
+        return HotspotAnswer(file, tuple(made))
+
+    def check(self, answer: HotspotAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """E20, E21, E22, E23, E59, E88, W25: one right among different regions."""
+        options, sheet = written.parts.options, written.sheet
+        first = options[0].line if options else written.draft.line
+        check_any_right(options, first, sheet)
+        check_count(len(options), self.least, first, sheet, exam=written.drawn_from(exam))
+        check_feedback(options, sheet)
+        ticked = [o for o in options if o.ticked]
+        if len(ticked) > 1:
+            message = f"{len(ticked)} regions are marked right."
+            sheet.report("E21", ticked[1].line, 1, message, "Take one tick away.")
+        if len(options) > _MOST:
+            message = f"The question has {len(options)} regions."
+            sheet.report("E88", options[_MOST].line, 1, message, f"Use at most {_MOST}.")
+        _check_regions(answer, written)
+
+    def options(self, answer: HotspotAnswer) -> tuple[CountedOption, ...]:
+        """Every region by its label."""
+        return tuple(CountedOption(o.key, o.text.plain, o.right) for o in answer.regions)
+
+    def drawings(self, answer: HotspotAnswer) -> tuple[str, ...]:
+        """The drawing, and the one for phones."""
+        return answer.file, phone_variant(answer.file)
+
+    def drawn(self, answer: HotspotAnswer, found: Mapping[str, SvgFigure]) -> HotspotAnswer:
+        """The answer with its drawings, the wide one first."""
+        names = self.drawings(answer)
+        drawings = tuple(found[name] for name in names if name in found)
+        return dataclasses.replace(answer, drawings=drawings)
+
+    def shown(self, answer: HotspotAnswer, typed: Typed) -> tuple[HotspotFigure, ...]:
+        """The drawings with a spot for each option."""
+        del typed
+        return drawings_of(answer)
+
+    def grade(
+        self, answer: HotspotAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
+        """Judge the region chosen; `answer` in the response holds its key."""
+        del partial
+        sent = set(raw.get("answer", ()))
+        chosen = [o for o in answer.regions if o.key in sent]
+        if not chosen:
+            hint = "Select a part in the drawing or in the list."
+            return UnreadableResponse("No part is chosen.", hint)
+        if len(chosen) > 1:
+            return UnreadableResponse("Choose one part only.", "Nothing was counted.")
+        return GradeResult(
+            score=float(chosen[0].right),
+            parsed={"chosen": [chosen[0].key]},
+            marks=marks_of(answer.regions, sent),
+            said=letters(answer.regions, chosen),
+            wanted=letters(answer.regions, [o for o in answer.regions if o.right]),
+        )
+
+    def anything(self, answer: HotspotAnswer) -> Raw:
+        """The first region."""
+        return {"answer": [answer.regions[0].key]}
+
+    def faces(self, answer: HotspotAnswer, gap: Gap) -> CardFaces:
+        """The drawing with its letters above the labels, then the right one."""
+        del gap
+        asked, told = faces_of(answer.regions)
+        figure = "".join(map(_svg, drawings_of(answer)))
+        return CardFaces(f'<div class="dias">{figure}</div>{asked}', told)
+
+    def states(self, answer: HotspotAnswer) -> Iterator[State]:
+        """Each region, the right one first."""
+        for option in sorted(answer.regions, key=lambda o: not o.right):
+            yield option.text.plain, {"answer": [option.key]}
+
+    def guess_rate(self, answer: HotspotAnswer, partial: str) -> float:
+        """One of k regions is right once in k times."""
+        del partial
+        return 1 / max(1, len(answer.regions))
+
+    def guess_score(self, answer: HotspotAnswer) -> float | None:
+        """The same in percent."""
+        return 100 * self.guess_rate(answer, "")
+
+
+def label_of(option: ParsedOption) -> tuple[str, Token]:
+    """An option parted into the region it names and the label behind it."""
+    label = Token("inline", "", 0, map=option.inline.map, children=[])
+    children = list(option.inline.children or [])
+    while children and children[0].type == "text" and not children[0].content.strip():
+        children.pop(0)
+    region = ""
+    if children and children[0].type == "code_inline":
+        region = children.pop(0).content.strip()
+    if children and children[0].type == "text":
+        first = children[0].copy()
+        first.content = first.content.lstrip()
+        children[0] = first
+    label.children = [c for c in children if c.type != "text" or c.content]
+    label.content = plain_text([label])
+    return region, label
+
+
+def drawings_of(answer: HotspotAnswer) -> tuple[HotspotFigure, ...]:
+    """The drawings, each with the spots of the options that it has."""
+    return tuple(
+        HotspotFigure(width, drawing, _spots(answer, drawing))
+        for width, drawing in zip(WIDTHS, answer.drawings, strict=False)
+    )
+
+
+def _spots(answer: HotspotAnswer, drawing: SvgFigure) -> tuple[HotspotMarker, ...]:
+    areas = {area.region: area for area in drawing.areas}
+    return tuple(
+        HotspotMarker(o.key, LETTERS[number % len(LETTERS)], areas[o.region])
+        for number, o in enumerate(answer.regions)
+        if o.region in areas
+    )
+
+
+def _region(option: ParsedOption, taken: set[str], written: AuthoredItem) -> HotspotRegion:
+    region, label = label_of(option)
+    if region:
+        file = written.comment.word("figure")
+        place = written.sheet.find(f"`{region}`", option.line, option.line)
+        written.sheet.mention("drawing", f"{file}#{region}", *place)
+    return HotspotRegion(
+        make_key(written.comment.id, option, taken),
+        render_tokens([label], written.scope),
+        option.ticked,
+        text_of(option.feedback, written.scope),
+        region=region,
+    )
+
+
+def _check_regions(answer: HotspotAnswer, written: AuthoredItem) -> None:
+    """E59 and E23: each option names a region of its own, with a label of its own."""
+    seen: dict[str, int] = {}
+    for option, region in zip(written.parts.options, answer.regions, strict=False):
+        label = " ".join(region.text.plain.lower().split())
+        if not region.region:
+            message = f"“{option.words[:50]}” names no region of the drawing."
+            words = _with_region(option.words[:50])
+            hint = f"Begin it with the id of one: - {option.box} {words}."
+            place = option.place(written.sheet)
+            written.sheet.report("E59", *place, message, hint)
+        elif not label:
+            message = f"The region “{region.region}” has no label."
+            box = f"{option.box} `{region.region}`"
+            hint = f"Write its name behind it: - {box} The name."
+            place = option.place(written.sheet)
+            written.sheet.report("E59", *place, message, hint)
+        before = seen.get(region.region) or seen.get(f" {label}")
+        if before and region.region and label:
+            message = f"This option says the same as the one in line {before}."
+            hint = "Change or delete one of them."
+            written.sheet.report("E23", option.line, 1, message, hint)
+        seen.setdefault(region.region, option.line)
+        seen.setdefault(f" {label}", option.line)
+
+
+def _with_region(words: str) -> str:
+    """An option as it is to be written; its first word may be the region meant."""
+    first, _, rest = words.partition(" ")
+    region = first.rstrip(":")
+    return f"`{region}` {rest}" if rest and SLUG.match(region) else f"`id` {words}"
+
+
+def _svg(drawn: HotspotFigure) -> str:
+    """A drawing with its letters, for the face of a card."""
+    drawing = drawn.drawing
+    spots = "".join(tag(s.letter, s.across, s.down) for s in drawn.spots)
+    svg = (
+        f'<svg class="g dia" viewBox="0 0 {drawing.width:g} {drawing.height:g}" '
+        f'role="img" aria-label="{escape(drawing.desc)}" fill="none" '
+        'stroke="currentColor" font-family="sans-serif" font-size="13">'
+        f"{drawing.markup}{spots}</svg>"
+    )
+    # Where no stylesheet comes along, one drawing is enough.
+    hidden = " hidden" if drawn.width == "narrow" else ""
+    return f'<div class="{drawn.width}"{hidden}>{svg}</div>'

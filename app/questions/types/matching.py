@@ -1,0 +1,336 @@
+"""Match left to right, with decoys."""
+
+import dataclasses
+import math
+import random
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from markdown_it.token import Token
+
+from app.markup.html_renderer import render_tokens
+from app.markup.ids import normalize_text, option_key
+from app.markup.markdown_tokens import first_line, plain_text
+from app.markup.model import NO_TEXT, RichText
+from app.markup.problems import SourceFile
+from app.questions.options import ParsedOption, exceeds_option_limit, unique_key
+from app.questions.question_type import (
+    AuthoredItem,
+    CardFaces,
+    Gap,
+    QuestionType,
+    State,
+    Typed,
+    items,
+    why,
+)
+from app.questions.result import (
+    GradeResult,
+    PartResult,
+    Raw,
+    UnreadableResponse,
+    fraction,
+    single_value,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MatchPair:
+    """A row of a match table; an empty `left` is a decoy on the right.
+
+    `key` names the left cell, `answer` the right one. Equal right cells share one
+    `answer`, so either row takes it. Neither key tells which belongs to which.
+    """
+
+    key: str
+    left: RichText
+    right: RichText
+    why: RichText = NO_TEXT
+    answer: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MatchAnswer:
+    """Left things to be matched with right things.
+
+    `shown_left` has keys and `shown_right` answers, each once, in the order displayed
+    (empty before drawing).
+    """
+
+    left_title: str
+    right_title: str
+    pairs: tuple[MatchPair, ...]
+    shown_left: tuple[str, ...] = ()
+    shown_right: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MatchColumns:
+    """The rows, and what they can be matched with, each once, as displayed."""
+
+    lefts: tuple[MatchPair, ...]
+    rights: tuple[MatchPair, ...]
+
+
+class MatchingType(QuestionType[MatchAnswer]):
+    """A table of left, right and an optional reason."""
+
+    name = "match"
+    models = (MatchAnswer, MatchPair)
+    template = "questions/match.html"
+    boxed = False
+    independent = True
+    in_parts = True
+    credits = ("off", "net", "coverage", "each")
+    fields = ("pair.",)
+    block = "table_open"
+    verb = "had"
+
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
+        """A table."""
+        found = block.type == self.block and not block.level
+        return "a table" if found and not options else ""
+
+    def parse(self, written: AuthoredItem) -> MatchAnswer:
+        """The rows of the table below its titles."""
+        table, item = written.parts.block, written.comment.id
+        rows = rows_of(table)
+        titles = [plain_text(cell) for cell in rows[0]] if rows else []
+        pairs: list[MatchPair] = []
+        taken: set[str] = set()
+        for row in rows[1:]:
+            if exceeds_option_limit(pairs, "pairs", first_line(table[0]), written.sheet):
+                break
+            left, right, reason = (
+                render_tokens(row[i], written.scope) if i < len(row) else NO_TEXT for i in range(3)
+            )
+            name = unique_key(item, f"left {normalize_text(left.plain)}", taken)
+            answer = option_key(item, f"right {normalize_text(right.plain)}")
+            pairs.append(MatchPair(name, left, right, reason, answer))
+        padded = [*titles, "", ""]
+        return MatchAnswer(padded[0], padded[1], tuple(pairs))
+
+    def check(self, answer: MatchAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """E52, E53."""
+        del exam
+        table, sheet = written.parts.block, written.sheet
+        if not table:
+            _report_no_table(written)
+            return
+        at = first_line(table[0])
+        width = len(rows_of(table)[0])
+        if width not in {2, 3}:
+            columns = f"{width} column{'s' * (width != 1)}"
+            message = f"The table has {columns}; it needs two or three."
+            hint = "Write left, right and, if you like, why."
+            sheet.report("E52", at, 1, message, hint)
+            return
+        if sum(bool(p.left.html) for p in answer.pairs) < 2:
+            message = "The table has fewer than two pairs."
+            sheet.report("E52", at, 1, message, "Add a row.")
+        _check_filled(answer, at, sheet)
+        _check_lefts(answer, at, written)
+        _check_rights(answer, at, written)
+        tables = [t for t in written.draft.body if t.type == "table_open" and not t.level]
+        if len(tables) > 1:
+            message = "A second table stands behind the first, and is no part of it."
+            hint = "Write all pairs into one table; an explanation goes below [!NOTE]."
+            sheet.report("E52", first_line(tables[1]), 1, message, hint)
+
+    def key_words(self, answer: MatchAnswer) -> list[str]:
+        """What belongs to what; the order of the rows says nothing."""
+        rows = [pair for pair in answer.pairs if pair.left.html]
+        return sorted(f"/ {_told(p.left)} = {_told(p.right)}" for p in rows)
+
+    def shuffled(self, answer: MatchAnswer, mixer: random.Random) -> MatchAnswer:
+        """Both sides mixed."""
+        lefts = [p.key for p in answer.pairs if p.left.html]
+        rights = list(dict.fromkeys(p.answer for p in answer.pairs if p.right.html))
+        mixer.shuffle(lefts)
+        mixer.shuffle(rights)
+        return dataclasses.replace(answer, shown_left=tuple(lefts), shown_right=tuple(rights))
+
+    def shown(self, answer: MatchAnswer, typed: Typed) -> MatchColumns:
+        """Both sides in the order displayed."""
+        del typed
+        rows = {p.key: p for p in answer.pairs if p.left.plain or p.left.html}
+        cells = {p.answer: p for p in answer.pairs}
+        return MatchColumns(
+            tuple(rows[k] for k in answer.shown_left or rows if k in rows),
+            tuple(cells[a] for a in answer.shown_right or sorted(cells)),
+        )
+
+    def grade(
+        self, answer: MatchAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
+        """Judge a matching; `pair.KEY` in the response holds the answer to each row.
+
+        Each row counts the same unless the item wants all or nothing; under `net` a
+        wrong row takes away what a right one gives, an empty one nothing.
+        """
+        rows = [pair for pair in answer.pairs if pair.left.plain or pair.left.html]
+        rows = _shown(answer, rows)
+        known = {pair.answer: pair.right for pair in answer.pairs}
+        given = {r.key: single_value(raw, f"pair.{r.key}") for r in rows}
+        given = {name: value if value in known else "" for name, value in given.items()}
+        if not any(given.values()):
+            return UnreadableResponse("Nothing is matched.", "Choose a match for each row.")
+        good = sum(given[row.key] == row.answer for row in rows)
+        wrong = sum(1 for row in rows if given[row.key] not in {"", row.answer})
+        return GradeResult(
+            score=_credit(good, wrong, len(rows), partial),
+            parsed={"pairs": given},
+            marks=tuple(_row(row, given[row.key], known) for row in rows),
+            said=f"{good} of {len(rows)} rows right",
+            wanted="",
+        )
+
+    def anything(self, answer: MatchAnswer) -> Raw:
+        """The same match for every row."""
+        first = answer.pairs[0].answer
+        return {f"pair.{pair.key}": [first] for pair in answer.pairs}
+
+    def columns(self, answer: MatchAnswer) -> tuple[str, str]:
+        """The titles of the table."""
+        return answer.left_title or "Item", answer.right_title or "Belongs to it"
+
+    def faces(self, answer: MatchAnswer, gap: Gap) -> CardFaces:
+        """Both lists, then the table."""
+        del gap
+        rows = {pair.key: pair for pair in answer.pairs if pair.left.html}
+        lefts = [rows[name] for name in answer.shown_left] or list(rows.values())
+        cells = {pair.answer: pair.right for pair in answer.pairs if pair.right.html}
+        rights = [cells[name] for name in answer.shown_right] or list(cells.values())
+        heads = (escape(answer.left_title), escape(answer.right_title))
+        asked = _list(heads[0], [p.left for p in lefts]) + _list(heads[1], rights)
+        told = "".join(
+            f'<tr><th scope="row">{pair.left.html}</th>'
+            f"<td>{pair.right.html}{why(pair.why)}</td></tr>"
+            for pair in lefts
+        )
+        head = "".join(f'<th scope="col">{words}</th>' for words in heads)
+        table = f'<table class="t"><thead><tr>{head}</tr></thead>'
+        return CardFaces(asked, f"{table}<tbody>{told}</tbody></table>")
+
+    def states(self, answer: MatchAnswer) -> Iterator[State]:
+        """All right, the first alone, each one off, and a decoy."""
+        rows = [p for p in answer.pairs if p.left.html]
+        answers = [p.answer for p in rows]
+        turned = answers[1:] + answers[:1]
+        decoy = [p.answer for p in answer.pairs if not p.left.html]
+        yield "Every row right", _paired(rows, answers)
+        yield "The first row only", _paired(rows[:1], answers)
+        yield "Each row one off", _paired(rows, turned)
+        if decoy:
+            yield "A decoy in the first row", _paired(rows, [decoy[0], *answers[1:]])
+
+    def guess_rate(self, answer: MatchAnswer, partial: str) -> float:
+        """One of k cells is right once in k times, in each row."""
+        rows = sum(bool(pair.left.plain or pair.left.html) for pair in answer.pairs)
+        cells = len({pair.answer for pair in answer.pairs})
+        # Under `net` a wrong row takes away what a right one gives: guessing earns
+        # little, and nothing is a fair name for it.
+        if not rows or partial == "net":
+            return 0.0
+        one = 1 / max(1, cells)
+        return one if partial in {"", "each"} else math.pow(one, rows)
+
+
+def rows_of(table: list[Token]) -> list[list[list[Token]]]:
+    """The cells of a table, row by row, each as its inline tokens."""
+    rows: list[list[list[Token]]] = []
+    for token in table:
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline" and rows:
+            rows[-1].append([token] if token.content.strip() else [])
+    return rows
+
+
+def _report_no_table(written: AuthoredItem) -> None:
+    """E52: at the rows, where there are some that Markdown does not take for such."""
+    sheet, first = written.sheet, written.draft.line
+    hint, message = (
+        "Write a table: | Left | Right | Why |.",
+        "The question has no table.",
+    )
+    for line in range(first + 1, first + written.draft.text.count("\n") + 1):
+        if sheet.lines[line - 1].lstrip().startswith("|"):
+            message = "These lines are read as text, not as a table."
+            hint = "Write a line such as |---|---| below the first one, of as many cells."
+            sheet.report("E52", line, 1, message, hint)
+            return
+    sheet.report("E52", written.line, 1, message, hint)
+
+
+def _check_filled(answer: MatchAnswer, at: int, sheet: SourceFile) -> None:
+    """E52: each row has something to be matched with."""
+    for row, pair in enumerate(answer.pairs, at + 2):
+        if not pair.right.html:
+            message = f"The row “{pair.left.plain[:40]}” has nothing on the right."
+            if not pair.left.html:
+                message = "This row is empty."
+            sheet.report("E52", row, 1, message, "Fill it, or delete the row.")
+
+
+def _check_lefts(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
+    seen: set[str] = set()
+    for index, pair in enumerate(answer.pairs):
+        words = normalize_text(pair.left.plain)
+        if words and words in seen:
+            message = f"“{pair.left.plain[:50]}” stands twice on the left."
+            hint = "Change one: what is asked twice has two right answers."
+            written.sheet.report("E53", at + 2 + index, 1, message, hint)
+        seen.add(words)
+
+
+def _check_rights(answer: MatchAnswer, at: int, written: AuthoredItem) -> None:
+    seen: set[str] = set()
+    for index, pair in enumerate(answer.pairs):
+        words = normalize_text(pair.right.plain)
+        if words and words in seen and not pair.why.html:
+            message = f"“{pair.right.plain[:50]}” stands twice on the right."
+            hint = "Say in the third column why both count, or change one."
+            written.sheet.report("E53", at + 2 + index, 1, message, hint)
+        seen.add(words)
+
+
+def _told(cell: RichText) -> str:
+    """A cell in words; a picture is told apart by its markup."""
+    return cell.plain or cell.html
+
+
+def _credit(good: int, wrong: int, rows: int, rule: str) -> float:
+    if rule == "off":
+        return float(good == rows)
+    if rule == "coverage":
+        return fraction(good * good, rows * (good + wrong))
+    return fraction(good - wrong if rule == "net" else good, rows)
+
+
+def _shown(answer: MatchAnswer, rows: list[MatchPair]) -> list[MatchPair]:
+    place = {name: index for index, name in enumerate(answer.shown_left)}
+    return sorted(rows, key=lambda row: place.get(row.key, len(place)))
+
+
+def _row(row: MatchPair, given: str, known: dict[str, RichText]) -> PartResult:
+    return PartResult(
+        key=row.key,
+        label=row.left.plain,
+        text=row.left,
+        chosen=bool(given),
+        wanted_chosen=True,
+        good=given == row.answer,
+        given=known.get(given, NO_TEXT),
+        wanted=row.right,
+        feedback=row.why,
+    )
+
+
+def _paired(rows: Sequence[MatchPair], answers: Sequence[str]) -> dict[str, list[str]]:
+    return {f"pair.{row.key}": [a] for row, a in zip(rows, answers, strict=False)}
+
+
+def _list(title: str, texts: list[RichText]) -> str:
+    head = f"<p><b>{title}</b></p>" if title else ""
+    return f"{head}<ul>{items(text.html for text in texts)}</ul>"

@@ -1,0 +1,616 @@
+"""Numbers as people type them; accepted ranges."""
+
+import dataclasses
+import math
+import re
+import unicodedata
+
+from app.estimator.units import COUNT_SUFFIX, MINUS
+from app.markup import quantities
+from app.markup.model import NO_TEXT, RichText
+from app.markup.quantities import CURRENCIES, TYPED, UNITS, Quantity, UnitMismatchError
+from app.questions.result import QUOTES, remove_invisible
+
+_SUPERSCRIPT = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_RAISED = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+")
+# Signs of which normalizing would make a letter, or an accent without one.
+_ALONE = str.maketrans("\u00b4\u02da\u00ba", "'°°")
+# Every hyphen and dash, and what stands for one on keyboards of Japan.
+_MINUS = (
+    "\u058a\u05be\u1806\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2500\u2796"
+    "\u2e3a\u2e3b\u30fc\ufe58\ufe63\uff0d"
+)
+_SIGNS = str.maketrans(
+    {
+        **dict.fromkeys(_MINUS, "-"),
+        **dict.fromkeys("\u2018\u2019\u02bb\u02bc`\u066c", "'"),
+        "\u066b": ".",  # the decimal sign of Arabic, as the one before groups there
+        "\u066a": "%",
+    }
+)
+# Full stops and commas behind an answer, as many scripts have them.
+_STOPS = " .,;\u0589\u060c\u06d4\u0964\u0965\u104a\u104b\u1362\u17d4\u3001\u3002"
+_QUOTED = re.compile(f"[{QUOTES}](.*)[{QUOTES}]", re.DOTALL)
+_SIGNS_OF_ONE = {
+    "USD": "US$ $US U.S.$",
+    "AUD": "A$ AU$",
+    "BDT": "৳",
+    "BRL": "R$",
+    "CAD": "C$ CA$",
+    "CHF": "Fr. Fr SFr.",
+    "CNY": "CN¥ RMB 元",
+    "CZK": "Kč",
+    "EUR": "€",
+    "HKD": "HK$",
+    "HUF": "Ft",
+    "IDR": "Rp",
+    "ILS": "₪",
+    "INR": "₹",
+    "JPY": "JP¥ 円",
+    "KRW": "₩",
+    "MXN": "MX$",
+    "MYR": "RM",
+    "NGN": "₦",
+    "NZD": "NZ$",
+    "PHP": "₱",
+    "PLN": "zł",
+    "RON": "lei",
+    "SGD": "S$",
+    "THB": "฿",
+    "TRY": "₺",
+    "TWD": "NT$",
+    "UAH": "₴",
+    "VND": "₫",
+    "ZAR": "R",
+}
+_SIGNS_OF_SEVERAL = {
+    "$": ("USD", "AUD", "CAD", "HKD", "NZD", "SGD", "TWD", "MXN", "ARS", "CLP", "COP"),
+    "£": ("GBP", "EGP"),
+    "¥": ("JPY", "CNY"),
+    "kr": ("SEK", "NOK", "DKK", "ISK"),
+    "kr.": ("SEK", "NOK", "DKK", "ISK"),
+    "Rs": ("INR", "PKR"),
+    "Rs.": ("INR", "PKR"),
+}
+_MONEY = {code: (code,) for code in CURRENCIES} | _SIGNS_OF_SEVERAL
+_MONEY |= {s: (code,) for code, signs in _SIGNS_OF_ONE.items() for s in signs.split()}
+"""The currencies that each code or sign may mean; the first where none is asked for."""
+_CODE = f"(?i:{'|'.join(CURRENCIES)})"
+_PRICE = "|".join(re.escape(sign) for sign in sorted(_MONEY, key=len, reverse=True))
+_SHAPE = re.compile(
+    rf"""^[~≈=\u301c\s]*(?P<sign>[+-]?)\s*
+    (?:(?P<money>(?:(?:US|{_CODE})\s*)?(?:{_PRICE})|{_CODE}|%)\s*(?P<inner>[+-]?)\s*)?
+    (?P<digits>\d[\d.,'_\s]*\d|\d|[.,]\d+)(?:[.,](?:-{{1,2}}(?!\d))?)?
+    (?:\s*[/\u2044]\s*(?P<below>\d{{1,6}}))?
+    (?:\s*(?:[eE]|[x×*·]\s*10\s*(?:\^|\*\*))\s*(?P<power>[+-]?\s*\d{{1,3}})
+      |\s*(?:\^|\*\*)\s*(?P<exponent>[+-]?\s*\d{{1,3}}))?
+    \s*(?P<unit>.*)$""",
+    re.VERBOSE | re.DOTALL,
+)
+_BEFORE_FRACTION = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # 1½ is not 11/2
+_GROUPED = re.compile(r"^\d{1,3}(?:[\s'_]\d{3})+(?:[.,]\d+)?$")
+_SPELLED = {
+    "percent": "%",
+    "dollar": "USD",
+    "dollars": "USD",
+    "pounds": "GBP",
+    "rupees": "INR",
+    "second": "s",
+    "seconds": "s",
+    "sec": "s",
+    "millisecond": "ms",
+    "milliseconds": "ms",
+    "microsecond": "µs",
+    "microseconds": "µs",
+    "minute": "min",
+    "mins": "min",
+    "hour": "h",
+    "hr": "h",
+    "hrs": "h",
+    "year": "years",
+    "tflops": "TFLOP/s",
+    "pflops": "PFLOP/s",
+    "gflops": "GFLOP/s",
+    "eflops": "EFLOP/s",
+    "gbps": "Gbit/s",
+    "mbps": "Mbit/s",
+    "tbps": "Tbit/s",
+    "gpus": "GPUs",
+    "gpu": "GPU",
+    "euro": "EUR",
+    "euros": "EUR",
+    "francs": "CHF",
+    "yen": "JPY",
+    "meter": "m",
+    "meters": "m",
+    "kilometer": "km",
+    "kilometers": "km",
+    "liter": "L",
+    "liters": "L",
+    "gram": "g",
+    "grams": "g",
+    "kilogram": "kg",
+    "kilograms": "kg",
+    "kmh": "km/h",
+    "kph": "km/h",
+    "volts": "V",
+    "ohms": "Ω",
+}
+_PREFIX = {
+    "kilo": "k",
+    "mega": "M",
+    "giga": "G",
+    "tera": "T",
+    "peta": "P",
+    "exa": "E",
+    "kibi": "Ki",
+    "mebi": "Mi",
+    "gibi": "Gi",
+    "tebi": "Ti",
+    "pebi": "Pi",
+}
+_STEM = {"byte": "B", "bit": "bit", "watt": "W"}
+_LARGE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TypedNumber:
+    """A number as typed: `value` as it stands, `unit` the word behind it."""
+
+    value: float
+    unit: str
+
+
+def read_number(text: str) -> TypedNumber | None:
+    """Split what was typed into a number and the word behind it, or None.
+
+    A comma or dot before exactly three last digits groups thousands (a dot only when
+    there are several); any other single one is the decimal sign. Spaces, apostrophes
+    and underscores group. A fraction has a whole number above and below its line. A
+    currency may stand before the number, and is the word then.
+
+    >>> read_number("1,120 GB")
+    Written(value=1120.0, unit='GB')
+    >>> read_number("1,12 TB")
+    Written(value=1.12, unit='TB')
+    >>> read_number("1.12 × 10^12 B").value
+    1120000000000.0
+    >>> read_number("3/4 TB")
+    Written(value=0.75, unit='TB')
+    >>> read_number("-US$5.80")
+    Written(value=-5.8, unit='US$')
+    """
+    match = _SHAPE.match(_plain(text))
+    if match is None or (match["sign"] and match["inner"]):
+        return None
+    digits = _decimal(match["digits"])
+    # “1,024e3” may have a group, or a decimal comma, as many write it.
+    either = match["power"] and "," in match["digits"] and "." not in (digits or "")
+    if digits is None or either:
+        return None
+    value = _raised(digits, match["power"], match["exponent"])
+    if match["below"]:
+        value = _parted(match["digits"], value, float(match["below"]))
+    if not math.isfinite(value):
+        return None
+    unit = _with_money(match["money"] or "", match["unit"].strip())
+    negative = "-" in (match["sign"], match["inner"])
+    return TypedNumber(-value if negative else value, unit)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TypedUnit:
+    """A unit as understood: `factor` to its base, and whether it fits what is asked."""
+
+    name: str
+    factor: float
+    fits: bool
+
+
+def read_unit(word: str, like: str) -> TypedUnit | None:
+    """The unit meant by `word` where one like `like` is expected, or None.
+
+    Letter case is forgiven where only one unit of that kind can be meant; Gb is a
+    gigabit. A count may carry k, M, B, T or their words.
+
+    >>> read_unit("gigabytes", "TB")
+    Unit(name='GB', factor=1000000000.0, fits=True)
+    >>> read_unit("billion parameters", "").factor
+    1000000000.0
+    >>> read_unit("ms", "GB").fits
+    False
+    """
+    word = " ".join(word.replace("μ", "µ").split())
+    word = _priced(re.sub(r" ?/ ?| per ", "/", word), like)
+    if not word:
+        return TypedUnit("", 1.0, kind(like) == "")
+    if _counts(like) and (scale := _scale(word, like)):
+        return TypedUnit(word, scale, fits=True)
+    name = _name(word) or _forgiven(word, like)
+    if name is None:
+        return None
+    return TypedUnit(name, UNITS[name][1], kind(name) == kind(like))
+
+
+def kind(unit: str) -> str:
+    """The base unit that `unit` is counted in; empty for plain numbers."""
+    return UNITS.get(unit, (unit, 1.0))[0]
+
+
+def _plain(text: str) -> str:
+    text = _BEFORE_FRACTION.sub(" ", text)
+    raised = _RAISED.sub(lambda m: "^" + m[0].translate(_SUPERSCRIPT), text)
+    usual = unicodedata.normalize("NFKC", raised.translate(_ALONE))
+    seen = remove_invisible(usual).strip()
+    quoted = _QUOTED.fullmatch(seen)
+    inside = quoted[1] if quoted else seen
+    return inside.translate(_SIGNS).strip().rstrip(_STOPS)
+
+
+def _decimal(digits: str) -> str | None:
+    """The digits with a dot as the only sign, or None where they make no number."""
+    if re.search(r"[\s'_]", digits):
+        joined = re.sub(r"[\s'_]", "", digits).replace(",", ".")
+        return joined if _GROUPED.match(digits) else None
+    commas, dots = digits.count(","), digits.count(".")
+    if commas and dots:
+        return _both(digits)
+    sign = "," if commas else "."
+    if commas > 1 or dots > 1 or (commas and _groups(digits, ",")):
+        return digits.replace(sign, "") if _groups(digits, sign) else None
+    return digits.replace(",", ".")
+
+
+def _both(digits: str) -> str | None:
+    """One sign groups and the other, standing once and last, is decimal."""
+    last = max(".,", key=digits.rfind)
+    group = "," if last == "." else "."
+    whole, _, part = digits.rpartition(last)
+    if last in whole or not _groups(whole, group) or not part.isdigit():
+        return None
+    return f"{whole.replace(group, '')}.{part}"
+
+
+def _groups(digits: str, sign: str) -> bool:
+    first, *rest = digits.split(sign)
+    fits = 1 <= len(first) <= 3 and first.isdigit() and not first.startswith("0")
+    return fits and all(len(part) == 3 and part.isdigit() for part in rest)
+
+
+def _parted(above: str, value: float, below: float) -> float:
+    return value / below if above.isdigit() and below else math.nan
+
+
+def _raised(digits: str, power: str | None, exponent: str | None) -> float:
+    if power:
+        return float(f"{digits}e{power.replace(' ', '')}")
+    try:
+        return float(digits) ** int(exponent.replace(" ", "") if exponent else 1)
+    except (OverflowError, ZeroDivisionError):
+        return math.nan
+
+
+def _counts(unit: str) -> bool:
+    nouns = {"", "token", "sequence", "parameter", "GPU", "node", "layer"}
+    return kind(unit) in nouns and unit != "%"
+
+
+def _scale(word: str, like: str) -> float | None:
+    """The factor of a count: `k`, `B`, `billion parameters`, `GPUs`."""
+    first, _, rest = word.partition(" ")
+    factor = _LARGE.get(first.lower()) or COUNT_SUFFIX.get(first)
+    noun = rest if factor else word
+    name = _name(noun) if noun else ""
+    if name is None or not _counts(name):
+        return None
+    same = kind(name) == kind(like) or not kind(name) or not kind(like)
+    return (factor or 1.0) if same else None
+
+
+def _name(word: str) -> str | None:
+    """The unit written exactly so, or spelled out."""
+    if re.fullmatch(r"[kMGTPE]b", word):
+        word = word.replace("b", "bit")
+    word = TYPED.get(word, word)
+    if word in UNITS:
+        return word
+    lower = word.lower()
+    if lower in _SPELLED:
+        return _SPELLED[lower]
+    stem = lower.removesuffix("s")
+    for name, letter in _STEM.items():
+        prefix = stem.removesuffix(name)
+        if stem.endswith(name) and (not prefix or prefix in _PREFIX):
+            unit = _PREFIX.get(prefix, "") + letter
+            return unit if unit in UNITS else None
+    return None
+
+
+def _forgiven(word: str, like: str) -> str | None:
+    fits = [u for u in UNITS if u.lower() == word.lower() and kind(u) == kind(like)]
+    factors = {UNITS[u][1] for u in fits}
+    return fits[0] if len(factors) == 1 else None
+
+
+def _with_money(before: str, behind: str) -> str:
+    """The unit of a number with a currency before it, and a unit or nothing behind."""
+    if not before or not behind:
+        return before or behind
+    if behind.startswith("/") or set(_meant(before)) & set(_meant(behind)):
+        return f"{before}{behind}" if behind.startswith("/") else behind
+    return f"{before} {behind}"
+
+
+def _meant(word: str) -> tuple[str, ...]:
+    """The currencies that a code, a sign, or a code with its sign may mean."""
+    name = word.replace(" ", "")
+    if name not in _MONEY and len(name) > 3:
+        return tuple({name[:3].upper()} & {*_meant(name[3:])})
+    return _MONEY.get(name) or _MONEY.get(name.upper(), ())
+
+
+def _priced(word: str, like: str) -> str:
+    """The unit with its currency by its code: the one of `like` where that may be."""
+    sign, slash, rest = word.partition("/")
+    codes = _meant(sign)
+    if not codes:
+        return word
+    wanted = like.partition("/")[0]
+    code = wanted if wanted in codes else codes[0]
+    name = f"{code}{slash}{rest}"
+    return name if name in UNITS else f"{code}{slash}{_SPELLED.get(rest, rest)}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AcceptedRange:
+    """An accepted or foreseen number: low <= x <= high in base units of `unit`.
+
+    `center` is the authored value; `unit` the unit it is shown in ("GB" or "").
+    `significant` > 0 asks for that many significant digits instead of a range.
+    """
+
+    center: float
+    low: float
+    high: float
+    unit: str = ""
+    significant: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NumericOption:
+    """A range with what it means to answer inside it; templates until drawn."""
+
+    key: str
+    template: str
+    range: AcceptedRange | None
+    right: bool
+    feedback: RichText = NO_TEXT
+    credit: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NumericAnswer:
+    """A number to be typed, with tolerance and unit."""
+
+    options: tuple[NumericOption, ...]
+
+
+_PARTS = re.compile(
+    r"^(?P<number>.+?)\s*(?:(?:±|\+-|\+/-)\s*(?P<tolerance>.+)"
+    r"|(?:\.\.\.?|…)\s*(?P<high>.+)|\bsig\s+(?P<digits>\d{1,2}))?$",
+    re.DOTALL,
+)
+_NUMBER = re.compile(
+    r"^(?P<number>[-+−]?[\d,_ \u00a0\u202f]*\d(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+    r"\s*(?P<unit>[^\d\s].*)?$"
+)
+_FRACTION = re.compile(
+    r"^(?P<above>[-+−]?\d{1,6})\s*/\s*(?P<below>0*[1-9]\d{0,5})(?P<unit>(?!\d).*)$"
+)
+_TURNED = re.compile(r"^(?P<unit>[^\d\s.,+−-]{1,12})\s*(?P<number>\d[\d,.]*)$")
+# What stands between two numbers: “to” in any language, a dash, “or”, a slash.
+_SPAN = re.compile(
+    r"^(?P<unit>(?:[^\d\s–—-]{1,8}\s+)??)(?P<sign>[–—-]|/|[^\W\d]{1,5})\s*"
+    r"(?P<rest>\d.*)$"
+)
+_OR = frozenset({"or", "/", "o", "ou", "oder"})
+_TWICE = re.compile(r"^(?P<unit>\S+)(?:\s+(?P=unit))+$")
+_DOTTED = re.compile(r"^\.\d")
+_OPEN = re.compile(r"^(?P<unit>[^\d\s±]{0,12})\s*±$")
+_LATER = re.compile(r"(?<![\d.,%±])\d[\d,.]*(?: ?[^\W\d_%]+)?$")
+_SPACERS = re.compile(r"[,_ \u00a0\u202f]")
+_DECIMAL_COMMA = re.compile(r",(?!\d{3}(?!\d))")
+_DUST = 1e-9
+_MOST_LETTERS = 200
+_LARGEST = "Write less than 1e300, in a larger unit where there is one."
+_MOST_DIGITS = 15  # that a float can tell apart
+
+
+class AnswerRangeError(ValueError):
+    """Why an answer is no range: the code of the rule, and a hint."""
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+def read_range(text: str, otherwise: float | None = None) -> AcceptedRange:
+    """The range meant by an authored answer, in base units.
+
+    `otherwise` is the relative tolerance of an answer that names none; without it a
+    number with decimals is refused (E41). Raises BadRange with E40, E41 or E42.
+    """
+    found = _read(text.strip(), otherwise)
+    if not all(map(math.isfinite, (found.low, found.center, found.high))):
+        raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
+    return found
+
+
+def _read(text: str, otherwise: float | None) -> AcceptedRange:
+    if len(text) > _MOST_LETTERS:
+        hint = "Write a number, its unit and its tolerance: 140 GB ± 3%."
+        raise AnswerRangeError("E40", f"“{text[:40]}…” is too long for a number.", hint)
+    match = _PARTS.match(text)
+    if match is None:
+        raise AnswerRangeError("E40", "The answer is empty.", "Write a number.")
+    number, unit = _quantity(match["number"])
+    if match["high"]:
+        return _between((number, unit), match["high"])
+    if match["digits"]:
+        return _significant(text, match, (number, unit))
+    center = number * UNITS[unit][1]
+    if match["tolerance"]:
+        half = _tolerance(match["tolerance"], center, unit)
+    elif otherwise is not None:
+        half = abs(center) * otherwise
+    elif number != int(number):
+        message = f"“{text}” has decimals and no tolerance."
+        raise AnswerRangeError("E41", message, f"Write {text} ± 2%.")
+    else:
+        half = 0.0
+    half = max(half, abs(center) * _DUST)
+    return AcceptedRange(center, center - half, center + half, unit)
+
+
+def _significant(text: str, match: re.Match[str], found: tuple[float, str]) -> AcceptedRange:
+    number, unit = found
+    factor = UNITS[unit][1]
+    digits = int(match["digits"])
+    if not 1 <= digits <= _MOST_DIGITS:
+        hint = f"Write {match['number'].strip()} sig 3."
+        raise AnswerRangeError("E40", f"“{text}” asks for {digits} digits.", hint)
+    half = _half_digit(number, digits) * factor
+    center = number * factor
+    return AcceptedRange(center, center - half, center + half, unit, digits)
+
+
+def _check_share(percent: float, center: float, unit: str) -> None:
+    """A share of zero is no tolerance, and one of everything accepts zero."""
+    if not center:
+        zero = f"0 {unit}".strip()
+        message = f"“{zero} ± {percent:g}%” accepts nothing but 0: a share of 0 is 0."
+        raise AnswerRangeError("E41", message, f"Write {zero} ± {f'1 {unit}'.strip()}.")
+    if percent >= 100:
+        message = f"With ± {percent:g}% zero is accepted as well."
+        raise AnswerRangeError("E40", message, "Narrow the tolerance below 100%.")
+
+
+def _quantity(text: str) -> tuple[float, str]:
+    if fraction := _FRACTION.match(text.strip()):
+        above, named = _quantity(fraction["above"] + fraction["unit"])
+        return above / int(fraction["below"]), named
+    match = _NUMBER.match(text.strip())
+    if match is None:
+        raise AnswerRangeError("E40", f"“{text.strip()}” is not a number.", _first(text))
+    if _DECIMAL_COMMA.search(match["number"]):
+        point = match["number"].strip().replace(",", ".")
+        hint = "Write decimals with a point, such as 7.5; a comma parts thousands."
+        if point.count(".") == 1:
+            hint = f"Write {point}; a comma parts thousands: 7,500."
+        message = f"The comma in “{match['number']}” parts no thousands."
+        raise AnswerRangeError("E40", message, hint)
+    digits = _SPACERS.sub("", match["number"]).replace(MINUS, "-")
+    number = float(digits)
+    if abs(number) > 1e300:
+        raise AnswerRangeError("E40", f"“{text.strip()}” is too large.", _LARGEST)
+    word = (match["unit"] or "").strip()
+    unit = quantities.known_unit(word)
+    if unit is None:
+        raise _bad_unit(word, match["number"], text.strip())
+    return number, unit
+
+
+def _bad_unit(word: str, number: str, text: str) -> AnswerRangeError:
+    """What was meant by words that are no unit."""
+    known = read_unit(word, "") or _in_other_case(word)
+    if known and known.name:
+        return AnswerRangeError("E42", f"“{word}” is not a unit.", f"Write {known.name}.")
+    meant = _range_meant(word, number.strip(), text)
+    if meant:
+        return AnswerRangeError("E40", *meant)
+    if twice := _TWICE.match(word):
+        message = f"“{word}” names the unit twice."
+        return AnswerRangeError("E42", message, f"Write {number.strip()} {twice['unit']}.")
+    alone = f"sk for the number alone, {number.strip()}, and write “{word}” into the "
+    alone += "question."
+    hint = "" if word.startswith("/") else quantities.unit_meant(word)
+    if not hint:
+        hint = f"Write a unit that the guide lists under “Units”, or a{alone}"
+    if word.startswith("/"):
+        hint = f"A{alone}"
+    return AnswerRangeError("E42", f"“{word}” is not a known unit.", hint)
+
+
+def _first(text: str) -> str:
+    """What to write where something stands before the number."""
+    if turned := _TURNED.match(text.strip()):
+        return f"Write the number first: {turned['number']} {turned['unit']}."
+    if found := _LATER.search(text.strip()):
+        behind = "Behind ± stands how far an answer may be off."
+        return f"Begin with the number: {found[0]} ± 3%. {behind}"
+    return "Write a number first, then its unit: 140 GB ± 3%."
+
+
+def _range_meant(word: str, number: str, text: str) -> tuple[str, str] | None:
+    """What words behind a number are where they are more than a unit."""
+    if _DOTTED.match(word):
+        hint = "Write 1,400,000 or 1400000; a dot stands before decimals."
+        return f"“{text}” has more than one dot.", hint
+    if found := _OPEN.match(word):
+        message = f"“{number} {word}” has no tolerance behind its sign."
+        amount = f"{number} {found['unit']}".strip()
+        return message, f"Write {amount} ± 3%."
+    found = _SPAN.match(word)
+    if found and found["sign"] in _OR:
+        hint = "Write each answer as an option of its own."
+        return f"“{text}” is not one number.", hint
+    if found:
+        low = f"{number} {found['unit']}".strip()
+        hint = f"Write a range with two dots: {low} .. {found['rest']}."
+        return f"“{text}” is not one number.", hint
+    return None
+
+
+def _in_other_case(word: str) -> TypedUnit | None:
+    """The one unit that differs from a word in capital letters alone."""
+    same = [u for u in UNITS if u.casefold() == word.casefold()]
+    factors = {UNITS[u] for u in same}
+    return TypedUnit(same[0], 1.0, fits=True) if len(factors) == 1 else None
+
+
+def _between(low: tuple[float, str], high: str) -> AcceptedRange:
+    top, unit = _quantity(high)
+    bottom, bottom_unit = low
+    unit = unit or bottom_unit
+    factor = UNITS[unit][1]
+    low_factor = UNITS[bottom_unit][1] if bottom_unit else factor
+    first, last = sorted((bottom * low_factor, top * factor))
+    if bottom_unit and quantities.kind(bottom_unit) != quantities.kind(unit):
+        message = f"{bottom:g} {bottom_unit} and {high.strip()} do not measure the same."
+        raise AnswerRangeError("E42", message, "Write both ends in units of one kind.")
+    return AcceptedRange((first + last) / 2, first, last, unit)
+
+
+def _tolerance(text: str, center: float, unit: str) -> float:
+    number, word = _quantity(text)
+    if number < 0:
+        hint = "Write how far an answer may be off on both sides: ± 3%."
+        raise AnswerRangeError("E40", f"The tolerance “{text.strip()}” is negative.", hint)
+    if word == "%":
+        _check_share(number, center, unit)
+        return abs(center) * number / 100
+    try:
+        return quantities.convert(Quantity(number, word or unit), unit).value * (UNITS[unit][1])
+    except UnitMismatchError as error:
+        hint = f"Write it in percent{f', or in {unit}' if unit else ''}."
+        message = f"The tolerance “{text.strip()}” does not fit: {error}."
+        raise AnswerRangeError("E42", message, hint) from None
+
+
+def _half_digit(number: float, digits: int) -> float:
+    if not number:
+        return 0.0
+    exponent = int(f"{abs(number):e}".partition("e")[2])
+    return float(0.5 * 10.0 ** (exponent - digits + 1))

@@ -1,0 +1,480 @@
+"""Numeric answer with tolerance and unit."""
+
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+
+from app.estimator.units import format_number, with_unit
+from app.markup import expressions
+from app.markup.expressions import PLACEHOLDER, ExpressionError, Value
+from app.markup.model import RichText
+from app.markup.problems import SourceFile
+from app.markup.quantities import UNITS, Quantity, kind, parse_quantity, show
+from app.questions.options import (
+    ParsedOption,
+    check_any_right,
+    check_doubles,
+    check_feedback,
+    code_of,
+    code_or_report,
+    make_key,
+    text_of,
+    worth_of,
+)
+from app.questions.question_type import (
+    AuthoredItem,
+    CardFaces,
+    CountedOption,
+    Gap,
+    QuestionType,
+    State,
+    Typed,
+    VariantFault,
+    paragraphs,
+    titled_block,
+)
+from app.questions.result import LONGEST, GradeResult, Raw, UnreadableResponse, single_value
+from app.questions.types.number_parsing import (
+    AcceptedRange,
+    AnswerRangeError,
+    NumericAnswer,
+    NumericOption,
+    TypedNumber,
+    read_number,
+    read_range,
+    read_unit,
+)
+
+_EXAMPLES = "Write a number such as 1,120 or 1.12e3"
+# Tolerances are computed in floating point; an answer on their edge counts.
+_EDGE = 1e-9
+# A digit that belongs to no unit, such as the second number of a range.
+_ANOTHER = re.compile(r"(?<![^\W\d_])\d")
+
+
+def grade_numeric(
+    answer: NumericAnswer, raw: Raw, _partial: str
+) -> GradeResult | UnreadableResponse:
+    """Judge a typed quantity.
+
+    `answer` in the response holds it; `unit` the unit meant where none is typed. A
+    number that is right in another unit of the same kind is told apart from a wrong
+    number.
+    """
+    typed = single_value(raw, "answer")
+    unit = unit_of(answer)
+    read = _read(typed, single_value(raw, "unit"), unit)
+    if isinstance(read, UnreadableResponse):
+        return read
+    value, number, counted_in = read
+    option = _found(answer, value)
+    near = "" if option else _near(answer, number, counted_in)
+    return GradeResult(
+        score=worth_of(option),
+        parsed={
+            "value": value,
+            "number": number,
+            "unit": counted_in,
+            "option": option.key if option else "",
+        },
+        said=shown(number, counted_in),
+        wanted=_wanted(answer),
+        feedback=option.feedback if option else RichText("", ""),
+        near=near,
+    )
+
+
+def unit_of(answer: NumericAnswer) -> str:
+    """The unit in which the right answer is shown; empty for a plain number."""
+    return next((o.range.unit for o in answer.options if o.right and o.range), "")
+
+
+def shown(number: float, unit: str) -> str:
+    """A number as the learner gave it, with its unit.
+
+    >>> shown(1120.0, "GB").replace(NBSP, " ")
+    '1,120 GB'
+    """
+    text = format_number(number, 6)
+    return with_unit(text, unit)
+
+
+def _read(typed: str, chosen: str, unit: str) -> tuple[float, float, str] | UnreadableResponse:
+    """The value in base units, the number as typed, and the unit it counts."""
+    if not typed:
+        return UnreadableResponse("Nothing is typed.", f"{_EXAMPLES}.")
+    if len(typed) > LONGEST:
+        return UnreadableResponse(f"The answer is longer than {LONGEST} characters.")
+    written = read_number(typed)
+    if written is None:
+        return UnreadableResponse(f"“{typed}” is not a number.", f"{_EXAMPLES}{_in(unit)}.")
+    word = written.unit or chosen or unit
+    return _counted(typed, written, word, unit)
+
+
+def _counted(
+    typed: str, written: TypedNumber, word: str, unit: str
+) -> tuple[float, float, str] | UnreadableResponse:
+    found = read_unit(word, unit)
+    wanted = f"in {unit}, or in a unit of the same kind" if unit else "alone"
+    hint = f"Write the number {wanted}."
+    if found is None and _ANOTHER.search(word):
+        return UnreadableResponse(f"“{typed}” is not one number.", f"{_EXAMPLES}{_in(unit)}.")
+    if found is None:
+        return UnreadableResponse(f"“{word}” is not a unit that is known here.", hint)
+    if not found.fits:
+        return UnreadableResponse(f"{found.name} measures something else than is asked.", hint)
+    value = written.value * found.factor
+    if not math.isfinite(value):
+        return UnreadableResponse("The number is too large.", f"{_EXAMPLES}{_in(unit)}.")
+    return value, written.value, found.name
+
+
+def _in(unit: str) -> str:
+    return f" in {unit}" if unit else ""
+
+
+def _found(answer: NumericAnswer, value: float) -> NumericOption | None:
+    """The right option the value lies in, else the foreseen wrong one."""
+    for option in sorted(answer.options, key=worth_of, reverse=True):
+        if option.range is not None and _inside(option.range, value):
+            return option
+    return None
+
+
+def _inside(wanted: AcceptedRange, value: float) -> bool:
+    if wanted.significant:
+        factor = _factor(wanted.unit)
+        digits = wanted.significant
+        center = _rounded(wanted.center / factor, digits)
+        return _rounded(value / factor, digits) == center
+    slack = _EDGE * max(abs(wanted.low), abs(wanted.high))
+    return wanted.low - slack <= value <= wanted.high + slack
+
+
+def _rounded(value: float, digits: int) -> str:
+    return f"{value:.{max(1, digits) - 1}e}"
+
+
+def _near(answer: NumericAnswer, number: float, unit: str) -> str:
+    """The sentence for a number that would be right in another unit."""
+    for other in _others(unit):
+        option = _found(answer, number * _factor(other))
+        if option is not None and option.right:
+            return (
+                f"Right amount, wrong unit. {shown(number, '')} is the answer in "
+                f"{other or 'plain numbers'}, and you gave it in "
+                f"{unit or 'plain numbers'}."
+            )
+    return ""
+
+
+def _others(unit: str) -> list[str]:
+    if unit not in UNITS:
+        return []
+    base, factor = UNITS[unit]
+    return [u for u, (b, f) in UNITS.items() if b == base and f != factor]
+
+
+def _factor(unit: str) -> float:
+    return UNITS.get(unit, (unit, 1.0))[1]
+
+
+def _wanted(answer: NumericAnswer) -> str:
+    for option in answer.options:
+        if option.right and option.range is not None:
+            found = option.range
+            return shown(found.center / _factor(found.unit), found.unit)
+    return ""
+
+
+_UNITS = {
+    "B": ("kB", "MB", "GB", "GiB", "TB", "TiB", "PB"),
+    "B/s": ("MB/s", "Gbit/s", "GB/s", "TB/s"),
+    "s": ("µs", "ms", "s", "min", "h", "days"),
+    "W": ("W", "kW", "MW"),
+    "Wh": ("Wh", "kWh", "MWh"),
+    "FLOP": ("GFLOP", "TFLOP", "PFLOP", "EFLOP", "ZFLOP"),
+    "FLOP/s": ("TFLOP/s", "PFLOP/s", "EFLOP/s"),
+}
+_TOLERANCE = re.compile(r"\s*(?:±|\+-|\+/-|\.\.|sig\b).*", re.DOTALL)
+_OTHER_UNIT = "kB"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class UnitChoices:
+    """The unit in which a number is asked for, and those of its kind to choose from.
+
+    Both are empty for plain numbers; counts have no choice.
+    """
+
+    unit: str
+    units: tuple[str, ...]
+
+
+def units_of(answer: NumericAnswer) -> UnitChoices:
+    """What stands beside the field."""
+    unit = unit_of(answer)
+    choices = _UNITS.get(UNITS.get(unit, (unit, 1.0))[0], ())
+    return UnitChoices(unit, choices if unit in choices or not choices else (unit, *choices))
+
+
+def faces_of(answer: NumericAnswer) -> CardFaces:
+    """The unit that is asked for, then the number and what was foreseen."""
+    right = [o.range for o in answer.options if o.right and o.range]
+    unit = right[0].unit if right else ""
+    foreseen = [
+        f"<b>{_shown(o.range)}</b> {o.feedback.html}"
+        for o in answer.options
+        if not o.right and o.range and o.feedback.html
+    ]
+    return CardFaces(
+        f"<p>A number in {escape(unit)}.</p>" if unit else "<p>A number.</p>",
+        paragraphs([f"<b>{_shown(found)}</b>" for found in right[:1]])
+        + titled_block("Not right", foreseen),
+    )
+
+
+def states_of(answer: NumericAnswer) -> Iterator[State]:
+    """Each option, the right number in another unit, another number, and none."""
+    right: list[str] = []
+    for option in sorted(answer.options, key=lambda o: not o.right):
+        number = _TOLERANCE.sub("", option.template).strip()
+        if option.right:
+            right.append(number)
+        yield number, {"answer": [number]}
+    if right:
+        number, _, unit = right[0].partition(" ")
+        if unit:
+            other = _OTHER_UNIT if unit != _OTHER_UNIT else "TB"
+            yield f"{number} {other}", {"answer": [f"{number} {other}"]}
+    yield "Another number", {"answer": ["987654321"]}
+    yield "What is no number", {"answer": ["many"]}
+
+
+def _shown(found: AcceptedRange) -> str:
+    number = format_number(found.center / UNITS.get(found.unit, ("", 1.0))[1], 6)
+    return escape(with_unit(number, found.unit))
+
+
+Option = NumericOption
+
+
+def check_numeric(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
+    """E23, E42, E43 for a numeric question without parameters."""
+    clash = clashing(answer)
+    if clash:
+        place = sheet.find(f"`{clash[1].template}`", line, line + 60)
+        sheet.report("E43", *place, _said(clash), "Narrow the tolerance, or delete it.")
+    _check_units(answer, line, sheet)
+    _check_twice(answer, line, sheet)
+
+
+def _check_twice(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
+    """E23: a number is foreseen once."""
+    seen: dict[tuple[float, float], str] = {}
+    for option in answer.options:
+        if option.range is None:
+            continue
+        one = (option.range.low, option.range.high)
+        if one in seen:
+            place = sheet.find(f"`{option.template}`", line, line + 60)
+            message = f"“{option.template}” is “{seen[one]}”, which stands above."
+            sheet.report("E23", *place, message, "Change or delete one of them.")
+        seen.setdefault(one, option.template)
+
+
+def _said(clash: tuple[Option, Option]) -> str:
+    right, wrong = clash
+    return f"The wrong answer {wrong.template} lies within {right.template}."
+
+
+def clashing(answer: NumericAnswer) -> tuple[Option, Option] | None:
+    """A right and a wrong option of which the wrong one would be accepted."""
+    wrongs = [o for o in answer.options if not o.right and o.range]
+    for right in answer.options:
+        if not right.right or not right.range:
+            continue
+        for wrong in wrongs:
+            if wrong.range and _hidden(wrong, wrong.range, right.range):
+                return right, wrong
+    return None
+
+
+def _hidden(option: Option, own: AcceptedRange, right: AcceptedRange) -> bool:
+    """Whether a right range takes what is meant by a wrong one.
+
+    One that is worth a part of the mark may lie around the right one.
+    """
+    if option.credit:
+        return right.low <= own.low and own.high <= right.high
+    return right.low <= own.center <= right.high
+
+
+def _check_units(answer: NumericAnswer, line: int, sheet: SourceFile) -> None:
+    units = [(o, o.range.unit) for o in answer.options if o.range]
+    for option, unit in units[1:]:
+        first, as_first = units[0]
+        if kind(unit) != kind(as_first):
+            place = sheet.find(f"`{option.template}`", line, line + 60)
+            message = f"“{option.template}” does not measure what “{first.template}” does."
+            sheet.report("E42", *place, message, "Use units of one kind.")
+
+
+def numeric_faults(answer: NumericAnswer) -> list[VariantFault]:
+    """E47 for one combination: a right answer below zero, or within a wrong one."""
+    found = []
+    for option in answer.options:
+        center = option.range.center if option.range else math.nan
+        if option.right and (not math.isfinite(center) or center < 0):
+            found.append(VariantFault("E47", f"the answer {option.template} is negative."))
+    clash = clashing(answer)
+    if clash:
+        right, wrong = clash
+        message = f"the wrong answer {wrong.template} lies within {right.template}."
+        hint = "Narrow the tolerance or change the values."
+        found.append(VariantFault("E47", message, hint))
+    return found
+
+
+def display_faults(stem: RichText, values: Mapping[str, Value]) -> list[VariantFault]:
+    """W48: a number of the stem that is rounded more than the answer allows."""
+    for match in PLACEHOLDER.finditer(stem.plain):
+        value = values.get(match[1])
+        if not match[2] or not isinstance(value, Quantity) or not value.value:
+            continue
+        shown = parse_quantity(show(value.value, match[2]))
+        if shown and abs(shown.value - value.value) > 0.005 * abs(value.value):
+            message = f"the stem shows {show(shown.value)} for {show(value.value)}."
+            hint = "Show more digits, or round the parameter."
+            return [VariantFault("W48", message, hint)]
+    return []
+
+
+def parse_numeric(written: AuthoredItem) -> NumericAnswer:
+    """Accepted and foreseen numbers; what is wrong with one is reported."""
+    made: list[NumericOption] = []
+    taken: set[str] = set()
+    otherwise: float | None = None
+    sheet = written.sheet
+    for option in sorted(written.parts.options, key=lambda o: not o.ticked):
+        template = code_or_report(option, sheet)
+        if template is None:
+            continue
+        found = None
+        if not written.computed:
+            try:
+                found = read_range(template, otherwise if not option.ticked else None)
+            except AnswerRangeError as error:
+                place = sheet.find("`", option.line, option.line)
+                sheet.report(error.code, *place, str(error), error.hint)
+                continue
+            if option.ticked and otherwise is None:
+                otherwise = _half(found)
+        why = text_of(option.feedback, written.scope)
+        name = make_key(written.comment.id, option, taken)
+        right, credit = option.ticked, option.credit
+        made.append(NumericOption(name, template, found, right, why, credit))
+    return NumericAnswer(tuple(made))
+
+
+def ranged(numeric: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
+    """The options with numbers; raises BadExpression for one that is none (E47)."""
+    otherwise: float | None = None
+    made = []
+    for option in numeric.options:
+        written = expressions.fill(option.template, values)
+        try:
+            found = read_range(written, otherwise if not option.right else None)
+        except AnswerRangeError as error:
+            raise ExpressionError(error.code, str(error), error.hint) from None
+        if option.right and otherwise is None:
+            otherwise = _half(found)
+        made.append(dataclasses.replace(option, template=written, range=found))
+    return NumericAnswer(tuple(made))
+
+
+def _half(found: AcceptedRange) -> float:
+    """Half of the width as a share: the tolerance of what names none."""
+    half = (found.high - found.low) / 2
+    return half / abs(found.center) if found.center else 0.0
+
+
+class NumericType(QuestionType[NumericAnswer]):
+    """A number, told apart from the same number in another unit."""
+
+    name = "numeric"
+    models = (NumericAnswer, NumericOption, AcceptedRange)
+    template = "questions/numeric.html"
+    fields = ("answer", "unit")
+    listed = "options"
+    weighed = True
+    begins = True
+
+    def told_by_options(self, options: Sequence[ParsedOption]) -> str:
+        """Each is a number in code, and one has its tolerance."""
+        spans = [code_of(option) or "" for option in options]
+        numbers = all(s[:1].isdigit() for s in spans) and any("±" in s for s in spans)
+        return "its options are numbers with a tolerance" if numbers else ""
+
+    def parse(self, written: AuthoredItem) -> NumericAnswer:
+        """Accepted and foreseen numbers."""
+        return parse_numeric(written)
+
+    def check(self, answer: NumericAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """The rules of options, and those of ranges once they are known."""
+        del exam
+        options, sheet = written.parts.options, written.sheet
+        check_any_right(options, written.line, sheet)
+        check_doubles(options, sheet)
+        check_feedback(options, sheet)
+        if not written.computed:
+            check_numeric(answer, written.line, sheet)
+
+    def options(self, answer: NumericAnswer) -> tuple[CountedOption, ...]:
+        """Every option as it is written."""
+        return tuple(CountedOption(o.key, o.template, o.right, o.credit) for o in answer.options)
+
+    def right_words(self, answer: NumericAnswer) -> list[str]:
+        """The right numbers without their tolerance."""
+        return [o.template.split("±")[0] for o in answer.options if o.right]
+
+    def templates(self, answer: NumericAnswer) -> list[str]:
+        """The ranges, which are no texts."""
+        return [o.template for o in answer.options]
+
+    def effort(self, answer: NumericAnswer) -> float:
+        """Each option is compared with each."""
+        return 0.2 * len(answer.options) ** 2
+
+    def faults(
+        self, answer: NumericAnswer, stem: RichText, values: Mapping[str, Value]
+    ) -> list[VariantFault]:
+        """Ranges that clash, and numbers that the stem rounds too much."""
+        return numeric_faults(ranged(answer, values)) + display_faults(stem, values)
+
+    def filled(self, answer: NumericAnswer, values: Mapping[str, Value]) -> NumericAnswer:
+        """The answer with its ranges read."""
+        return ranged(super().filled(answer, values), values)
+
+    def shown(self, answer: NumericAnswer, typed: Typed) -> UnitChoices:
+        """The unit asked for, and those to choose from."""
+        del typed
+        return units_of(answer)
+
+    def grade(
+        self, answer: NumericAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
+        """Judge a typed quantity."""
+        return grade_numeric(answer, raw, partial)
+
+    def faces(self, answer: NumericAnswer, gap: Gap) -> CardFaces:
+        """The unit, then the number."""
+        del gap
+        return faces_of(answer)
+
+    def states(self, answer: NumericAnswer) -> Iterator[State]:
+        """Each option, other units, other numbers."""
+        return states_of(answer)

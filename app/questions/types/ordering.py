@@ -1,0 +1,410 @@
+"""Put steps in order, with distractors."""
+
+import dataclasses
+import functools
+import itertools
+import math
+import random
+import re
+from collections.abc import Iterator, Sequence
+
+from markdown_it.token import Token
+
+from app.markup.html_renderer import render_tokens
+from app.markup.ids import normalize_text
+from app.markup.markdown_tokens import closing_index, first_line, last_line
+from app.markup.model import RichText
+from app.questions.options import (
+    Choice,
+    ParsedOption,
+    choices_of,
+    exceeds_option_limit,
+    text_of,
+    unique_key,
+)
+from app.questions.question_type import (
+    AuthoredItem,
+    CardFaces,
+    Gap,
+    QuestionType,
+    State,
+    Typed,
+    items,
+    titled_block,
+    with_why,
+)
+from app.questions.result import (
+    GradeResult,
+    PartResult,
+    Raw,
+    UnreadableResponse,
+    fraction,
+    single_value,
+    written,
+)
+
+_LAST = 10**9
+_BOX = re.compile(r"\[[ xX]?\] ")
+_LONGEST = 6  # the mean run of more shuffled steps is taken from this many
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OrderAnswer:
+    """Steps to be put in order; distractors belong nowhere.
+
+    `steps` are in the right order, also in a variant; `shown` has the keys of steps
+    and distractors in the order displayed (empty before drawing).
+    """
+
+    steps: tuple[Choice, ...]
+    distractors: tuple[Choice, ...] = ()
+    shown: tuple[str, ...] = ()
+
+
+class OrderingType(QuestionType[OrderAnswer]):
+    """A place for each step, by a list or by buttons that move it."""
+
+    name = "order"
+    models = (OrderAnswer, Choice)
+    template = "questions/order.html"
+    in_parts = True
+    credits = ("off", "each", "lcs")
+    fields = ("place.",)
+    block = "ordered_list_open"
+    verb = "had"
+    begins = True
+
+    def told_by(self, block: Token, options: Sequence[ParsedOption]) -> str:
+        """A numbered list, whose boxes may be those of other steps."""
+        del options
+        found = block.type == self.block and not block.level
+        return "a numbered list" if found else ""
+
+    def parse(self, written: AuthoredItem) -> OrderAnswer:
+        """Steps of an ordered list; unticked options are distractors."""
+        made: list[Choice] = []
+        taken: set[str] = set()
+        steps = written.parts.block
+        at = 1
+        while at < len(steps) - 1:
+            if exceeds_option_limit(made, "steps", first_line(steps[at]), written.sheet):
+                break
+            end = closing_index(steps, at)
+            inside = steps[at + 1 : end]
+            quotes = [i for i, t in enumerate(inside) if t.type == "blockquote_open"]
+            cut = quotes[0] if quotes else len(inside)
+            text = render_tokens(inside[:cut], written.scope)
+            name = unique_key(written.comment.id, f"step {normalize_text(text.plain)}", taken)
+            why = text_of(inside[cut + 1 : -1], written.scope)
+            made.append(Choice(name, text, True, why))
+            at = end + 1
+        wrong = choices_of(written.comment.id, written.parts.options, written.scope)
+        return OrderAnswer(tuple(made), wrong)
+
+    def check(self, answer: OrderAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """E21, E24, E50, E51."""
+        del exam
+        sheet, line = written.sheet, written.line
+        _check_lists(answer, written)
+        if len(answer.steps) < 3:
+            count = len(answer.steps)
+            said = f"{count} step{'s' * (count != 1)}"
+            message = f"The question has {said}; three are needed."
+            hint = "Write the steps as a numbered list: 1. first, 2. second, 3. third."
+            if count:
+                hint = "Write the missing ones into the numbered list."
+            sheet.report("E50", line, 1, message, hint)
+        seen: set[str] = set()
+        for step in (*answer.steps, *answer.distractors):
+            words = normalize_text(step.text.plain)
+            if words in seen:
+                message = f"The step “{step.text.plain[:50]}” stands twice."
+                sheet.report("E51", line, 1, message, "Change or delete one of them.")
+            seen.add(words)
+
+    def key_words(self, answer: OrderAnswer) -> list[str]:
+        """The steps, each behind the one that it follows."""
+        return [f"> {step.text.plain or step.text.html}" for step in answer.steps]
+
+    def shuffled(self, answer: OrderAnswer, mixer: random.Random) -> OrderAnswer:
+        """The keys in an order in which the steps do not stand right already."""
+        keys = [c.key for c in (*answer.steps, *answer.distractors)]
+        right = [c.key for c in answer.steps]
+        return dataclasses.replace(answer, shown=tuple(_unlike(keys, right, mixer)))
+
+    def shown(self, answer: OrderAnswer, typed: Typed) -> tuple[tuple[Choice, str], ...]:
+        """The items as they stand, each with its place."""
+        pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
+        keys = [k for k in answer.shown if k in pieces] or sorted(pieces)
+        places = {
+            key: (typed.get(f"place.{key}") or ("",))[0] if typed else str(number)
+            for number, key in enumerate(keys, 1)
+        }
+        keys.sort(key=lambda key: _number(places[key]))
+        return tuple((pieces[key], places[key]) for key in keys)
+
+    def moved(self, raw: Typed, move: str) -> Typed:
+        """The places after one step went up or down; those left out stay so.
+
+        `move` is “KEY:up” or “KEY:down”.
+        """
+        placed = [
+            (int(values[0]), name)
+            for name, values in raw.items()
+            if name.startswith("place.") and values and values[0].isascii()
+            if values[0].isdigit() and len(values[0]) < 5
+        ]
+        names = [name for _, name in sorted(placed)]
+        key, _, way = move.partition(":")
+        name = f"place.{key}"
+        if name in names:
+            at = names.index(name)
+            other = at - 1 if way == "up" else at + 1
+            if 0 <= other < len(names):
+                names[at], names[other] = names[other], names[at]
+        places = {name: [str(number)] for number, name in enumerate(names, 1)}
+        return {**{name: list(values) for name, values in raw.items()}, **places}
+
+    def settled(self, answer: OrderAnswer, raw: Typed, said: str) -> Typed:
+        """An order as it counts: one that stands as it was drawn is no answer.
+
+        A form sends the place of every step, touched or not. They are the answer
+        where the learner says so, and where they differ from the places drawn, unless
+        the learner takes them back.
+        """
+        drawn = {f"place.{item.key}": place for item, place in self.shown(answer, {})}
+        places = {n: v[0] for n, v in raw.items() if n.startswith("place.") and v}
+        if said == "yes" or (not said and places != drawn):
+            return raw
+        return {name: values for name, values in raw.items() if name not in places}
+
+    def grade(
+        self, answer: OrderAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
+        """Judge an order; `place.KEY` in the response holds the place of each item.
+
+        A place is a number from 1; an empty one leaves the item out.
+        """
+        places = _places(answer, raw)
+        if isinstance(places, UnreadableResponse):
+            return places
+        given = sorted(places, key=lambda key: places[key])
+        right = [step.key for step in answer.steps]
+        return GradeResult(
+            score=order_credit(right, given, partial),
+            parsed={"order": given},
+            marks=_marks(answer, given),
+            said=_said(answer, given),
+            wanted="",
+        )
+
+    def anything(self, answer: OrderAnswer) -> Raw:
+        """The steps in the right order."""
+        keys = [step.key for step in answer.steps]
+        return {f"place.{key}": [str(n)] for n, key in enumerate(keys, 1)}
+
+    def columns(self, answer: OrderAnswer) -> tuple[str, str]:
+        """Steps and their places."""
+        del answer
+        return "Step", "Its place"
+
+    def faces(self, answer: OrderAnswer, gap: Gap) -> CardFaces:
+        """The steps as they are displayed, then in order."""
+        del gap
+        pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
+        shown = [pieces[key] for key in answer.shown] or list(pieces.values())
+        note = "Put these in order."
+        if answer.distractors:
+            note = "Put these in order. Some belong nowhere."
+        return CardFaces(
+            f"<p>{note}</p><ul>{items(item.text.html for item in shown)}</ul>",
+            f"<ol>{items(with_why(step) for step in answer.steps)}</ol>"
+            + titled_block("No step", [with_why(item) for item in answer.distractors]),
+        )
+
+    def states(self, answer: OrderAnswer) -> Iterator[State]:
+        """In order, two swapped, backwards, and with each distractor."""
+        keys = [step.key for step in answer.steps]
+        extra = {f"place.{d.key}": [""] for d in answer.distractors}
+        swapped = [keys[1], keys[0], *keys[2:]]
+        last = len(keys) + 1
+        yield "In the right order", {**_placed(keys), **extra}
+        yield "The first two swapped", {**_placed(swapped), **extra}
+        yield "Backwards", {**_placed(keys[::-1]), **extra}
+        for number, distractor in enumerate(answer.distractors):
+            used = {**extra, f"place.{distractor.key}": [str(last)]}
+            words = "With a step that does not belong"
+            words += f" ({number + 1})" if number else ""
+            yield words, {**_placed(keys), **used}
+
+    def guess_rate(self, answer: OrderAnswer, partial: str) -> float:
+        """Steps are shuffled, and marked by the question's own rule."""
+        if answer.distractors or partial == "":
+            return 1 / math.factorial(len(answer.steps) + len(answer.distractors))
+        return _guessed(len(answer.steps), partial)
+
+
+def order_credit(right: Sequence[str], given: Sequence[str], rule: str) -> float:
+    """The score 0..1 of an order `given` where `right` is wanted.
+
+    - `lcs`: the longest run of steps in the right order, less one for each item
+      that is no step. One step alone is always in order, so it earns nothing:
+      (length − 1 − foreign items) ÷ (steps − 1), never below 0.
+    - `each`: the share of steps that stand in their place.
+    - otherwise all or nothing.
+    """
+    if rule == "lcs" and len(right) > 1:
+        foreign = len(set(given) - set(right))
+        return fraction(_longest_common(right, given) - 1 - foreign, len(right) - 1)
+    if rule == "each":
+        return fraction(_in_place(right, given), max(len(right), len(given)))
+    return float(list(right) == list(given))
+
+
+def _check_lists(answer: OrderAnswer, written: AuthoredItem) -> None:
+    """Steps are one numbered list without boxes; what does not belong is not ticked."""
+    sheet, body = written.sheet, written.draft.body
+    for option in written.parts.options:
+        if option.ticked:
+            message = f"“{option.words[:40]}” is ticked, and is no step."
+            hint = "Put it into the numbered list, or take the tick away."
+            sheet.report("E21", *option.place(sheet), message, hint)
+    items = [t for t in written.parts.block if t.type == "list_item_open"]
+    for item, step in zip([t for t in items if t.level == 1], answer.steps, strict=False):
+        if not step.text.html:
+            message, hint = "This step is empty.", "Write it, or delete its number."
+            sheet.report("E50", first_line(item), 1, message, hint)
+        elif _BOX.match(step.text.plain):
+            message = f"“{step.text.plain[:40]}” is shown with its box."
+            hint = "Take the box away: the steps of an order are all right."
+            sheet.report("E24", first_line(item), 1, message, hint)
+    lists = [t for t in body if t.type == "ordered_list_open" and not t.level]
+    if len(lists) > 1:
+        message = "A second list stands behind the steps, and is no part of them."
+        hint = "Write all steps into one list; an explanation goes below [!NOTE]."
+        sheet.report("E50", first_line(lists[1]), 1, message, hint)
+    _check_bullets(written)
+
+
+def _check_bullets(written: AuthoredItem) -> None:
+    """E50: bullets right before or behind the steps would be no part of them."""
+    body = [t for t in written.draft.body if not t.level and t.nesting >= 0]
+    boxed = {option.line for option in written.parts.options}
+    for at, token in enumerate(body):
+        near = [t.type for t in body[max(at - 1, 0) : at + 2]]
+        lost = token.type == "bullet_list_open" and "ordered_list_open" in near
+        if lost and boxed.isdisjoint(range(first_line(token), last_line(token) + 1)):
+            message = "These bullets are neither steps nor options."
+            hint = "Number what is a step, and write - [ ] before what is none."
+            written.sheet.report("E50", first_line(token), 1, message, hint)
+
+
+def _number(place: str) -> int:
+    return int(place) if place.isascii() and place.isdigit() else _LAST
+
+
+def _placed(keys: Sequence[str]) -> dict[str, list[str]]:
+    return {f"place.{key}": [str(place)] for place, key in enumerate(keys, 1)}
+
+
+def _unlike(keys: list[str], right: list[str], mixer: random.Random) -> list[str]:
+    """A shuffle whose steps do not already stand in the right order."""
+    mixed = list(keys)
+    mixer.shuffle(mixed)
+    if len(right) > 1 and [k for k in mixed if k in right] == right:
+        places = [i for i, k in enumerate(mixed) if k in right]
+        first, last = places[0], places[-1]
+        mixed[first], mixed[last] = mixed[last], mixed[first]
+    return mixed
+
+
+def _places(answer: OrderAnswer, raw: Raw) -> dict[str, int] | UnreadableResponse:
+    pieces = {item.key: item for item in (*answer.steps, *answer.distractors)}
+    places: dict[str, int] = {}
+    for key, item in pieces.items():
+        typed = single_value(raw, f"place.{key}")
+        if not typed:
+            continue
+        if not (typed.isascii() and typed.isdigit()) or len(typed) > 3:
+            return UnreadableResponse(f"“{typed}” is not a place; write a number from 1.")
+        taken = [k for k, place in places.items() if place == int(typed)]
+        if taken:
+            both = f"“{pieces[taken[0]].text.plain}” and “{item.text.plain}”"
+            return UnreadableResponse(f"{both} both stand at place {typed}.", "Move one of them.")
+        places[key] = int(typed)
+    if not places:
+        return UnreadableResponse("No step has a place.", "Give each step its place.")
+    return places
+
+
+def _marks(answer: OrderAnswer, given: list[str]) -> tuple[PartResult, ...]:
+    """The steps in the right order, then the items that are no steps."""
+    place = {key: number for number, key in enumerate(given, 1)}
+    steps = [
+        _step(s.key, s.text, s.feedback, str(n), place.get(s.key))
+        for n, s in enumerate(answer.steps, 1)
+    ]
+    foreign = [_step(d.key, d.text, d.feedback, "", place.get(d.key)) for d in answer.distractors]
+    return (*steps, *foreign)
+
+
+def _step(key: str, text: RichText, why: RichText, wanted: str, given: int | None) -> PartResult:
+    return PartResult(
+        key=key,
+        label=wanted,
+        text=text,
+        chosen=given is not None,
+        wanted_chosen=bool(wanted),
+        good=(str(given) if given else "") == wanted,
+        given=written(str(given) if given else ""),
+        wanted=written(wanted),
+        feedback=why,
+    )
+
+
+def _said(answer: OrderAnswer, given: Sequence[str]) -> str:
+    """How many steps stand right, and what was placed that is no step."""
+    right = [step.key for step in answer.steps]
+    said = f"{_in_place(right, given)} of {len(right)} steps in their place"
+    foreign = [d.text.plain for d in answer.distractors if d.key in given]
+    if not foreign:
+        return said
+    named = " and ".join(f"“{words}”" for words in foreign)
+    return f"{said}, but {named} {'is' if len(foreign) == 1 else 'are'} no step here"
+
+
+def _in_place(right: Sequence[str], given: Sequence[str]) -> int:
+    return sum(a == b for a, b in zip(right, given, strict=False))
+
+
+def _longest_common(one: Sequence[str], other: Sequence[str]) -> int:
+    lengths = [0] * (len(other) + 1)
+    for a in one:
+        diagonal = 0
+        for index, b in enumerate(other, 1):
+            above = lengths[index]
+            same = diagonal + 1 if a == b else max(above, lengths[index - 1])
+            lengths[index], diagonal = same, above
+    return lengths[-1]
+
+
+@functools.cache
+def _guessed(steps: int, rule: str) -> float:
+    """The mean credit of a shuffled order: by the longest run, or by places."""
+    if steps < 2:
+        return 1.0
+    if rule == "each":
+        return 1 / steps
+    if rule != "lcs":
+        return 1 / math.factorial(steps)
+    count = min(steps, _LONGEST)
+    runs = [_longest_run(order) for order in itertools.permutations(range(count))]
+    return (sum(runs) / len(runs) - 1) / (count - 1)
+
+
+def _longest_run(order: tuple[int, ...]) -> int:
+    best: list[int] = []
+    for place, step in enumerate(order):
+        below = [best[n] for n in range(place) if order[n] < step]
+        best.append(max(below, default=0) + 1)
+    return max(best)

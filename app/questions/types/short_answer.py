@@ -1,0 +1,159 @@
+"""Typed word or phrase."""
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from html import escape
+
+from app.markup import expressions
+from app.markup.expressions import Value
+from app.markup.model import NO_TEXT, RichText
+from app.questions.options import (
+    check_any_right,
+    check_doubles,
+    check_feedback,
+    code_or_report,
+    make_key,
+    text_of,
+    worth_of,
+)
+from app.questions.question_type import (
+    AuthoredItem,
+    CardFaces,
+    CountedOption,
+    Gap,
+    QuestionType,
+    State,
+    paragraphs,
+    titled_block,
+)
+from app.questions.result import (
+    LONGEST,
+    GradeResult,
+    Raw,
+    UnreadableResponse,
+    same_words,
+    single_value,
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShortOption:
+    """A word accepted or foreseen in a short answer."""
+
+    key: str
+    answer: str
+    right: bool
+    feedback: RichText = NO_TEXT
+    credit: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ShortAnswer:
+    """A word or short phrase to be typed."""
+
+    options: tuple[ShortOption, ...]
+    case_sensitive: bool = False
+
+
+def _first(answer: str) -> str:
+    return answer.partition("|")[0].strip()
+
+
+class ShortAnswerType(QuestionType[ShortAnswer]):
+    """A word, forgiven its hyphens and end marks."""
+
+    name = "short"
+    models = (ShortAnswer, ShortOption)
+    template = "questions/short.html"
+    keys = ("case",)
+    listed = "options"
+    weighed = True
+
+    def parse(self, written: AuthoredItem) -> ShortAnswer:
+        """Words accepted and foreseen."""
+        made = []
+        taken: set[str] = set()
+        for option in written.parts.options:
+            answer = code_or_report(option, written.sheet)
+            if answer is not None:
+                why = text_of(option.feedback, written.scope)
+                name = make_key(written.comment.id, option, taken)
+                words, credit = answer.strip(), option.credit
+                made.append(ShortOption(name, words, option.ticked, why, credit))
+        return ShortAnswer(tuple(made), written.comment.says_yes("case"))
+
+    def check(self, answer: ShortAnswer, written: AuthoredItem, *, exam: bool) -> None:
+        """The rules of options, and E24 for an answer that is no word."""
+        del exam
+        for option, short in zip(written.parts.options, answer.options, strict=False):
+            if same_words(short.answer, "") and not written.computed:
+                place = option.place(written.sheet)
+                message = f"The answer “{short.answer}” holds no word to be typed."
+                written.sheet.report("E24", *place, message, "Write a word.")
+            elif "|" in short.answer:
+                place = option.place(written.sheet)
+                message = f"“{short.answer}” would have to be typed with its bar."
+                hint = f"Write each answer as an option: - [x] `{_first(short.answer)}`"
+                written.sheet.report("E24", *place, message, hint)
+        check_any_right(written.parts.options, written.line, written.sheet)
+        check_doubles(written.parts.options, written.sheet)
+        check_feedback(written.parts.options, written.sheet)
+
+    def options(self, answer: ShortAnswer) -> tuple[CountedOption, ...]:
+        """Every word."""
+        return tuple(CountedOption(o.key, o.answer, o.right, o.credit) for o in answer.options)
+
+    def filled(self, answer: ShortAnswer, values: Mapping[str, Value]) -> ShortAnswer:
+        """The words too are templates."""
+        made = super().filled(answer, values)
+        options = tuple(
+            dataclasses.replace(o, answer=expressions.fill(o.answer, values)) for o in made.options
+        )
+        return dataclasses.replace(made, options=options)
+
+    def grade(
+        self, answer: ShortAnswer, raw: Raw, partial: str
+    ) -> GradeResult | UnreadableResponse:
+        """Judge one typed word or phrase; `answer` in the response holds it."""
+        del partial
+        typed = single_value(raw, "answer")
+        if not typed:
+            return UnreadableResponse("Nothing is typed.", "Type a word or a short phrase.")
+        if len(typed) > LONGEST:
+            return UnreadableResponse(f"The answer is longer than {LONGEST} characters.")
+        option = _found(answer, typed)
+        right = [o.answer for o in answer.options if o.right]
+        return GradeResult(
+            score=worth_of(option),
+            parsed={"text": typed, "option": option.key if option else ""},
+            said=f"“{typed}”",
+            wanted=" or ".join(f"“{r}”" for r in right),
+            feedback=option.feedback if option else RichText("", ""),
+        )
+
+    def faces(self, answer: ShortAnswer, gap: Gap) -> CardFaces:
+        """That a word is asked for, then the words that count."""
+        del gap
+        right = [escape(o.answer) for o in answer.options if o.right]
+        others = [
+            f"<b>{escape(o.answer)}</b> {o.feedback.html}"
+            for o in answer.options
+            if not o.right and o.feedback.html
+        ]
+        back = paragraphs([f"<b>{' or '.join(right)}</b>"])
+        asked = "<p>A word or a short phrase.</p>"
+        return CardFaces(asked, back + titled_block("Not right", others))
+
+    def states(self, answer: ShortAnswer) -> Iterator[State]:
+        """Each word, and another."""
+        for option in answer.options:
+            yield f"“{option.answer}”", {"answer": [option.answer]}
+        yield "Something else", {"answer": ["something else"]}
+
+
+def _found(answer: ShortAnswer, typed: str) -> ShortOption | None:
+    ordered = sorted(answer.options, key=worth_of, reverse=True)
+    for option in ordered:
+        if same_words(option.answer, typed, case_sensitive=answer.case_sensitive):
+            return option
+    return None

@@ -1,0 +1,364 @@
+"""Practice home, practice runs."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.accounts.current_learner import Reader, RequestContext, run_reading, run_writing
+from app.accounts.learner_store import in_past_exams
+from app.errors import ConflictError, NotFoundError
+from app.markup.model import Domain
+from app.mastery.objectives import DomainMastery, ObjectiveMastery
+from app.mastery.question_counts import (
+    QuestionCount,
+    domain_of,
+    of_objective,
+    of_topic,
+    reserved_for_exams,
+)
+from app.questions.model import Question
+from app.questions.question_form import new_token, title_of
+from app.quiz import store
+from app.quiz.forms import AskedFor, PracticeForm, RunWished, ScoreWished, Submission
+from app.quiz.question_page import (
+    excluded_questions,
+    frame_of,
+    once_more,
+    open_question,
+    question_page,
+    recorded_feedback,
+    refuse_during_exam,
+)
+from app.quiz.selection import (
+    PastAttempts,
+    PracticeRequest,
+    draw_placement,
+    select_questions,
+    standing_of,
+    weakest_of,
+)
+from app.quiz.store import NewPracticeRun, PracticeRunState
+from app.web.dependencies import LAST_ROW, RowNumber, find_topic
+from app.web.page_cache import allow_caching
+from app.web.visitor import YEAR
+
+router = APIRouter()
+Count = Annotated[int, Query(ge=1, le=100)]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ObjectivePractice:
+    """An objective: where the learner stands in it, and its questions counted."""
+
+    standing: ObjectiveMastery
+    tally: QuestionCount
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DomainPractice:
+    """A domain with its objectives; a question of two of them counts once."""
+
+    domain: Domain
+    goals: tuple[ObjectivePractice, ...]
+    tally: QuestionCount
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _OpenRun:
+    """A run that was left: so many of its questions are answered."""
+
+    id: int
+    mode: str
+    answered: int
+    count: int
+
+
+@router.get("")
+def index(desk: Reader) -> HTMLResponse:
+    """Every way to practice, with what there is of it."""
+    # What is weakest fades from day to day.
+    allow_caching(desk.request, desk.learner.next_study_day(desk.now))
+    past = store.history(desk.db, desk.learner.id)
+    questions = list(desk.library.questions.values())
+    kept = _kept(desk)
+    newest = store.newest_run(desk.db, desk.learner.id)
+    domains, order = standing_of(desk)
+    return desk.page(
+        "quiz/index.html",
+        all=_tally(questions, past),
+        kept=len(kept),
+        fresh=sum(q.id not in past and q.id not in kept for q in questions),
+        topics=_by_topic(desk, past),
+        domains=_by_objective(desk, past, domains),
+        weakest=order[0] if order and past else None,
+        run=_unfinished(newest),
+        flagged=len(store.flagged(desk.db, desk.learner.id) & desk.library.questions.keys()),
+        token=new_token(),
+    )
+
+
+@router.get("/objectives/{number}")
+def objective(desk: Reader, number: str, count: Count = 10) -> HTMLResponse:
+    """The questions of one objective from all its pages; a run of them is offered."""
+    goals = (o for d in desk.library.syllabus.domains for o in d.objectives)
+    found = next((goal for goal in goals if goal.number == number), None)
+    if found is None:
+        raise NotFoundError(f"This course has no objective “{number}”.")
+    title = f"{found.number} {found.name}"
+    questions = of_objective(desk.library, number)
+    return _offered(desk, title, f"objective:{number}", questions, count)
+
+
+@router.get("/{topic}")
+def topic(desk: Reader, topic: str, count: Count = 10) -> HTMLResponse:
+    """The questions of one topic and how they went; a run of so many is offered."""
+    title = find_topic(desk.library, topic).title
+    questions = of_topic(desk.library, topic)
+    return _offered(desk, title, f"topic:{topic}", questions, count)
+
+
+def _offered(
+    desk: RequestContext, title: str, pick: str, questions: Iterable[Question], count: int
+) -> HTMLResponse:
+    """Questions and how they went; a run of so many of them begins with `pick`."""
+    allow_caching(desk.request)
+    mode, _, scope = pick.partition(":")
+    past = store.history(desk.db, desk.learner.id)
+    kept, hidden = _kept(desk), excluded_questions(desk)
+    rows = [
+        {
+            "address": f"/quiz/{q.topic}/{q.id}",
+            "words": title_of(q),
+            "past": past.get(q.id),
+            "level": q.level,
+        }
+        for q in sorted(questions, key=lambda q: q.level)
+        if q.id not in hidden
+    ]
+    return desk.page(
+        "quiz/topic.html",
+        title=title,
+        pick=pick,
+        page=scope if mode == "topic" else "",
+        all=_tally(questions, past),
+        rows=rows,
+        count=min(len(rows), count),
+        kept=sum(q.id in kept for q in questions),
+        token=new_token(),
+    )
+
+
+def _kept(desk: RequestContext) -> frozenset[str]:
+    """The questions that are kept for mock exams to come."""
+    met = in_past_exams(desk.db, desk.learner.id, desk.now)
+    return reserved_for_exams(desk.library, met)
+
+
+def _tally(questions: Iterable[Question], past: Mapping[str, PastAttempts]) -> QuestionCount:
+    pool = list(questions)
+    seen = [past[q.id] for q in pool if q.id in past]
+    return QuestionCount(len(pool), len(seen), sum(not p.missed for p in seen))
+
+
+def _by_topic(
+    desk: RequestContext, past: Mapping[str, PastAttempts]
+) -> list[tuple[str, str, QuestionCount]]:
+    """Topics in reading order that have questions: slug, title, tally."""
+    library = desk.library
+    order = [s for s in library.syllabus.topics if s in library.topics]
+    order += [s for s in library.topics if s not in order]
+    rows = []
+    for slug in order:
+        pool = of_topic(library, slug)
+        if pool:
+            rows.append((slug, library.topics[slug].title, _tally(pool, past)))
+    return rows
+
+
+def _by_objective(
+    desk: RequestContext, past: Mapping[str, PastAttempts], domains: Iterable[DomainMastery]
+) -> list[DomainPractice]:
+    """The domains, each with the objectives that have questions."""
+    parts, there = [], domain_of(desk.library)
+    home = {q.id: q.home(there) for q in desk.library.questions.values()}
+    for domain in domains:
+        goals = [
+            ObjectivePractice(standing, _tally(pool, past))
+            for standing in domain.standings
+            if (pool := of_objective(desk.library, standing.objective.number))
+        ]
+        whole = [q for q, at in home.items() if at == domain.domain.number]
+        mine = _tally((desk.library.questions[q] for q in whole), past)
+        parts.append(DomainPractice(domain.domain, tuple(goals), mine))
+    return [part for part in parts if part.goals]
+
+
+def _unfinished(run: PracticeRunState | None) -> _OpenRun | None:
+    if run is None or len(run.answers) >= len(run.items):
+        return None
+    return _OpenRun(run.id, run.mode, len(run.answers), len(run.items))
+
+
+runs_router = APIRouter()
+_NOTHING = {
+    "missed": "Nothing is left to retry: every last answer was right.",
+    "retry": "Every question of that run was answered rightly.",
+    "flagged": "No question is flagged.",
+    "topic": "This topic has no questions.",
+    "objective": "No question serves this objective yet.",
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlacementResult:
+    """What a placement test showed of a domain."""
+
+    title: str
+    count: int
+    right: int
+
+
+@runs_router.post("/runs")
+async def begin(request: Request, wanted: RunWished) -> Response:
+    """Choose the questions of a run and go to the first.
+
+    They are chosen before the write transaction: everything that was ever answered is
+    looked at for it.
+    """
+    items = await run_reading(request, lambda desk: _choose(desk, wanted.wish))
+    run = await run_writing(request, lambda desk: _begin(desk, wanted, items))
+    return RedirectResponse(f"/quiz/runs/{run}", 303)
+
+
+def _choose(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
+    """The questions of a run; raises Conflict where there are none."""
+    items = _missed_of(desk, wish) if wish.mode == "retry" else _chosen(desk, wish)
+    if not items:
+        words = _NOTHING.get(wish.mode, "This course has no questions yet.")
+        raise ConflictError(words, "Choose another way to practice.")
+    return items
+
+
+def _begin(desk: RequestContext, wanted: PracticeForm, items: tuple[str, ...]) -> int:
+    wish = wanted.wish
+    run = NewPracticeRun(wanted.token or new_token(), wish.mode, wish.scope, items)
+    return store.begin_run(desk.db, desk.learner.id, run, desk.now)
+
+
+@runs_router.post("/score")
+def score(wanted: ScoreWished) -> Response:
+    """Show the running score, or keep it out of sight."""
+    answer = RedirectResponse(wanted.back, 303)
+    value = "hidden" if wanted.hidden else "shown"
+    answer.set_cookie("score", value, max_age=YEAR, samesite="lax", httponly=True)
+    return answer
+
+
+@runs_router.get("/runs/{run}")
+def resume(desk: Reader, run: RowNumber) -> Response:
+    """Go to the first open question of a run."""
+    found = _find(desk, run)
+    return RedirectResponse(frame_of(desk, found, 0).onward, 303)
+
+
+@runs_router.get("/runs/{run}/result")
+def result(desk: Reader, run: RowNumber) -> HTMLResponse:
+    """The run summed up."""
+    found = _find(desk, run)
+    rows = [
+        {
+            "place": place,
+            "words": title_of(desk.library.questions[item]),
+            "score": found.answers[item][1] if item in found.answers else None,
+        }
+        for place, item in enumerate(found.items, 1)
+    ]
+    return desk.page(
+        "quiz/result.html",
+        run=frame_of(desk, found, 0),
+        rows=rows,
+        placed=_placed(desk, found) if found.mode == "placement" else None,
+        pick=f"{found.mode}:{found.scope}",
+        token=new_token(),
+    )
+
+
+def _placed(desk: RequestContext, run: PracticeRunState) -> list[PlacementResult]:
+    """A placement test by domain."""
+    there = domain_of(desk.library)
+    home = {i: desk.library.questions[i].home(there) for i in run.items}
+    return [
+        PlacementResult(
+            domain.title,
+            sum(home[item] == domain.number for item in run.items),
+            sum(
+                home[item] == domain.number and score >= 1
+                for item, (_, score) in run.answers.items()
+                if item in home
+            ),
+        )
+        for domain in desk.library.syllabus.domains
+    ]
+
+
+@runs_router.get("/runs/{run}/{place}")
+def show(desk: Reader, run: RowNumber, place: RowNumber, sent: AskedFor) -> HTMLResponse:
+    """A question of a run: open, or with the verdict of its answer."""
+    found = _find(desk, run)
+    if not 1 <= place <= len(found.items):
+        raise NotFoundError(f"This run has questions 1 to {len(found.items)}.")
+    frame = frame_of(desk, found, place)
+    question = desk.library.questions[found.items[place - 1]]
+    kind = "placement" if found.mode == "placement" else "practice"
+    form = sent.form.model_copy(update={"run": found.id, "context": kind})
+    sent = Submission(form, sent.raw)
+    refuse_during_exam(desk, question)
+    answered = found.answers.get(question.id)
+    if answered is None:
+        asked = open_question(desk, question, sent)
+        return question_page(desk, dataclasses.replace(asked, place=place), frame)
+    outcome = recorded_feedback(
+        desk, store.load_attempt(desk.db, desk.learner.id, answered[0]), frame, sent
+    )
+    near = once_more(desk, outcome, sent)
+    shown = dataclasses.replace(near, place=place) if near else outcome
+    return question_page(desk, shown, frame, reported=sent.form.reported)
+
+
+def _find(desk: RequestContext, number: int) -> PracticeRunState:
+    """The run with the questions that the course still has."""
+    run = store.find_run(desk.db, desk.learner.id, number)
+    left = tuple(item for item in run.items if item in desk.library.questions)
+    if not left:
+        raise NotFoundError("The questions of this run are no longer in the course.")
+    return dataclasses.replace(run, items=left)
+
+
+def _chosen(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
+    hidden = excluded_questions(desk)
+    questions = [q for q in desk.library.questions.values() if q.id not in hidden]
+    past = store.history(desk.db, desk.learner.id)
+    seed = f"{desk.learner.key}:{desk.now.timestamp()}"
+    if wish.mode == "placement":
+        return draw_placement(questions, desk.library.syllabus.domains, past, seed)
+    if wish.mode == "flagged":
+        marked = store.flagged(desk.db, desk.learner.id)
+        questions = [q for q in questions if q.id in marked]
+    order = weakest_of(desk) if wish.mode == "weakest" else ()
+    weakest = [weak.standing.objective.number for weak in order]
+    return select_questions(questions, past, wish, seed, weakest)
+
+
+def _missed_of(desk: RequestContext, wish: PracticeRequest) -> tuple[str, ...]:
+    """The questions of an earlier run that were not answered rightly."""
+    plain = wish.scope.isascii() and wish.scope.isdigit()
+    if not plain or int(wish.scope) > LAST_ROW:
+        raise NotFoundError(f"There is no practice run “{wish.scope}” of yours.")
+    run = _find(desk, int(wish.scope))
+    hidden = excluded_questions(desk)
+    return tuple(
+        item for item in run.items if item not in hidden and run.answers.get(item, (0, 0.0))[1] < 1
+    )

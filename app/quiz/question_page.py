@@ -1,0 +1,659 @@
+"""One question: shown, graded, explained."""
+
+import dataclasses
+from typing import Annotated, Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.concurrency import run_in_threadpool
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from sqlmodel import Session
+
+from app.accounts.current_learner import Reader, RequestContext, Writer, desk_of, write_dependencies
+from app.accounts.learner_store import in_past_exams, in_running_exam
+from app.clock import to_milliseconds
+from app.content.library import Library
+from app.database.engine import read_only_session
+from app.errors import ConflictError, NotFoundError
+from app.estimator import registry
+from app.markup.model import CitedSource, QuestionBlock
+from app.mastery.question_counts import reserved_for_exams
+from app.questions import types
+from app.questions.grading import grade, grade_blank, unread
+from app.questions.model import Question, Variant
+from app.questions.question_form import OpenQuestion, new_token, seed_for
+from app.questions.question_type import QuestionType
+from app.questions.result import GradeResult, UnreadableResponse
+from app.questions.variants import draw_variant
+from app.quiz import store
+from app.quiz.forms import AskedFor, FlagWished, Posted, Reported, Submission
+from app.quiz.store import NewAttempt, PracticeRunState, RecordedAttempt
+from app.spaced_repetition.added_cards import MissedQuestionCard, comeback_of
+from app.spaced_repetition.card_ids import can_be_card
+from app.web.dependencies import CurrentLibrary, course_links, find_question
+from app.web.formatting import format_count
+from app.web.render import is_htmx_request, render_fragment_or_redirect, render_page
+from app.widgets.calculator_form import build_calculator_form
+from app.widgets.estimate_view import EstimateView
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AnswerFeedback:
+    """What `quiz/_verdict.html` shows: the judgment, why, and where to go on.
+
+    `reading` is the calculator with the numbers of this attempt, None for questions
+    without one; `old` says that the question was edited since; `again` leads to
+    another try, `onward` to what comes next with its words, `here` to this verdict;
+    `comeback` is None where the question is not among the cards of the learner.
+    """
+
+    variant: Variant
+    verdict: GradeResult
+    given: RecordedAttempt
+    sources: tuple[CitedSource, ...]
+    page: str
+    page_title: str
+    reading: EstimateView | None
+    back: str
+    again: str
+    onward: str
+    onward_words: str
+    here: str
+    token: str
+    old: bool = False
+    comeback: MissedQuestionCard | None = None
+
+    @property
+    def question(self) -> Question:
+        """The item as it was answered."""
+        return self.variant.question
+
+    @property
+    def summary(self) -> str:
+        """What was answered, how surely, and with how much help, in one sentence."""
+        if not self.given.raw:
+            return "You said that you do not know."
+        sure = ("", ", as a guess", ", and thought so", ", and were sure")
+        words = f"You {self.kind.verb} {self.verdict.said or 'this'}"
+        words += sure[self.given.certainty or 0]
+        if self.given.hints:
+            words += f", with {format_count(self.given.hints, 'hint')}"
+        return f"{words}."
+
+    @property
+    def kind(self) -> QuestionType[Any]:
+        """What kind of question it is."""
+        return types.type_of(self.variant)
+
+    @property
+    def columns(self) -> tuple[str, str]:
+        """The heads of the rows: what was asked, what belongs there."""
+        return self.kind.columns(self.variant.answer)
+
+    @property
+    def calculator(self) -> str:
+        """The calculator with the numbers of this attempt, or with the plan chosen."""
+        return _address(self.variant, self.verdict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GradedVariant:
+    """What was asked, and the judgment of what was answered."""
+
+    variant: Variant
+    verdict: GradeResult
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class NextLinks:
+    """Where the learner came from and goes on to."""
+
+    back: str = ""
+    onward: str = ""
+    words: str = ""
+    here: str = ""
+    token: str = ""
+
+
+def build_feedback(
+    db: Session,
+    library: Library,
+    given: RecordedAttempt,
+    way: NextLinks,
+    judged: GradedVariant | None = None,
+) -> AnswerFeedback:
+    """The outcome of an answer: `judged` just now, or graded as it was then."""
+    seen = judged or _as_it_was(db, library, given)
+    variant, verdict = seen.variant, seen.verdict
+    question = variant.question
+    topic = library.topics.get(question.topic)
+    anchor = f"#{question.section}" if question.section else ""
+    current = library.questions.get(question.id)
+    return AnswerFeedback(
+        variant=variant,
+        verdict=verdict,
+        given=given,
+        sources=_sources(library, question),
+        page=f"/concepts/{question.topic}{anchor}" if topic else "",
+        page_title=topic.title if topic else "",
+        reading=_reading(_address(variant, verdict), library),
+        back=way.back,
+        again=f"/quiz/{question.topic}/{question.id}" if current else "",
+        onward=way.onward,
+        onward_words=way.words,
+        here=way.here,
+        token=way.token,
+        old=current is None or current.revision != given.revision,
+    )
+
+
+def _as_it_was(db: Session, library: Library, given: RecordedAttempt) -> GradedVariant:
+    variant = draw_variant(_as_answered(db, library, given), given.seed)
+    if not given.raw:
+        return GradedVariant(variant, grade_blank(variant))
+    verdict = grade(variant, given.raw)
+    if isinstance(verdict, UnreadableResponse) and given.score:  # the rules have changed since
+        verdict = GradeResult(score=given.score, parsed={})
+    elif isinstance(verdict, UnreadableResponse):  # in an exam, where nobody was there to ask
+        verdict = unread(variant, given.raw, verdict)
+    return GradedVariant(variant, verdict)
+
+
+def _as_answered(db: Session, library: Library, given: RecordedAttempt) -> Question:
+    current = library.questions.get(given.item)
+    if current is not None and current.revision == given.revision:
+        return current
+    kept = store.load_wording(db, given.item, given.revision)
+    assert kept is not None  # noqa: S101 - written with the first answer to it
+    return kept
+
+
+def _sources(library: Library, question: Question) -> tuple[CitedSource, ...]:
+    return tuple(library.sources[k] for k in question.sources if k in library.sources)
+
+
+def _address(variant: Variant, verdict: GradeResult) -> str:
+    planned = types.type_of(variant).calculator(variant.answer, verdict.parsed)
+    return planned or variant.calculator
+
+
+def _reading(calculator: str, library: Library) -> EstimateView | None:
+    """The estimate behind a question, with the numbers of the attempt."""
+    address = urlsplit(calculator)
+    entry = registry.find_estimate(address.path.rpartition("/")[2]) if address.path else None
+    if entry is None:
+        return None
+    inputs = dict(parse_qsl(address.query))
+    return build_calculator_form(entry, inputs, course=course_links(library), block=True).reading
+
+
+_PAGE, _PRACTICE = "the page", "your practice"
+_HOMES = {"/flashcards": "your cards", "/quiz/runs/": _PRACTICE}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FlagButton:
+    """What the button of a question says; `back` is the page it stands on."""
+
+    topic: str
+    item: str
+    on: bool
+    back: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunFrame:
+    """The run around a question: where in it, and how it went so far.
+
+    `scores` has one entry per question, None for those not answered. `placing` is a
+    placement test.
+    """
+
+    id: int
+    place: int
+    scores: tuple[float | None, ...]
+    hidden: bool
+    placing: bool = False
+
+    @property
+    def count(self) -> int:
+        """The number of questions."""
+        return len(self.scores)
+
+    @property
+    def answered(self) -> int:
+        """How many are answered."""
+        return sum(score is not None for score in self.scores)
+
+    @property
+    def right(self) -> int:
+        """How many are wholly right."""
+        return sum(score is not None and score >= 1 for score in self.scores)
+
+    @property
+    def address(self) -> str:
+        """Where the run goes on, whichever of its questions are open by then."""
+        return f"/quiz/runs/{self.id}"
+
+    @property
+    def onward(self) -> str:
+        """The next question that is open, after this one first; else the result."""
+        for place in (*range(self.place + 1, self.count + 1), *range(1, self.place)):
+            if self.scores[place - 1] is None:
+                return f"{self.address}/{place}"
+        return f"{self.address}/result"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageQuestionCount:
+    """What a page says of its own questions: `tries` of one, `answered` of `count`."""
+
+    item: str
+    tries: int
+    answered: int
+    count: int
+
+
+def tally_of(desk: RequestContext, question: Question) -> PageQuestionCount | None:
+    """The tally of the page in whose text a question stands; None if it does not."""
+    topic = desk.library.topics.get(question.topic)
+    asked = [
+        piece.question
+        for section in (topic.sections if topic else ())
+        for piece in section.pieces
+        if isinstance(piece, QuestionBlock)
+    ]
+    if question.id not in asked:
+        return None
+    past = store.history(desk.db, desk.learner.id)
+    tries = past[question.id].tries if question.id in past else 0
+    return PageQuestionCount(question.id, tries, sum(item in past for item in asked), len(asked))
+
+
+def frame_of(desk: RequestContext, run: PracticeRunState, place: int) -> RunFrame:
+    """The frame of question `place` of a run."""
+    scores = tuple(run.answers[item][1] if item in run.answers else None for item in run.items)
+    hidden = desk.request.cookies.get("score") == "hidden"
+    placing = run.mode == "placement"
+    return RunFrame(run.id, place, scores, hidden, placing=placing)
+
+
+def refuse_during_exam(desk: RequestContext, question: Question) -> None:
+    """Refuse a question of the mock exam that is being sat; raises Conflict."""
+    if question.id in in_running_exam(desk.db, desk.learner.id, desk.now):
+        raise ConflictError(
+            "This question is in the mock exam that you are sitting.",
+            "Finish the exam first; then it can be practiced.",
+        )
+    if question.id in excluded_questions(desk):
+        raise ConflictError(
+            "This question is kept for mock exams.",
+            "Once a mock exam has asked it, it can be practiced.",
+        )
+
+
+def excluded_questions(desk: RequestContext) -> frozenset[str]:
+    """The questions that practice does not ask now.
+
+    Those of the mock exam that is being sat, and those kept for one to come.
+    """
+    db, learner = desk.db, desk.learner.id
+    kept = reserved_for_exams(desk.library, in_past_exams(db, learner, desk.now))
+    return kept | in_running_exam(db, learner, desk.now)
+
+
+def open_question(desk: RequestContext, question: Question, sent: Submission) -> OpenQuestion:
+    """The question as the request wants it: its seed, and what is typed so far."""
+    form, raw = sent.form, sent.raw
+    seed = form.seed
+    if seed is None:
+        before = store.seeds(desk.db, desk.learner.id, question.id)
+        seed = seed_for(question, desk.learner.key, before)
+    variant = draw_variant(question, seed)
+    if form.move:
+        raw = types.type_of(variant).moved(raw, form.move)
+    return OpenQuestion(
+        variant=variant,
+        token=form.token or new_token(),
+        context=form.context,
+        back=form.back,
+        run=form.run,
+        hints=min(form.hints + form.more, len(variant.hints)),
+        since=form.since or to_milliseconds(desk.now),
+        certainty=form.certainty,
+        typed=raw,
+    )
+
+
+def recorded_feedback(
+    desk: RequestContext,
+    given: RecordedAttempt,
+    frame: RunFrame | None,
+    sent: Submission,
+    seen: GradedVariant | None = None,
+) -> AnswerFeedback:
+    """The outcome of a recorded answer, with the ways on from it."""
+    if frame is not None:
+        last = frame.onward.endswith("result")
+        words = "See the result" if last else "Next question"
+        way = NextLinks(frame.address, frame.onward, words)
+    elif sent.form.context == "page":
+        way = NextLinks(sent.form.back)
+    elif _home(sent.form.back) == _PRACTICE:
+        way = NextLinks(sent.form.back, sent.form.back, f"Back to {_PRACTICE}")
+    else:
+        topic = desk.library.questions.get(given.item)
+        onward = f"/quiz/{topic.topic}" if topic else "/quiz"
+        way = NextLinks(sent.form.back, onward, "All questions of this topic")
+    here = verdict_page(given, frame, sent)
+    way = dataclasses.replace(way, here=here, token=new_token())
+    outcome = build_feedback(desk.db, desk.library, given, way, seen)
+    return with_comeback(desk, outcome)
+
+
+def with_comeback(desk: RequestContext, outcome: AnswerFeedback) -> AnswerFeedback:
+    """The outcome with whether its question comes back as a card."""
+    day = desk.learner.study_day(desk.now)
+    item = outcome.question.id
+    found = None
+    if item in desk.library.questions:
+        found = comeback_of(desk.db, desk.learner.id, item, day)
+    return dataclasses.replace(outcome, comeback=found)
+
+
+def _home(back: str) -> str:
+    """What a question was opened from, in words: `back` is its address."""
+    return next((name for at, name in _HOMES.items() if back.startswith(at)), _PAGE)
+
+
+def verdict_page(given: RecordedAttempt, frame: RunFrame | None, sent: Submission) -> str:
+    """Where a browser without htmx sees the verdict."""
+    if frame is not None:
+        return f"/quiz/runs/{frame.id}/{frame.place}"
+    query: dict[str, object] = {"attempt": given.id, "context": sent.form.context}
+    if sent.form.back:
+        query["back"] = sent.form.back
+    return f"/quiz/{given.topic}/{given.item}?{urlencode(query)}"
+
+
+def once_more(
+    desk: RequestContext, outcome: AnswerFeedback, sent: Submission
+) -> OpenQuestion | None:
+    """The same numbers asked again, where only the unit was wrong; else None."""
+    near = outcome.verdict.near
+    if not near or outcome.old:
+        return None
+    asked = open_question(desk, outcome.question, Submission(sent.form, outcome.given.raw))
+    return dataclasses.replace(asked, variant=outcome.variant, token=new_token(), near=near)
+
+
+def question_page(
+    desk: RequestContext,
+    shown: OpenQuestion | AnswerFeedback,
+    frame: RunFrame | None = None,
+    *,
+    status: int = 200,
+    reported: bool = False,
+    tally: PageQuestionCount | None = None,
+) -> HTMLResponse:
+    """A page with one question; where htmx sent a form, the part that it replaces.
+
+    With a `tally` that part brings what the page around the question says of it.
+    """
+    asked = shown if isinstance(shown, OpenQuestion) else None
+    outcome = shown if isinstance(shown, AnswerFeedback) else None
+    template = "quiz/show.html"
+    if desk.request.method == "POST" and is_htmx_request(desk.request):
+        alone = "quiz/_verdict.html" if outcome else "quiz/_question.html"
+        template = "quiz/_desk.html" if frame else alone
+        template = "quiz/_judged.html" if tally else template
+    question = shown.question
+    return desk.page(
+        template,
+        home=_home(shown.back),
+        status=status,
+        topic=desk.library.topics.get(question.topic),
+        objectives=titles(desk.library, question),
+        asked=asked,
+        outcome=outcome,
+        run=frame,
+        reported=reported,
+        tally=tally,
+        flag=_flag(desk, shown, frame),
+    )
+
+
+def _flag(
+    desk: RequestContext, shown: OpenQuestion | AnswerFeedback, frame: RunFrame | None
+) -> FlagButton | None:
+    """The flag of a question; in the text of a page that page shows it itself."""
+    if shown.question.id not in desk.library.questions:
+        return None
+    question = shown.question
+    alone = f"/quiz/{question.topic}/{question.id}"
+    back = f"/quiz/runs/{frame.id}/{frame.place}" if frame else alone
+    if isinstance(shown, AnswerFeedback) and frame is None:
+        back = f"{alone}?attempt={shown.given.id}"
+    on = question.id in store.flagged(desk.db, desk.learner.id)
+    return FlagButton(question.topic, question.id, on, back)
+
+
+def titles(library: Library, question: Question) -> list[str]:
+    """The objectives of a question with their numbers, for the line above it."""
+    return [
+        f"{objective.number} {objective.name}"
+        for domain in library.syllabus.domains
+        for objective in domain.objectives
+        if objective.number in question.objectives
+    ]
+
+
+router = APIRouter()
+
+
+async def read_question(topic: str, question: str, library: CurrentLibrary) -> Question:
+    """The question of the address; raises NotFound."""
+    found = find_question(library, question)
+    if found.topic != topic:
+        raise NotFoundError(f"There is no question “{question}” in “{topic}”.")
+    return found
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RejectedAnswer:
+    """Why an answer does not count, and the status that says so."""
+
+    words: str
+    hint: str
+    status: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SubmitResult:
+    """What became of an answer: kept as `given` and judged; or refused."""
+
+    asked: OpenQuestion
+    frame: RunFrame | None
+    given: RecordedAttempt | None = None
+    judged: GradedVariant | None = None
+    status: int = 200
+
+
+Addressed = Annotated[Question, Depends(read_question)]
+
+
+@router.get("/{topic}/{question}")  # noqa: FAST003 - in Addressed
+def show(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
+    """The question alone: open, or with the verdict of an attempt."""
+    refuse_during_exam(desk, question)
+    if not sent.form.attempt:
+        asked = open_question(desk, question, sent)
+        return question_page(desk, asked, reported=sent.form.reported)
+    given = store.load_attempt(desk.db, desk.learner.id, sent.form.attempt)
+    if given.item != question.id:
+        raise NotFoundError(f"Answer {given.id} belongs to another question.")
+    outcome = recorded_feedback(desk, given, None, sent)
+    shown = once_more(desk, outcome, sent) or outcome
+    return question_page(desk, shown, reported=sent.form.reported)
+
+
+@router.get("/{topic}/{question}/form")  # noqa: FAST003 - in Addressed
+def form(desk: Reader, question: Addressed, sent: AskedFor) -> HTMLResponse:
+    """The open question as a fragment: another hint, a step moved, another try."""
+    refuse_during_exam(desk, question)
+    asked = _placed(open_question(desk, question, sent), _run(desk, question, sent))
+    return render_page(desk.request, "quiz/_question.html", asked=asked)
+
+
+@router.post("/{topic}/{question}/attempts")  # noqa: FAST003 - in Addressed
+async def attempt(request: Request, question: Addressed, sent: Posted) -> Response:
+    """Judge an answer and keep it; what cannot be read is refused and not kept.
+
+    The verdict is laid out when the answer is on disk: that takes longer than keeping
+    it, and others who write would wait for it.
+    """
+    sent = _without_answer(sent)
+    async with write_dependencies(request) as (db, learner):
+        desk = await desk_of(request, learner, db)
+        taken = await run_in_threadpool(_take, desk, question, sent)
+    async with read_only_session(request) as db:
+        after = dataclasses.replace(desk, db=db)
+        return await run_in_threadpool(_answer_to, after, taken, sent)
+
+
+def _take(desk: RequestContext, question: Question, sent: Submission) -> SubmitResult:
+    """Keep an answer that can be judged."""
+    refuse_during_exam(desk, question)
+    run = _run(desk, question, sent)
+    asked = _placed(open_question(desk, question, sent), run)
+    verdict = _judge(asked, sent)
+    if isinstance(verdict, RejectedAnswer):
+        shown = dataclasses.replace(asked, refused=verdict.words, hint=verdict.hint)
+        return SubmitResult(shown, _frame(desk, question, run), status=verdict.status)
+    given = _keep(desk, asked, verdict, sent)
+    frame = _frame(desk, question, run, given)
+    return SubmitResult(asked, frame, given, GradedVariant(asked.variant, verdict))
+
+
+@router.post("/{topic}/{question}/flag")  # noqa: FAST003 - in Addressed
+def flag(desk: Writer, question: Addressed, sent: FlagWished) -> Response:
+    """Flag a question to come back to it, or take the flag away."""
+    store.set_flag(desk.db, desk.learner.id, question.id, desk.now, wanted=sent.wanted)
+    made = FlagButton(question.topic, question.id, sent.wanted, sent.back)
+    where = sent.back or f"/quiz/{question.topic}/{question.id}"
+    return render_fragment_or_redirect(desk.request, "quiz/_flag.html", otherwise=where, flag=made)
+
+
+@router.post("/{topic}/{question}/reports")  # noqa: FAST003 - in Addressed
+def report(desk: Writer, question: Addressed, sent: Reported) -> Response:
+    """Keep what is wrong with the question, for whoever mends it."""
+    store.report(
+        desk.db,
+        desk.learner.id,
+        {
+            "item": question.id,
+            "revision": question.revision,
+            "seed": sent.seed,
+            "words": sent.words.strip(),
+            "token": sent.token,
+        },
+        desk.now,
+    )
+    where = sent.back or f"/quiz/{question.topic}/{question.id}"
+    sign = "&" if "?" in where else "?"
+    return render_fragment_or_redirect(
+        desk.request, "quiz/_reported.html", otherwise=f"{where}{sign}reported=1"
+    )
+
+
+def _without_answer(sent: Submission) -> Submission:
+    """Who says that they do not know has chosen nothing, whatever was ticked."""
+    return Submission(sent.form, {}) if _gives_up(sent) else sent
+
+
+def _gives_up(sent: Submission) -> bool:
+    """Whether a placement test hears that one does not know; elsewhere it asks on."""
+    return sent.form.unknown and sent.form.context == "placement"
+
+
+def _judge(asked: OpenQuestion, sent: Submission) -> GradeResult | RejectedAnswer:
+    """The verdict, or why the answer does not count."""
+    if sent.form.revision not in {"", asked.question.revision}:
+        words = "This question was edited while it was open. Nothing was counted."
+        hint = "Read it again, and answer what it asks now."
+        return RejectedAnswer(words, hint, 409)
+    if _gives_up(sent):
+        return grade_blank(asked.variant)
+    verdict = grade(asked.variant, sent.raw)
+    if isinstance(verdict, UnreadableResponse):
+        return RejectedAnswer(verdict.message, verdict.hint, 422)
+    return verdict
+
+
+def _keep(
+    desk: RequestContext, asked: OpenQuestion, verdict: GradeResult, sent: Submission
+) -> RecordedAttempt:
+    answer = NewAttempt(
+        question=asked.question,
+        seed=asked.variant.seed,
+        raw=sent.raw,
+        verdict=verdict,
+        token=asked.token,
+        context=sent.form.context,
+        run=sent.form.run or None,
+        certainty=sent.form.certainty or None,
+        hints=asked.hints,
+        milliseconds=store.elapsed_milliseconds(sent.form.since, desk.now),
+        # A placement test asks before anything was taught: its pages come first.
+        missed=desk.learner.missed
+        and sent.form.context != "placement"
+        and verdict.result != "right"
+        and can_be_card(asked.question),
+    )
+    day = desk.learner.study_day(desk.now)
+    number = store.record_attempt(desk.db, desk.learner.id, answer, day, desk.now)
+    return store.load_attempt(desk.db, desk.learner.id, number)
+
+
+def _answer_to(desk: RequestContext, taken: SubmitResult, sent: Submission) -> Response:
+    given, frame = taken.given, taken.frame
+    if given is None:
+        return question_page(desk, taken.asked, frame, status=taken.status)
+    if not is_htmx_request(desk.request):
+        return RedirectResponse(verdict_page(given, frame, sent), 303)
+    outcome = recorded_feedback(desk, given, frame, sent, taken.judged)
+    near = once_more(desk, outcome, sent)
+    if near is not None:
+        near = dataclasses.replace(near, place=frame.place if frame else 0)
+    in_text = sent.form.context == "page" and frame is None
+    tally = tally_of(desk, outcome.question) if in_text else None
+    return question_page(desk, near or outcome, frame, tally=tally)
+
+
+def _run(desk: RequestContext, question: Question, sent: Submission) -> PracticeRunState | None:
+    """The run that the answer belongs to; raises NotFound for another's."""
+    if not sent.form.run:
+        return None
+    run = store.find_run(desk.db, desk.learner.id, sent.form.run)
+    if question.id not in run.items:
+        raise NotFoundError(f"Question “{question.id}” is not in practice run {run.id}.")
+    return run
+
+
+def _frame(
+    desk: RequestContext,
+    question: Question,
+    run: PracticeRunState | None,
+    given: RecordedAttempt | None = None,
+) -> RunFrame | None:
+    """What stands around the question, with the answer just `given`."""
+    if run is None:
+        return None
+    if given is not None:
+        run = run.with_answer(given)
+    return frame_of(desk, run, run.items.index(question.id) + 1)
+
+
+def _placed(asked: OpenQuestion, run: PracticeRunState | None) -> OpenQuestion:
+    place = run.items.index(asked.question.id) + 1 if run else 0
+    return dataclasses.replace(asked, place=place)

@@ -1,0 +1,190 @@
+"""Which questions a practice run asks."""
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from app.accounts.current_learner import RequestContext
+from app.markup.model import Domain
+from app.mastery.objectives import DomainMastery, standings
+from app.mastery.question_counts import WeakObjective, apportion, weakest_first
+from app.mastery.store import load_mastery_data
+from app.questions import types
+from app.questions.model import Question
+
+Mode = Literal["mixed", "topic", "objective", "weakest", "missed", "retry", "placement", "flagged"]
+
+MODES: tuple[Mode, ...] = (
+    "mixed",
+    "topic",
+    "objective",
+    "weakest",
+    "missed",
+    "retry",
+    "placement",
+    "flagged",
+)
+_WHOLE = 1 - 1e-9
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PastAttempts:
+    """What a learner did with one question: attempts, last score, moment in ms."""
+
+    tries: int
+    last_score: float
+    last_at: int
+
+    @property
+    def missed(self) -> bool:
+        """Whether the last answer was not wholly right."""
+        return self.last_score < _WHOLE
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PracticeRequest:
+    """What to practice: `scope` is a topic's slug or an objective's number."""
+
+    mode: Mode
+    scope: str = ""
+    count: int = 10
+
+
+def select_questions(
+    questions: Sequence[Question],
+    past: Mapping[str, PastAttempts],
+    wish: PracticeRequest,
+    seed: str,
+    weakest: Sequence[str] = (),
+) -> tuple[str, ...]:
+    """The ids of a run, in the order asked; empty where nothing fits the wish.
+
+    What lies beyond the exam comes last. Unseen questions come first, then those whose
+    last answer was not right, the longest ago first, then the least practiced. Within a
+    group the order follows `seed`. In the mode `weakest` objectives come in the order
+    given as `weakest`, their numbers; `missed` takes nothing else than questions last
+    missed. Of a run on an objective, or on the weakest, up to half are those that were
+    missed on it: what is weak about it shows there.
+    """
+    pool = [q for q in questions if _in_scope(q, past, wish)]
+    rank = _rank(past, seed)
+    pool.sort(key=rank)
+    if wish.mode == "weakest":
+        places = {objective: place for place, objective in enumerate(weakest)}
+        pool.sort(key=lambda q: (q.level, _weakness(q, places)))
+        first = weakest[0] if weakest else ""
+        pool = _with_missed(pool, past, first, wish.count // 2)
+    elif wish.mode == "objective":
+        pool = _with_missed(pool, past, wish.scope, wish.count // 2)
+    return tuple(q.id for q in sorted(pool[: wish.count], key=rank))
+
+
+def _with_missed(
+    pool: Sequence[Question], past: Mapping[str, PastAttempts], objective: str, most: int
+) -> list[Question]:
+    """The pool with up to `most` of those missed on an objective before all others."""
+    missed = [
+        q
+        for q in pool
+        if objective in q.objectives and not q.level and q.id in past and past[q.id].missed
+    ][:most]
+    return [*missed, *(q for q in pool if q not in missed)]
+
+
+def _in_scope(question: Question, past: Mapping[str, PastAttempts], wish: PracticeRequest) -> bool:
+    if wish.mode == "missed":
+        seen = past.get(question.id)
+        return seen is not None and seen.missed
+    if wish.mode == "topic":
+        return question.topic == wish.scope
+    if wish.mode == "objective":
+        return wish.scope in question.objectives
+    return True
+
+
+def _weakness(question: Question, places: Mapping[str, int]) -> int:
+    last = len(places)
+    return min((places.get(o, last) for o in question.objectives), default=last)
+
+
+def _rank(
+    past: Mapping[str, PastAttempts], seed: str
+) -> Callable[[Question], tuple[str, int, int, str]]:
+    def rank(question: Question) -> tuple[str, int, int, str]:
+        level, seen = question.level, past.get(question.id)
+        mixed = hashlib.sha256(f"{seed}:{question.id}".encode()).hexdigest()
+        if seen is None:
+            return level, 0, 0, mixed
+        if seen.missed:
+            return level, 1, seen.last_at, mixed
+        return level, 2, seen.tries, mixed
+
+    return rank
+
+
+QUESTIONS = 15
+"""Choosing one answer takes about a minute; nothing is typed."""
+
+
+def draw_placement(
+    questions: Sequence[Question],
+    domains: Sequence[Domain],
+    past: Mapping[str, PastAttempts],
+    seed: str,
+) -> tuple[str, ...]:
+    """The ids of a placement test in the order asked, at most QUESTIONS of them.
+
+    Each domain has its share of the blueprint, and no objective comes twice before
+    all of its domain came once. Questions that are answered by choosing come first,
+    then unseen ones: the test is short, and what was seen says less.
+    """
+    counts = apportion({d.number: d.weight for d in domains}, QUESTIONS)
+    order = sorted(
+        (q for q in questions if q.drawable),
+        key=lambda q: (not types.type_of(q).chosen, q.id in past, _mixed(seed, q.id)),
+    )
+    there = {o.number: d.number for d in domains for o in d.objectives}
+    taken: dict[str, None] = {}
+    for domain in domains:
+        mine = [q for q in order if q.home(there) == domain.number]
+        numbers = [o.number for o in domain.objectives]
+        numbers.sort(key=lambda number: _mixed(seed, number))
+        taken |= dict.fromkeys(_round(mine, numbers, counts[domain.number]))
+    return tuple(taken)
+
+
+def _round(
+    order: Sequence[Question],
+    numbers: Sequence[str],
+    count: int,
+) -> list[str]:
+    """`count` questions of these objectives, one of each in turn."""
+    piles = [[q.id for q in order if number in q.objectives] for number in numbers]
+    found: dict[str, None] = {}
+    while len(found) < count and any(piles):
+        for pile in piles:
+            free = [item for item in pile if item not in found]
+            pile[:] = free[1:]
+            if free and len(found) < count:
+                found[free[0]] = None
+    return list(found)
+
+
+def _mixed(seed: str, word: str) -> str:
+    return hashlib.sha256(f"{seed}:{word}".encode()).hexdigest()
+
+
+def weakest_of(desk: RequestContext) -> tuple[WeakObjective, ...]:
+    """The objectives with questions in the order to practice them."""
+    return standing_of(desk)[1]
+
+
+def standing_of(
+    desk: RequestContext,
+) -> tuple[tuple[DomainMastery, ...], tuple[WeakObjective, ...]]:
+    """Where the learner stands in each objective, and the order to practice them."""
+    record = load_mastery_data(desk.db, desk.learner, desk.now).record
+    day = desk.learner.study_day(desk.now)
+    domains = standings(desk.library, record, day)
+    return domains, weakest_first(desk.library, record, domains)

@@ -1,1 +1,0 @@
-"""Search over pages, glossary, cards, calculators, hardware; it shows no answer."""

@@ -1,0 +1,1 @@
+"""Card states, the review log, and FSRS."""

@@ -1,0 +1,184 @@
+"""Card ids and faces of added cards.
+
+`q:ID` is a question that was missed, `term:ANCHOR` a term of the glossary, `own:HASH`
+a card of a learner's own. Ids of the course hold no colon.
+"""
+
+import re
+from html import escape, unescape
+
+import nh3
+
+from app.content.library import Library
+from app.markup.mathml import in_html
+from app.markup.model import Flashcard, GlossaryTerm, RichText, SourceLocation
+from app.questions import types
+from app.questions.grading import question_faces
+from app.questions.model import Question
+from app.questions.question_type import CardFaces
+from app.questions.variants import draw_variant
+
+QUESTION = "q"
+TERM = "term"
+OWN = "own"
+PICTURES = "/flashcards/pictures/"
+"""Where the pictures on cards of a learner's own are; their names follow."""
+_PICTURE = re.compile(rf"{PICTURES}[0-9a-f]{{32}}\.(?:png|jpg|gif|webp|avif)\Z")
+
+
+def question_card_id(item: str) -> str:
+    """The card of a question."""
+    return f"{QUESTION}:{item}"
+
+
+def term_card(anchor: str) -> str:
+    """The card of a term."""
+    return f"{TERM}:{anchor}"
+
+
+def is_picture(address: str) -> bool:
+    """Whether an address is that of a picture on a card."""
+    return _PICTURE.match(address) is not None
+
+
+def is_added_card(card: str) -> bool:
+    """Whether a card is no part of the course's decks."""
+    return ":" in card
+
+
+def parse_card_id(card: str) -> tuple[str, str]:
+    """What an added card is of, and its id there; empty kind for the course's own.
+
+    >>> parse_card_id("term:kv-cache")
+    ('term', 'kv-cache')
+    """
+    kind, colon, name = card.partition(":")
+    return (kind, name) if colon else ("", card)
+
+
+def exists_in_course(library: Library, card: str) -> bool:
+    """Whether the course still holds what a card rests on; own cards need nothing."""
+    kind, name = parse_card_id(card)
+    if kind == QUESTION:
+        return name in library.questions
+    if kind == TERM:
+        return name in library.glossary
+    return kind == OWN or name in library.cards
+
+
+def topic_of(library: Library, card: str) -> str:
+    """The topic under which an added card is asked, empty for none.
+
+    That of the question; for a term the first page in reading order that uses it.
+    """
+    kind, name = parse_card_id(card)
+    if kind == QUESTION:
+        question = library.questions.get(name)
+        return question.topic if question else ""
+    if kind == TERM:
+        ordered = (*library.syllabus.topics, *library.topics)
+        found = (s for s in ordered if s in library.topics)
+        return next((s for s in found if name in library.topics[s].terms), "")
+    return ""
+
+
+def can_be_card(question: Question) -> bool:
+    """Whether a question can be asked as a card."""
+    return types.type_of(question).as_card
+
+
+LONGEST_FACE = 20_000
+"""Characters that one side of a card of a learner's own may have as HTML."""
+_CUT = (
+    f"<p><em>This side has more than {LONGEST_FACE:,} characters. The rest is not "
+    "shown here; “Download my data” in Settings has it.</em></p>"
+)
+_NO_HINT = '<span class="sr">gap</span>'
+_TAGS = {"a", "b", "strong", "i", "em", "s", "del", "u", "sub", "sup", "kbd", "code"}
+_TAGS |= {"p", "div", "span", "br", "hr", "pre", "blockquote", "q", "ul", "ol", "li"}
+_TAGS |= {"table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "img"}
+_TAGS |= {"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "msup", "msub", "mfrac"}
+_TAGS |= {"msubsup", "msqrt", "mroot", "mover", "munder", "munderover", "mtable"}
+_TAGS |= {"mtr", "mtd", "mstyle", "mpadded", "mphantom", "menclose"}
+
+
+def card_of_question(question: Question, seed: int) -> Flashcard:
+    """A question as a card: the stem with its options, then what is right and why.
+
+    The numbers and the order are those of `seed`; the wording is that of now.
+    """
+    variant = draw_variant(question, seed)
+    faces = question_faces(variant, _gap)
+    return Flashcard(
+        id=question_card_id(question.id),
+        topic=question.topic,
+        front=RichText(faces.front, variant.stem.plain),
+        back=RichText(faces.back, variant.explanation.plain),
+        objectives=question.objectives,
+        place=question.place,
+        revision=question.revision,
+        sources=question.sources,
+        tags=question.tags,
+    )
+
+
+def card_of_term(term: GlossaryTerm, topic: str) -> Flashcard:
+    """A term of the glossary as a card: its name, then its meaning."""
+    return Flashcard(
+        id=term_card(term.anchor),
+        topic=topic,
+        front=RichText(escape(term.name), term.name),
+        back=term.meaning,
+        objectives=(),
+        place=term.place,
+        revision="",
+    )
+
+
+def card_of_own(card: str, faces: CardFaces) -> Flashcard:
+    """A card that a learner brought along; its HTML is cleaned once more here.
+
+    A side that was kept before there was a limit is cut there.
+    """
+    front, back = (cleaned(_cut(face)) for face in faces)
+    return Flashcard(
+        id=card,
+        topic="",
+        front=RichText(in_html(front), _plain(front)),
+        back=RichText(in_html(back), _plain(back)),
+        objectives=(),
+        place=SourceLocation(OWN, 0),
+        revision="",
+    )
+
+
+def cleaned(html: str) -> str:
+    """HTML of anybody's, reduced to text with its structure, links and pictures."""
+    return nh3.clean(
+        html,
+        tags=_TAGS,
+        attributes={"a": {"href"}, "img": {"src", "alt"}, "math": {"display"}},
+        attribute_filter=_kept,
+        url_schemes={"http", "https", "mailto"},
+        link_rel="noopener noreferrer",
+    )
+
+
+def _kept(tag: str, name: str, value: str) -> str | None:
+    """The value of an attribute; none for the address of a picture that is not ours."""
+    return None if (tag, name) == ("img", "src") and not is_picture(value) else value
+
+
+def _cut(face: str) -> str:
+    return face if len(face) <= LONGEST_FACE else face[:LONGEST_FACE] + _CUT
+
+
+def _plain(html: str) -> str:
+    # Neighboring blocks must not run into one word.
+    words = nh3.clean(html.replace("<", " <"), tags=set())
+    plain = " ".join(unescape(words).split())
+    return plain or ("Picture" if "<img" in html else "")
+
+
+def _gap(hint: str) -> str:
+    return f'<span class="blank">{hint or _NO_HINT}</span>'

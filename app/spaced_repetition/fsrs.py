@@ -1,0 +1,151 @@
+"""FSRS-6 in closed form.
+
+The reference (py-fsrs) moves a whole card at each answer. Plans ask thousands of times
+“what if”, so they use the formulas alone; a test holds both against each other.
+"""
+
+import functools
+import math
+
+from app.clock import RETENTION
+from app.spaced_repetition.scheduler import POLICY, SchedulerPolicy
+
+Trace = tuple[float, float]
+"""Stability in days and difficulty (1..10)."""
+
+AT_STABILITY = 0.9
+"""The recall after as many days as the stability has: so FSRS defines it."""
+
+_AGAIN, _HARD, _GOOD, _EASY = 1, 2, 3, 4
+_LEAST = 0.001
+
+
+class FsrsFormulas:
+    """The formulas of FSRS-6 under one policy, with its constants at hand."""
+
+    __slots__ = (
+        "_decay",
+        "_easy_start",
+        "_factor",
+        "_growth",
+        "_maximum",
+        "_relearning",
+        "_same_day",
+        "_steps",
+        "_w",
+    )
+
+    def __init__(self, policy: SchedulerPolicy = POLICY) -> None:
+        w = policy.parameters
+        self._w = w
+        self._decay = -w[20]
+        self._factor = math.pow(AT_STABILITY, 1 / self._decay) - 1
+        self._growth = math.exp(w[8])
+        self._same_day = math.exp(w[17] * w[18])
+        self._easy_start = w[4] - math.exp(w[5] * (_EASY - 1)) + 1
+        self._steps = len(policy.learning_steps)
+        self._relearning = len(policy.relearning_steps)
+        self._maximum = policy.maximum_days
+
+    def recall(self, days: float, stability: float) -> float:
+        """The chance (0..1) of knowing a card `days` after its last answer.
+
+        R = (1 + F·t/S)^(−w20) with F = 0.9^(−1/w20) − 1.
+        """
+        return math.pow(1 + self._factor * days / stability, self._decay)
+
+    def interval(self, stability: float, retention: float = RETENTION) -> int:
+        """Whole days until the chance of recall has fallen to `retention`."""
+        days = round(stability / self._factor * (math.pow(retention, 1 / self._decay) - 1))
+        return min(max(days, 1), self._maximum)
+
+    def known(self, trace: Trace, recall: float, rating: int = _GOOD) -> Trace:
+        """After a right answer, a day or more after the last one."""
+        stability = self.grown(trace, recall, rating)
+        return stability, self.difficulty(trace[1], rating)
+
+    def forgotten(self, trace: Trace, recall: float) -> Trace:
+        """After “again”, a day or more after the last answer, before relearning."""
+        return self.shrunk(trace, recall), self.difficulty(trace[1], _AGAIN)
+
+    def lapsed(self, trace: Trace, recall: float) -> Trace:
+        """After “again” and the relearning steps of the same day, each passed."""
+        trace = self.forgotten(trace, recall)
+        for _ in range(self._relearning):
+            trace = self.same_day(trace)
+        return trace
+
+    def same_day(self, trace: Trace, rating: int = _GOOD) -> Trace:
+        """After one more answer on the study day of the last one."""
+        return self.again_today(trace[0], rating), self.difficulty(trace[1], rating)
+
+    def grown(self, trace: Trace, recall: float, rating: int = _GOOD) -> float:
+        """The stability after a right answer.
+
+        S' = S·(1 + e^w8·(11 − D)·S^(−w9)·(e^(w10·(1 − R)) − 1)·hard·easy).
+        """
+        w, (stability, difficulty) = self._w, trace
+        grown = self._growth * (11 - difficulty) * math.pow(stability, -w[9])
+        grown *= math.exp((1 - recall) * w[10]) - 1
+        if rating == _HARD:
+            grown *= w[15]
+        elif rating == _EASY:
+            grown *= w[16]
+        return max(stability * (1 + grown), _LEAST)
+
+    def shrunk(self, trace: Trace, recall: float) -> float:
+        """The stability after a lapse.
+
+        S' = min(w11·D^(−w12)·((S + 1)^w13 − 1)·e^(w14·(1 − R)), S ÷ e^(w17·w18)).
+        """
+        w, (stability, difficulty) = self._w, trace
+        left = w[11] * math.pow(difficulty, -w[12]) * (math.pow(stability + 1, w[13]) - 1)
+        left *= math.exp((1 - recall) * w[14])
+        return max(min(left, stability / self._same_day), _LEAST)
+
+    def relearned(self, trace: Trace, recall: float) -> float:
+        """The stability after a lapse and its relearning steps, each passed."""
+        stability = self.shrunk(trace, recall)
+        for _ in range(self._relearning):
+            stability = self.again_today(stability)
+        return stability
+
+    def again_today(self, stability: float, rating: int = _GOOD) -> float:
+        """The stability after one more answer on the same study day.
+
+        S' = S·e^(w17·(G − 3 + w18))·S^(−w19), never less for hard, good and easy.
+        """
+        w = self._w
+        change = math.exp(w[17] * (rating - 3 + w[18])) * math.pow(stability, -w[19])
+        if rating != _AGAIN:
+            change = max(change, 1.0)
+        return max(stability * change, _LEAST)
+
+    def begun(self, rating: int) -> Trace:
+        """A new card at the end of its first day: `rating`, then the steps passed.
+
+        S0 = w[G − 1], D0 = w4 − e^(w5·(G − 1)) + 1.
+        """
+        w = self._w
+        difficulty = w[4] - math.exp(w[5] * (rating - 1)) + 1
+        trace = max(w[rating - 1], _LEAST), min(max(difficulty, 1.0), 10.0)
+        left = {_GOOD: self._steps - 1, _EASY: 0}.get(rating, self._steps)
+        for _ in range(left):
+            trace = self.same_day(trace)
+        return trace
+
+    def difficulty(self, difficulty: float, rating: int) -> float:
+        """The difficulty (1..10) after an answer.
+
+        D' = w7·D0(easy) + (1 − w7)·(D − w6·(G − 3)·(10 − D) ÷ 9).
+        """
+        w = self._w
+        moved = difficulty - (10.0 - difficulty) * w[6] * (rating - 3) / 9.0
+        moved = w[7] * self._easy_start + (1 - w[7]) * moved
+        return min(max(moved, 1.0), 10.0)
+
+
+@functools.lru_cache(maxsize=16)
+def fsrs_formulas(policy: SchedulerPolicy = POLICY) -> FsrsFormulas:
+    """The formulas under `policy`, made once."""
+    return FsrsFormulas(policy)

@@ -1,0 +1,437 @@
+"""SQL: what is due, from indexes; seconds per review from the log."""
+
+import collections
+import dataclasses
+import datetime as dt
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    Engine,
+    Float,
+    Select,
+    bindparam,
+    case,
+    cast,
+    distinct,
+    func,
+    or_,
+    select,
+    true,
+)
+from sqlmodel import Session
+
+from app.content.library import Library
+from app.database.change_tracking import StudyDayCache
+from app.database.engine import BROUGHT
+from app.database.tables import TABLES
+from app.spaced_repetition.card_ids import exists_in_course, is_added_card
+from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
+from app.spaced_repetition.review_log import DAYS, CardRecord
+from app.spaced_repetition.review_pace import (
+    LOOK_SECONDS,
+    NEW_SECONDS,
+    CardPace,
+    DayCounts,
+    TimeSpent,
+    shrink_mean,
+)
+from app.spaced_repetition.scheduler import CardState
+
+_LEARNERS = 2000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OrphanedCards:
+    """Cards whose memory does not fit the course on show.
+
+    `gone` have left it; `moved` changed their topic: card to (old, new).
+    """
+
+    gone: frozenset[str] = frozenset()
+    moved: Mapping[str, tuple[str, str]] = dataclasses.field(default_factory=dict)
+
+
+NO_STRAYS = OrphanedCards()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QueueQuery:
+    """What is asked for: the study day, the moment in ms, and one topic or all."""
+
+    day: dt.date
+    now: int
+    topic: str = ""
+    strays: OrphanedCards = NO_STRAYS
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReviewQueue:
+    """What lies before the learner.
+
+    `first` is the most urgent card that was seen before, of `kind` learning, review
+    or waiting (in a learning step that is not over). The counts are of the cards
+    asked for, of which those `added` were never graded; `whole` is the day over all
+    topics and `graded` all its grades.
+    """
+
+    first: CardRecord | None
+    kind: str
+    learning: int
+    review: int
+    waiting: int
+    finished: int
+    whole: DayCounts
+    graded: int = 0
+    added: int = 0
+
+
+_NOTHING = ReviewQueue(None, "", 0, 0, 0, 0, DayCounts(0, 0, 0))
+_KINDS = ("learning", "review", "waiting")
+
+
+def _count(condition: Any) -> Any:
+    return func.coalesce(func.sum(case((condition, 1), else_=0)), 0)
+
+
+_mine = (bindparam("topic") == "") | (MEMORY.c.topic == bindparam("topic"))
+_learner = MEMORY.c.learner_id == bindparam("learner")
+# Added cards are no part of what the course has to learn: see `cards.names`.
+_of_course = MEMORY.c.card.not_like("%:%")
+
+GRADED = (
+    select(func.coalesce(func.max(DAYS.c.reviews), 0))
+    .where(DAYS.c.learner_id == bindparam("learner"), DAYS.c.day == bindparam("day"))
+    .scalar_subquery()
+    .label("graded")
+)
+"""The grades of the day that stand, as a column of another question."""
+_TODAY = select(
+    GRADED,
+    _count(_mine & (MEMORY.c.due_day > bindparam("day"))).label("finished"),
+    func.count().label("answered"),
+    _count((MEMORY.c.first_day == bindparam("day")) & _of_course).label("begun"),
+).where(_learner, MEMORY.c.last_day == bindparam("day"))
+
+# A card whose reverse was answered today stays away until tomorrow.
+_sibling = MEMORY.alias()
+_answered_notes = select(_sibling.c.note).where(
+    _sibling.c.learner_id == bindparam("learner"),
+    _sibling.c.last_day == bindparam("day"),
+)
+_rank = case(
+    ((MEMORY.c.state == "review") | (MEMORY.c.state == "new"), 1),
+    (MEMORY.c.due_at <= bindparam("now"), 0),
+    else_=2,
+)
+# The chance of recall falls with days ÷ stability, so the largest ratio is the card
+# most likely to be forgotten; no power has to be taken in the database. A card added
+# and never graded stands beside those that reach 90% today.
+_DAY = 24 * 60 * 60 * 1000.0
+_fading = func.coalesce(cast(bindparam("now") - MEMORY.c.last_at, Float) / MEMORY.c.stability, _DAY)
+_due = (
+    select(
+        *STANDING,
+        MEMORY.c.card,
+        MEMORY.c.turns,
+        _mine.label("mine"),
+        _rank.label("rank"),
+        case((_rank == 1, -_fading), else_=cast(MEMORY.c.due_at, Float)).label("urgency"),
+    )
+    .where(_learner, MEMORY.c.due_day <= bindparam("day"))
+    .where(MEMORY.c.suspended.is_(False))
+    .where((MEMORY.c.state != "review") | MEMORY.c.note.not_in(_answered_notes))
+)
+_still_there = MEMORY.c.card.not_in(bindparam("gone", expanding=True))
+
+
+def _sum(condition: Any) -> Any:
+    return func.sum(case((condition, 1), else_=0)).over()
+
+
+def _looking(due: Select[Any]) -> Select[Any]:
+    """The day so far beside the most urgent card, if there is one: one question."""
+    cards = due.subquery()
+    first = (
+        select(
+            *cards.c,
+            _sum(cards.c.mine & (cards.c.rank == 0)).label("learning"),
+            _sum(cards.c.mine & (cards.c.state == "review")).label("review"),
+            _sum(cards.c.mine & (cards.c.state == "new")).label("added"),
+            _sum(cards.c.mine & (cards.c.rank == 2)).label("waiting"),
+            _sum(cards.c.first_day != bindparam("day")).label("all_due"),
+        )
+        .order_by(cards.c.mine.desc(), cards.c.rank, cards.c.urgency, cards.c.card)
+        .limit(1)
+        .subquery()
+    )
+    today = _TODAY.subquery()
+    return select(*first.c, *today.c).select_from(today.outerjoin(first, true()))
+
+
+_LOOK = _looking(_due)
+_LOOK_AMONG_STRAYS = _looking(_due.where(_still_there))
+
+
+def load_queue(db: Session, learner_id: int, limits: QueueQuery) -> ReviewQueue:
+    """The queue of a learner: one narrow read, whatever the number of cards."""
+    if not learner_id:
+        return _NOTHING
+    values: dict[str, Any] = {
+        "learner": learner_id,
+        "day": limits.day.isoformat(),
+        "now": limits.now,
+        "topic": limits.topic,
+    }
+    statement = _LOOK
+    if limits.strays.gone:
+        statement, values["gone"] = _LOOK_AMONG_STRAYS, list(limits.strays.gone)
+    row = db.connection().execute(statement, values).one()
+    day = DayCounts(row.all_due or 0, row.answered, row.begun)
+    if row.card is None:
+        return dataclasses.replace(_NOTHING, finished=row.finished, whole=day, graded=row.graded)
+    return ReviewQueue(
+        first=_held(row) if row.mine else None,
+        kind=_KINDS[row.rank] if row.mine else "",
+        learning=row.learning,
+        review=row.review,
+        waiting=row.waiting,
+        finished=row.finished,
+        whole=day,
+        graded=row.graded,
+        added=row.added,
+    )
+
+
+_all_due = _due.where(_still_there).subquery()
+_UPCOMING = (
+    select(_all_due)
+    .where(_all_due.c.mine)
+    .order_by(_all_due.c.rank, _all_due.c.urgency, _all_due.c.card)
+    .limit(bindparam("most"))
+)
+
+
+def upcoming(db: Session, learner_id: int, limits: QueueQuery, most: int) -> list[CardRecord]:
+    """The first `most` cards that are due on a study day, in the desk's order."""
+    values = {
+        "learner": learner_id,
+        "day": limits.day.isoformat(),
+        "now": limits.now,
+        "topic": limits.topic,
+        "gone": list(limits.strays.gone),
+        "most": most,
+    }
+    return [_held(row) for row in db.connection().execute(_UPCOMING, values)]
+
+
+def _held(row: Any) -> CardRecord:
+    return CardRecord(row.card, card_state_from_row(row), row.turns, known=True)
+
+
+_SEEN_COUNT = (
+    select(MEMORY.c.topic, func.count()).where(_learner, _of_course).group_by(MEMORY.c.topic)
+)
+_today = MEMORY.c.last_day == bindparam("day")
+_SEEN = select(MEMORY.c.card, MEMORY.c.note, _today.label("today")).where(
+    _learner, or_(MEMORY.c.topic == bindparam("topic"), _today)
+)
+
+
+def unseen_by_topic(
+    db: Session, learner_id: int, library: Library, limits: QueueQuery
+) -> dict[str, int]:
+    """How many cards of each topic were never seen, topics in reading order."""
+    topics = [limits.topic] if limits.topic else _topics(library)
+    seen = collections.Counter[str]()
+    if learner_id:
+        rows = db.connection().execute(_SEEN_COUNT, {"learner": learner_id}).all()
+        seen = collections.Counter({row[0]: row[1] for row in rows})
+    for old, new in limits.strays.moved.values():
+        seen[old] -= 1
+        if new:
+            seen[new] += 1
+    left = {
+        topic: len(library.topics[topic].cards) - seen[topic]
+        for topic in topics
+        if topic in library.topics
+    }
+    return {topic: count for topic, count in left.items() if count > 0}
+
+
+def next_new(
+    db: Session,
+    learner_id: int,
+    library: Library,
+    limits: QueueQuery,
+    topics: Iterable[str],
+) -> str | None:
+    """The first new card of these topics that is no reverse of one seen today."""
+    return next(new_cards(db, learner_id, library, limits, topics), None)
+
+
+def new_cards(
+    db: Session,
+    learner_id: int,
+    library: Library,
+    limits: QueueQuery,
+    topics: Iterable[str],
+) -> Iterator[str]:
+    """All such cards in order, each topic asked for only when it is reached."""
+    values = {"learner": learner_id, "day": limits.day.isoformat()}
+    for topic in topics:
+        rows = db.connection().execute(_SEEN, {**values, "topic": topic}).all()
+        seen = {row.card for row in rows}.union(limits.strays.moved)
+        notes = {row.note for row in rows if row.today}
+        mine = library.topics[topic].cards
+        for card in sorted(mine, key=lambda card: library.cards[card].level):
+            if card not in seen and note_of(library, card) not in notes:
+                yield card
+
+
+def note_of(library: Library, card: str) -> str:
+    """The name that a card and its reverse share."""
+    sibling = library.cards[card].sibling
+    return min(card, sibling) if sibling else card
+
+
+_later = (
+    select(MEMORY.c.due_day, func.count())
+    .where(_learner, _mine, MEMORY.c.due_day > bindparam("day"))
+    .where(MEMORY.c.suspended.is_(False))
+    .group_by(MEMORY.c.due_day)
+    .order_by(MEMORY.c.due_day)
+    .limit(1)
+)
+_NEXT_DUE = _later
+_NEXT_DUE_AMONG_STRAYS = _later.where(_still_there)
+
+
+def next_due(db: Session, learner_id: int, limits: QueueQuery) -> tuple[dt.date, int] | None:
+    """The next study day on which cards come back, and how many."""
+    values: dict[str, Any] = {
+        "learner": learner_id,
+        "day": limits.day.isoformat(),
+        "topic": limits.topic,
+    }
+    statement = _NEXT_DUE
+    if limits.strays.gone:
+        statement, values["gone"] = _NEXT_DUE_AMONG_STRAYS, list(limits.strays.gone)
+    row = db.connection().execute(statement, values).first()
+    return (dt.date.fromisoformat(row[0]), row[1]) if row else None
+
+
+def standings(db: Session, learner_id: int, topic: str) -> dict[str, tuple[CardState | None, bool]]:
+    """Every card of a topic that was seen: its standing, and whether put aside."""
+    rows = db.connection().execute(
+        select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
+            MEMORY.c.learner_id == learner_id, MEMORY.c.topic == topic
+        )
+    )
+    return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
+
+
+def standings_of(
+    db: Session, learner_id: int, cards: Sequence[str]
+) -> dict[str, tuple[CardState | None, bool]]:
+    """The same of some cards, whatever their topic."""
+    rows = db.connection().execute(
+        select(*STANDING, MEMORY.c.card, MEMORY.c.suspended).where(
+            MEMORY.c.learner_id == learner_id, MEMORY.c.card.in_(cards)
+        )
+    )
+    return {row.card: (card_state_from_row(row), row.suspended) for row in rows}
+
+
+_kept: weakref.WeakKeyDictionary[
+    Engine, collections.OrderedDict[int, tuple[str, OrphanedCards]]
+] = weakref.WeakKeyDictionary()
+
+
+def orphaned_cards(db: Session, learner_id: int, library: Library) -> OrphanedCards:
+    """The strays of a learner, looked for once for each state of the course.
+
+    Within one state none appear: reviews are only of cards that it has.
+    """
+    engine = db.get_bind().engine
+    if not learner_id:
+        return NO_STRAYS
+    kept = _kept.setdefault(engine, collections.OrderedDict())
+    known = kept.get(learner_id)
+    if known is not None and known[0] == library.version:
+        return known[1]
+    found = find_strays(db, learner_id, library)
+    kept[learner_id] = (library.version, found)
+    kept.move_to_end(learner_id)
+    while len(kept) > _LEARNERS:
+        kept.popitem(last=False)
+    return found
+
+
+def find_strays(db: Session, learner_id: int, library: Library) -> OrphanedCards:
+    """Compare every memory row of a learner with the course."""
+    rows = db.connection().execute(
+        select(MEMORY.c.card, MEMORY.c.topic).where(MEMORY.c.learner_id == learner_id)
+    )
+    gone, moved = set(), {}
+    for card, topic in rows:
+        if is_added_card(card):
+            if not exists_in_course(library, card):
+                gone.add(card)
+            continue
+        known = library.cards.get(card)
+        if known is None:
+            gone.add(card)
+            moved[card] = (topic, "")
+        elif known.topic != topic:
+            moved[card] = (topic, known.topic)
+    return OrphanedCards(frozenset(gone), moved)
+
+
+def _topics(library: Library) -> Iterable[str]:
+    first = [s for s in library.syllabus.topics if s in library.topics]
+    every = [*first, *(s for s in library.topics if s not in first)]
+    return sorted(every, key=lambda slug: library.topics[slug].level)
+
+
+_LOG = TABLES["review"]
+_MOST_LOOK = 120_000  # a forgotten screen is no slow answer
+_graded = (
+    _LOG.c.learner_id == bindparam("learner"),
+    _LOG.c.rating > 0,
+    _LOG.c.milliseconds.between(1, _MOST_LOOK),
+    _LOG.c.study_day < bindparam("day"),
+    # What a file brings during the day must not change what the day holds.
+    _LOG.c.token.not_like(f"{BROUGHT}%"),
+)
+# In its first steps a card has no chance of recall yet: all of them are the first look.
+_first = (*_graded, _LOG.c.recall.is_(None))
+_pace_later = (*_graded, _LOG.c.recall.is_not(None))
+
+
+def _one(value: Any, *conditions: Any) -> Any:
+    return select(value).where(*conditions).scalar_subquery()
+
+
+_SPENT = select(
+    _one(func.sum(_LOG.c.milliseconds), *_first),
+    _one(func.count(distinct(_LOG.c.card)), *_first),
+    _one(func.sum(_LOG.c.milliseconds), *_pace_later),
+    _one(func.count(_LOG.c.id), *_pace_later),
+)
+_KEPT: StudyDayCache[CardPace] = StudyDayCache()
+
+
+def card_pace(db: Session, learner_id: int, day: dt.date) -> CardPace:
+    """The pace of a learner as a study day began."""
+    if not learner_id:
+        return CardPace()
+    return _KEPT.of(db, learner_id, day, lambda: _asked(db, learner_id, day))
+
+
+def _asked(db: Session, learner_id: int, day: dt.date) -> CardPace:
+    values = {"learner": learner_id, "day": day.isoformat()}
+    row = db.connection().execute(_SPENT, values).one()
+    first, look = (TimeSpent((row[n] or 0) / 1000, row[n + 1]) for n in (0, 2))
+    return CardPace(shrink_mean(first, NEW_SECONDS), shrink_mean(look, LOOK_SECONDS))

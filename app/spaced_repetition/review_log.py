@@ -1,0 +1,682 @@
+"""SQL: append-only review log, undo, replay, totals per study day.
+
+Whoever writes to one of the two logs adds to the day in the same transaction. The
+sums are a cache: they can be made again from the logs.
+"""
+
+import collections
+import dataclasses
+import datetime as dt
+import functools
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from sqlalchemy import Row, and_, bindparam, delete, func, literal, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlmodel import Session
+
+from app.clock import from_milliseconds, study_day_of, to_milliseconds
+from app.database.engine import BROUGHT, insert_if_absent
+from app.database.quotas import CARD_LOG
+from app.database.tables import TABLES, Review, Suspension
+from app.markup.model import Flashcard
+from app.spaced_repetition.added_cards import ADDED, decline, due_day
+from app.spaced_repetition.card_ids import QUESTION, is_added_card, parse_card_id
+from app.spaced_repetition.card_rows import (
+    MEMORY,
+    MINE,
+    STANDING,
+    add,
+    blank,
+    card_state_from_row,
+    change,
+    columns,
+    forget,
+    of,
+)
+from app.spaced_repetition.scheduler import (
+    CardState,
+    ManualEdit,
+    ReplayedCard,
+    ReviewEvent,
+    apply_review,
+    replay_log,
+    retrievability,
+)
+
+LEARNER = TABLES["learner"]
+_ALL = (
+    select(ADDED.c.card, ADDED.c.at, ADDED.c.declined, LEARNER.c.zone)
+    .join_from(ADDED, LEARNER, LEARNER.c.id == ADDED.c.learner_id)
+    .where(ADDED.c.learner_id == bindparam("of_learner"))
+)
+_ONE = _ALL.where(ADDED.c.card == bindparam("of_card"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class AddedCardStart:
+    """How an added card begins: the study day it is first asked on.
+
+    `since` is the moment of the first reason for it after its last answer; `again` says
+    that such a reason may come again, as a question may be missed again.
+    """
+
+    due: dt.date
+    since: dt.datetime
+    declined: bool
+    again: bool
+
+
+def beginnings(
+    db: Session, learner_id: int, cards: Collection[str] | None = None
+) -> dict[str, AddedCardStart]:
+    """The beginnings of all cards that a learner ever added, or of some of them."""
+    wanted = _ALL if cards is None else _ALL.where(ADDED.c.card.in_(cards))
+    rows = db.connection().execute(wanted, {"of_learner": learner_id})
+    return {row.card: _beginning(row) for row in rows}
+
+
+def beginning_of(db: Session, learner_id: int, card: str) -> AddedCardStart | None:
+    """The beginning of one card; None where it was never added."""
+    values = {"of_learner": learner_id, "of_card": card}
+    row = db.connection().execute(_ONE, values).first()
+    return _beginning(row) if row else None
+
+
+def standing_rows(log: Iterable[Any]) -> list[Any]:
+    """The rows of the log about one card with a grade or act that was not undone."""
+    rows = list(log)
+    undone = {row.voids for row in rows if row.voids}
+    return [
+        row for row in rows if (row.rating or (row.act and not row.voids)) and row.id not in undone
+    ]
+
+
+def grade_in(row: Any) -> ReviewEvent:
+    """The grade in a row of the log."""
+    return ReviewEvent(
+        rating=row.rating,
+        at=from_milliseconds(row.at),
+        day=dt.date.fromisoformat(row.study_day),
+        retention=row.retention,
+    )
+
+
+def acted(row: Any) -> ManualEdit:
+    """The act in a row of the log."""
+    until = dt.date.fromisoformat(row.until_day) if row.until_day else None
+    return ManualEdit(row.act, until)
+
+
+def replay_card(card: str, log: Iterable[Any], begin: AddedCardStart | None = None) -> ReplayedCard:
+    """Where a card stands by the rows of its log, in the order of time.
+
+    A question that was missed again after its last row is asked sooner.
+    """
+    rows = standing_rows(log)
+    now = replay_log((grade_in(r) if r.rating else acted(r) for r in rows), card)
+    if begin is None or not begin.again or not rows:
+        return now
+    if begin.since <= from_milliseconds(rows[-1].at):
+        return now
+    if now.standing is None:
+        return ReplayedCard()
+    due = min(now.standing.due_day, begin.due)
+    return ReplayedCard(dataclasses.replace(now.standing, due_day=due))
+
+
+def remembered(
+    now: ReplayedCard, turns: int, begin: AddedCardStart | None, *, aside: bool
+) -> dict[str, Any] | None:
+    """The columns of a memory made again; None where there is nothing to remember.
+
+    `turns` counts the rows of the log; `aside` says that the card was put aside, and
+    one that was declined is as well.
+    """
+    aside = aside or (begin is not None and begin.declined)
+    held: dict[str, Any] = {"turns": turns, "suspended": aside}
+    if now.until is not None:
+        held["set_day"] = now.until.isoformat()
+    if now.standing is not None:
+        return {**columns(now.standing), **held}
+    due = now.until or (begin.due if begin else None)
+    if due is None and not aside:
+        return None
+    return {**blank(due), **held}
+
+
+def _beginning(row: Any) -> AddedCardStart:
+    since = from_milliseconds(row.at)
+    day = study_day_of(since, row.zone)
+    missed = parse_card_id(row.card)[0] == QUESTION
+    return AddedCardStart(due_day(row.card, day), since, row.declined, missed)
+
+
+DAYS = TABLES["study_day"]
+ANSWERS = TABLES["attempt"]
+GRADES = TABLES["review"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DayTotals:
+    """The sums of a day or of several, and what an answer or a grade adds to them.
+
+    Of the `reviews`, `asked` met a card past its learning steps for the first time
+    that day; `recalled` of them were graded above “again”, where the chances computed
+    before add up to `expected`. `milliseconds` is the time taken.
+    """
+
+    answers: int = 0
+    reviews: int = 0
+    asked: int = 0
+    recalled: int = 0
+    expected: float = 0.0
+    milliseconds: int = 0
+
+    def __add__(self, other: "DayTotals") -> "DayTotals":
+        mine, others = self.columns(), other.columns()
+        return DayTotals(**{name: mine[name] + others[name] for name in mine})
+
+    def __neg__(self) -> "DayTotals":
+        return DayTotals(**{name: -value for name, value in self.columns().items()})
+
+    @property
+    def work(self) -> int:
+        """Answers and reviews."""
+        return self.answers + self.reviews
+
+    @property
+    def minutes(self) -> float:
+        """Time on both, in minutes."""
+        return self.milliseconds / 60_000
+
+    def columns(self) -> dict[str, Any]:
+        """The sums by the name of their column."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def work_of_grade(
+    rating: int, recall: float | None, milliseconds: int | None, *, again: bool
+) -> DayTotals:
+    """What a grade adds to its day.
+
+    `recall` is the chance computed before it, none for a card in its steps; `again`
+    says that the card was reviewed before on that day, which proves no memory.
+    """
+    took = milliseconds or 0
+    if recall is None or again:
+        return DayTotals(reviews=1, milliseconds=took)
+    return DayTotals(
+        reviews=1,
+        asked=1,
+        recalled=int(rating > 1),
+        expected=recall,
+        milliseconds=took,
+    )
+
+
+def add_to_day(db: Session, learner_id: int, day: str, more: DayTotals) -> None:
+    """Add to the sums of a study day (ISO date), which may be the first of it."""
+    values = {"learner_id": learner_id, "day": day, **more.columns()}
+    db.connection().execute(_adding(db.connection().dialect.name), values)
+
+
+def change_days(
+    db: Session, learner_id: int, before: Iterable[Row[Any]], after: Iterable[Row[Any]]
+) -> None:
+    """Change the sums by what the logs of some cards were, and by what they are now.
+
+    Both are whole logs of the same cards, each in the order of time.
+    """
+    days = collections.defaultdict[str, DayTotals](DayTotals)
+    for day, work in works_of(list(before)):
+        days[day] += -work
+    for day, work in works_of(list(after)):
+        days[day] += work
+    for day, work in sorted(days.items()):
+        if work != DayTotals():
+            add_to_day(db, learner_id, day, work)
+
+
+def forget_empty_days(db: Session, learner_id: int) -> None:
+    """Delete the days of which nothing is left in either log."""
+    connection = db.connection()
+    held: set[str] = set()
+    for log in (ANSWERS, GRADES):
+        mine = log.c.learner_id == learner_id
+        held |= set(connection.scalars(select(log.c.study_day).where(mine).distinct()))
+    mine = DAYS.c.learner_id == learner_id
+    days = set(connection.scalars(select(DAYS.c.day).where(mine)))
+    for day in sorted(days - held):
+        connection.execute(delete(DAYS).where(mine, DAYS.c.day == day))
+
+
+def works_of(log: Sequence[Row[Any]]) -> Iterable[tuple[str, DayTotals]]:
+    """What each grade added to which day; nothing stayed of one that was undone."""
+    undone = {row.voids for row in log if row.voids}
+    last: dict[str, str] = {}
+    for row in log:
+        if not row.rating:
+            continue
+        if row.id in undone:
+            yield row.study_day, DayTotals()
+            continue
+        again = last.get(row.card) == row.study_day
+        last[row.card] = row.study_day
+        work = work_of_grade(row.rating, row.recall, row.milliseconds, again=again)
+        yield row.study_day, work
+
+
+@functools.cache
+def _adding(dialect: str) -> Any:
+    make = sqlite.insert if dialect == "sqlite" else postgresql.insert
+    statement = make(DAYS)
+    new = statement.excluded
+    sums = {name: DAYS.c[name] + new[name] for name in DayTotals.__slots__}
+    return statement.on_conflict_do_update(
+        index_elements=[DAYS.c.learner_id, DAYS.c.day], set_=sums
+    )
+
+
+LOG = TABLES["review"]
+_UNDONE = select(LOG.c.rating, LOG.c.recall, LOG.c.milliseconds, LOG.c.study_day).where(
+    LOG.c.id == bindparam("number")
+)
+
+
+def retrievability_before(before: CardState | None, day: dt.date) -> float | None:
+    """The chance that a card is still known; none while it is in its steps."""
+    if before is None or before.state != "review":
+        return None
+    return retrievability(before, day)
+
+
+def count(
+    db: Session,
+    learner_id: int,
+    before: CardState | None,
+    grade: ReviewEvent,
+    milliseconds: int | None,
+) -> None:
+    """Add a grade to its day; `before` is where the card stood."""
+    again = _again(before, grade.day)
+    chance = retrievability_before(before, grade.day)
+    work = work_of_grade(grade.rating, chance, milliseconds, again=again)
+    add_to_day(db, learner_id, grade.day.isoformat(), work)
+
+
+def uncount(db: Session, learner_id: int, number: int, before: CardState | None) -> None:
+    """Take an undone grade from its day; `before` is where the card stands again."""
+    row = db.connection().execute(_UNDONE, {"number": number}).one()
+    rating, chance, took, day = row
+    again = _again(before, dt.date.fromisoformat(day))
+    work = work_of_grade(rating, chance, took, again=again)
+    add_to_day(db, learner_id, day, -work)
+
+
+def _again(before: CardState | None, day: dt.date) -> bool:
+    return before is not None and before.last_day == day
+
+
+ASIDE = TABLES["suspension"]
+# Grades count in the order in which they were given: a file may bring older ones.
+IN_TIME = (LOG.c.at, LOG.c.id)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardRecord:
+    """A card as the learner holds it: `standing` None before the first review.
+
+    `turns` counts the rows of the log about it; `known` says that it has a memory
+    row, `suspended` that it was put aside.
+    """
+
+    card: str
+    standing: CardState | None = None
+    turns: int = 0
+    known: bool = False
+    suspended: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GradeSubmission:
+    """What came with a grade: the token of its form, and the time it took."""
+
+    token: str
+    milliseconds: int | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RecordedReview:
+    """A grade that was written down: its number, and what it led to."""
+
+    number: int
+    standing: CardState
+    lapsed: bool
+
+
+_TURNS = select(func.count()).where(
+    LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card")
+)
+# One question for both: the log is counted only where there is no memory.
+_one = select(literal(1).label("one")).subquery()
+_FIND = select(
+    *STANDING,
+    func.coalesce(MEMORY.c.turns, _TURNS.scalar_subquery()).label("turns"),
+    MEMORY.c.suspended,
+).select_from(_one.outerjoin(MEMORY, and_(*MINE)))
+_COUNT_TURNS = _TURNS
+
+
+def load_card(db: Session, learner_id: int, card: str) -> CardRecord:
+    """The card as this learner holds it."""
+    row = db.connection().execute(_FIND, of(learner_id, card)).one()
+    if row.state is None:
+        return CardRecord(card, turns=row.turns)
+    return CardRecord(card, card_state_from_row(row), row.turns, True, row.suspended)
+
+
+def unseen(db: Session, learner_id: int, card: str) -> CardRecord:
+    """A card that has no memory; grades that were all undone may be in its log."""
+    if not learner_id:
+        return CardRecord(card)
+    turns = db.connection().execute(_COUNT_TURNS, of(learner_id, card)).one()[0]
+    return CardRecord(card, turns=turns)
+
+
+_RATING = select(LOG.c.rating).where(LOG.c.token == bindparam("of_token"))
+
+
+def find_rating(db: Session, learner_id: int, card: str, token: str) -> int:
+    """The grade that this showing of a card has already; 0 where it has none."""
+    kept = token_of(learner_id, card, token)
+    return db.connection().execute(_RATING, {"of_token": kept}).scalar() or 0
+
+
+def record_review(
+    db: Session, learner_id: int, card: Flashcard, grade: ReviewEvent, sent: GradeSubmission
+) -> RecordedReview | None:
+    """Write a grade down once; None when this token was used before.
+
+    Raises Conflict where the log of the card is full.
+    """
+    held = load_card(db, learner_id, card.id)
+    number = insert_if_absent(
+        db,
+        Review,
+        {
+            "learner_id": learner_id,
+            "token": token_of(learner_id, card.id, sent.token),
+            "card": card.id,
+            "rating": grade.rating,
+            "retention": grade.retention,
+            "recall": retrievability_before(held.standing, grade.day),
+            "milliseconds": sent.milliseconds,
+            "study_day": grade.day.isoformat(),
+            "at": to_milliseconds(grade.at),
+        },
+    )
+    if number is None:
+        return None
+    CARD_LOG.check(held.turns + 1)
+    standing = apply_review(held.standing, grade, card.id)
+    if held.standing is not None and grade.at < held.standing.last_at:
+        # The clock was set back: the grade takes its place in the order of the log.
+        standing = rebuild_card_state(db, learner_id, card) or standing
+    values = {**columns(standing), "turns": held.turns + 1}
+    _keep(db, learner_id, card, values, known=held.known)
+    count(db, learner_id, held.standing, grade, sent.milliseconds)
+    lapsed = standing.lapses > (held.standing.lapses if held.standing else 0)
+    return RecordedReview(number, standing, lapsed=lapsed)
+
+
+def _keep(
+    db: Session, learner_id: int, card: Flashcard, values: Mapping[str, Any], *, known: bool
+) -> None:
+    if known:
+        change(db, learner_id, card.id, values)
+    else:
+        add(db, learner_id, card, values)
+
+
+_other = LOG.alias()
+_NEWEST = (
+    select(LOG.c.id, LOG.c.card, LOG.c.study_day, LOG.c.rating)
+    .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.voids.is_(None))
+    .where((LOG.c.rating > 0) | (LOG.c.act != ""))
+    .where(LOG.c.token.not_like(f"{BROUGHT}%"))
+    .where(~select(_other.c.id).where(_other.c.voids == LOG.c.id).exists())
+    .order_by(LOG.c.id.desc())
+    .limit(1)
+)
+
+
+def last_undoable(
+    db: Session, learner_id: int, day: dt.date | None = None
+) -> tuple[int, str] | None:
+    """The last grade or act that was given here and still stands: (number, card).
+
+    Of `day` alone if given. What came with a file was given elsewhere.
+    """
+    row = _newest(db, learner_id)
+    if row is None or (day is not None and row.study_day != day.isoformat()):
+        return None
+    return row.id, row.card
+
+
+def _newest(db: Session, learner_id: int) -> Row[Any, Any, Any, Any] | None:
+    return db.connection().execute(_NEWEST, {"of_learner": learner_id}).first()
+
+
+def undo_review(
+    db: Session,
+    learner_id: int,
+    number: int,
+    when: tuple[dt.datetime, dt.date],
+    cards: Mapping[str, Flashcard] = MappingProxyType({}),
+) -> str | None:
+    """Undo the last grade or act, if it is still `number`; returns its card.
+
+    It stays in the log and is pointed at by a row that voids it; undoing the same
+    again changes nothing. `cards` of the course are those that may have to be
+    remembered again.
+    """
+    last = _newest(db, learner_id)
+    if last is None or last.id != number:
+        return None
+    now, day = when
+    graded = last.rating > 0
+    done = insert_if_absent(
+        db,
+        Review,
+        {
+            "learner_id": learner_id,
+            "token": token_of(learner_id, "undo", str(number)),
+            "card": last.card,
+            "rating": 0,
+            "voids": number,
+            "study_day": day.isoformat(),
+            "at": to_milliseconds(now),
+            "act": "" if graded else "undo",
+        },
+    )
+    card: str = last.card
+    standing = rebuild_card_state(db, learner_id, cards.get(card, card))
+    if done is not None and graded:
+        uncount(db, learner_id, number, standing)
+    elif done is not None:
+        bump_manual_edits(db, learner_id)
+    return card
+
+
+_ACTED = (
+    update(LEARNER).where(LEARNER.c.id == bindparam("of_learner")).values(acts=LEARNER.c.acts + 1)
+)
+
+
+def bump_manual_edits(db: Session, learner_id: int) -> None:
+    """Note that something was set by hand: the plan of the day is made anew."""
+    db.connection().execute(_ACTED, {"of_learner": learner_id})
+
+
+_TAKE_UP = delete(ASIDE).where(
+    ASIDE.c.learner_id == bindparam("of_learner"), ASIDE.c.card == bindparam("of_card")
+)
+
+
+def set_suspended(
+    db: Session, learner_id: int, card: Flashcard, now: dt.datetime, *, aside: bool
+) -> None:
+    """Put a card aside, or take it up again where it stood."""
+    if is_added_card(card.id) and not aside:
+        decline(db, learner_id, card.id, declined=False)
+        return
+    held = load_card(db, learner_id, card.id)
+    db.connection().execute(_TAKE_UP, of(learner_id, card.id))
+    if aside:
+        row = {"learner_id": learner_id, "card": card.id, "at": to_milliseconds(now)}
+        insert_if_absent(db, Suspension, row)
+    if held.known and (held.standing is not None or aside):
+        change(db, learner_id, card.id, {"suspended": aside})
+    elif held.known:
+        rebuild_card_state(db, learner_id, card, aside=False)
+    elif aside:
+        add(
+            db,
+            learner_id,
+            card,
+            {**blank(None), "turns": held.turns, "suspended": True},
+        )
+
+
+def suspended(db: Session, learner_id: int) -> tuple[str, ...]:
+    """The cards put aside, the newest first."""
+    rows = db.connection().execute(
+        select(ASIDE.c.card).where(ASIDE.c.learner_id == learner_id).order_by(ASIDE.c.id.desc())
+    )
+    return tuple(rows.scalars())
+
+
+def token_of(learner_id: int, *parts: str) -> str:
+    """A form's token as it is kept: of its own for each learner and card."""
+    words = "\0".join((str(learner_id), *parts))
+    return hashlib.sha256(words.encode()).hexdigest()
+
+
+LOGGED = tuple(
+    LOG.c[name]
+    for name in (
+        "id",
+        "card",
+        "rating",
+        "voids",
+        "at",
+        "study_day",
+        "retention",
+        "act",
+        "until_day",
+    )
+)
+_LOG_ALL = (
+    select(*LOGGED)
+    .where(LOG.c.learner_id == bindparam("of_learner"), LOG.c.card == bindparam("of_card"))
+    .order_by(*IN_TIME)
+)
+
+
+def rebuild_card_state(
+    db: Session, learner_id: int, card: Flashcard | str, *, aside: bool | None = None
+) -> CardState | None:
+    """Make the memory of one card again after its log has changed.
+
+    `aside` says whether it is put aside, where that has changed as well.
+    """
+    name = card if isinstance(card, str) else card.id
+    rows = db.connection().execute(_LOG_ALL, of(learner_id, name)).all()
+    begin = beginning_of(db, learner_id, name) if is_added_card(name) else None
+    now = replay_card(name, rows, begin)
+    held = load_card(db, learner_id, name)
+    away = held.suspended if aside is None else aside
+    values = remembered(now, len(rows), begin, aside=away)
+    if values is None:
+        forget(db, learner_id, name)
+    elif held.known:
+        change(db, learner_id, name, values)
+    else:
+        add(db, learner_id, card, values)
+    return now.standing
+
+
+def record_manual_edit(
+    db: Session,
+    learner_id: int,
+    card: Flashcard,
+    act: ManualEdit,
+    when: tuple[dt.datetime, dt.date, str],
+) -> int | None:
+    """Write an act down once; None when this form was sent before.
+
+    `when` are the moment, the study day and the token of the form. Raises Conflict
+    where the log of the card is full.
+    """
+    now, day, token = when
+    number = insert_if_absent(
+        db,
+        Review,
+        {
+            "learner_id": learner_id,
+            "token": token_of(learner_id, card.id, act.kind, token),
+            "card": card.id,
+            "rating": 0,
+            "study_day": day.isoformat(),
+            "at": to_milliseconds(now),
+            "act": act.kind,
+            "until_day": act.until.isoformat() if act.until else None,
+        },
+    )
+    if number is not None:
+        CARD_LOG.check(load_card(db, learner_id, card.id).turns + 1)
+        rebuild_card_state(db, learner_id, card)
+        bump_manual_edits(db, learner_id)
+    return number
+
+
+class ReviewHistoryRow(NamedTuple):
+    """A grade or act: its moment in ms, its words, and whether it was undone."""
+
+    at: int
+    rating: int
+    act: str
+    until_day: str | None
+    undone: bool
+
+
+def log_of(db: Session, learner_id: int, card: str) -> list[ReviewHistoryRow]:
+    """The newest hundred grades of a card and acts on it."""
+    values = {"of_learner": learner_id, "of_card": card}
+    return [ReviewHistoryRow(*row) for row in db.connection().execute(_log(), values)]
+
+
+@functools.cache
+def _log() -> Any:
+    undoing = LOG.alias()
+    undone = select(undoing.c.id).where(undoing.c.voids == LOG.c.id).exists()
+    return (
+        select(
+            LOG.c.at,
+            LOG.c.rating,
+            LOG.c.act,
+            LOG.c.until_day,
+            undone.label("undone"),
+        )
+        .where(
+            LOG.c.learner_id == bindparam("of_learner"),
+            LOG.c.card == bindparam("of_card"),
+            LOG.c.voids.is_(None),
+            (LOG.c.rating > 0) | (LOG.c.act != ""),
+        )
+        .order_by(*(column.desc() for column in IN_TIME))
+        .limit(100)
+    )

@@ -1,0 +1,1 @@
+"""The plan toward the exam."""

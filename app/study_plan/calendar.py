@@ -1,0 +1,596 @@
+"""Pages, questions, cards, mock exam of each day."""
+
+import bisect
+import dataclasses
+import datetime as dt
+import hashlib
+import itertools
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from app.accounts.current_learner import USUAL as NO_HABITS
+from app.accounts.current_learner import StudyHabits
+from app.clock import round_minutes
+from app.content.library import Library
+from app.markup.model import Topic
+from app.mastery.objectives import DomainMastery, LearnerEvidence
+from app.spaced_repetition.review_pace import (
+    LOOK_SECONDS,
+    NEW_SECONDS,
+    CardPace,
+    TimeSpent,
+    card_seconds,
+    shrink_mean,
+)
+from app.study_plan.card_plan import CardsLeft
+
+QUESTION_MINUTES = 1.2
+"""How long a question takes before the learner's own pace is known."""
+ROUND = 3
+"""Fewer questions are no round."""
+_LONGEST = 6.0  # a page that lay open longer was not read all the time
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyPace:
+    """Seconds for a card that is begun, a review and a question.
+
+    `page` is the time for a page as a part of the minutes that its length suggests.
+    """
+
+    first: float = NEW_SECONDS
+    look: float = LOOK_SECONDS
+    question: float = QUESTION_MINUTES * 60
+    page: float = 1.0
+
+    @property
+    def question_minutes(self) -> float:
+        """Minutes for a question."""
+        return self.question / 60
+
+
+USUAL = StudyPace()
+
+
+def pace_of(cards: CardPace, question: TimeSpent, page: TimeSpent) -> StudyPace:
+    """The means of the log, drawn to what is usual while there is little of it."""
+    return StudyPace(
+        first=cards.first,
+        look=cards.look,
+        question=shrink_mean(question, USUAL.question),
+        page=shrink_mean(page, USUAL.page),
+    )
+
+
+def kept_for_questions(room: float, pace: StudyPace) -> float:
+    """The minutes of a day that pages leave for a round of questions.
+
+    Where `room` holds no more than two rounds, pages take all of it.
+    """
+    few = ROUND * pace.question_minutes
+    return few if room >= 2 * few else 0.0
+
+
+def page_spent(read: Iterable[tuple[str, str, int]], topics: Mapping[str, Topic]) -> TimeSpent:
+    """How long sections took, each as a part of its minutes.
+
+    `read` are page, section and the moment in milliseconds at which it was marked.
+    From one mark to that of the section after it the later one was read.
+    """
+    marks: dict[str, dict[str, int]] = {}
+    for slug, section, at in read:
+        marks.setdefault(slug, {})[section] = at
+    parts: list[float] = []
+    for slug, at_section in marks.items():
+        if slug in topics:
+            parts += _parts(topics[slug], at_section)
+    return TimeSpent(sum(parts), len(parts))
+
+
+def _parts(topic: Topic, at: Mapping[str, int]) -> Collection[float]:
+    found = []
+    headed = [section for section in topic.sections if section.anchor]
+    for before, section in itertools.pairwise(headed):
+        if before.anchor not in at or section.anchor not in at or not section.minutes:
+            continue
+        passed = (at[section.anchor] - at[before.anchor]) / 60_000
+        if 0 < passed <= _LONGEST * section.minutes:
+            found.append(passed / section.minutes)
+    return found
+
+
+Kind = Literal["exam", "place", "review", "learn", "mock", "read", "continue", "practice", "run"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenPlacementTest:
+    """A placement test that was begun: its run, and how many questions are open."""
+
+    run: int
+    left: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenPracticeRun:
+    """A practice run that was left: how many of its questions are open, of how many."""
+
+    run: int
+    left: int
+    count: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OpenSitting:
+    """A mock exam whose clock runs, and the minutes on it."""
+
+    number: int
+    title: str
+    minutes: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MockExamOption:
+    """A mock exam that can be sat, under its name in addresses."""
+
+    title: str
+    minutes: int
+    exam: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TodayInputs:
+    """All that a plan is made from.
+
+    `left` are the cards on the desk, `minutes` those left of today, of which the plan
+    of days wants `reading` for pages; `mock` is the mock exam that it has today,
+    `pace` how long a question takes. Where time `is_short`, not all pages fit in
+    before the exam.
+    """
+
+    library: Library
+    record: LearnerEvidence
+    domains: Sequence[DomainMastery]
+    left: CardsLeft
+    last_topic: str = ""
+    minutes: float = 30.0
+    reading: float = 0.0
+    running: OpenSitting | None = None
+    placing: OpenPlacementTest | None = None
+    left_run: OpenPracticeRun | None = None
+    mock: MockExamOption | None = None
+    pace: StudyPace = USUAL
+    is_short: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyStep:
+    """One thing to do, why, and how long it takes in minutes.
+
+    A page is that of `topic`; of questions there are so many, on `objective`. Of new
+    cards, where none is due, there are `fresh`.
+    """
+
+    kind: Kind
+    title: str
+    address: str
+    reason: str
+    minutes: float
+    topic: str = ""
+    questions: int = 0
+    objective: str = ""
+    fresh: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TodayPlan:
+    """The steps that fit into today, the next one first; `beyond` do not fit."""
+
+    steps: tuple[StudyStep, ...]
+    beyond: tuple[StudyStep, ...]
+
+    @property
+    def minutes(self) -> int:
+        """How long the steps take: the sum of what is shown beside them."""
+        return sum(round_minutes(step.minutes) for step in self.steps)
+
+
+LAST_MOCK = 2
+"""Days before the exam of the last mock: time to go over it, and to rest."""
+BETWEEN = 4
+"""Fewer days between two mocks leave no time to learn from the first."""
+_EARLIEST = 3  # days from now until a first mock can say something
+_MOST_MOCKS = 4
+_HALF = 0.5  # of the pages are to be read before a whole mock exam
+_PAGES_DONE = 3  # days before the exam by which every page is read
+_SATURDAY = 5
+_MOST_QUESTIONS = 25
+_THEMES = 3
+_CRUMB = 2.0  # minutes of a page that are not worth a day of their own
+_MISSED = "what you missed in the mock exam"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PageToRead:
+    """A page to be read, or the rest of it, in minutes of usual reading."""
+
+    slug: str
+    title: str
+    minutes: float
+    objective: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardsOfDay:
+    """The cards of a day, and their `minutes`, as the plan of cards has them.
+
+    Of those `due` or `final`, today some are in their steps: `learning`.
+    """
+
+    due: int = 0
+    fresh: int = 0
+    final: int = 0
+    learning: int = 0
+    minutes: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RemainingWork:
+    """What there is to do until the exam.
+
+    `pages` are those not read yet, `whole` the minutes of all that the exam asks for;
+    `cards` are those of each day from today on; `weak` names objectives, the weakest
+    first; `mocks` are sorted by length. `mock_on` is the day of the last one sat.
+    Where time `is_short`, the pages are those of every objective in turn.
+    """
+
+    pages: Sequence[PageToRead] = ()
+    whole: float = 0.0
+    cards: Sequence[CardsOfDay] = ()
+    weak: Sequence[str] = ()
+    mocks: Sequence[MockExamOption] = ()
+    mock_on: dt.date | None = None
+    is_short: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TimeBudget:
+    """For whom it is planned: minutes a day, those spent today, and how fast."""
+
+    minutes: float
+    spent: float = 0.0
+    pace: StudyPace = USUAL
+    habits: StudyHabits = NO_HABITS
+
+    def left(self, day: dt.date, exam: dt.date, *, now: bool) -> float:
+        """The minutes of a day, without those that are spent of today."""
+        share = self.habits.share_on(day.toordinal(), exam.toordinal())
+        return self.minutes * share - (self.spent if now else 0.0)
+
+    def is_off(self, day: dt.date) -> bool:
+        """Whether a day has no minutes."""
+        return self.habits.is_off(day.toordinal())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlannedDay:
+    """One day. `pages` are slug and title, and whether it goes on from the day before.
+
+    `about` is what the questions are on; `mock` the mock exam; `minutes` all together.
+    """
+
+    day: dt.date
+    pages: tuple[tuple[str, str, bool], ...] = ()
+    questions: int = 0
+    about: str = ""
+    cards: CardsOfDay = dataclasses.field(default_factory=CardsOfDay)
+    mock: MockExamOption | None = None
+    minutes: float = 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """The days up to the one before the exam; `left` are pages that do not fit.
+
+    `over` are the minutes that these take as pages show them, and with so many `more`
+    a day they would fit, 0 where that is no advice (`advice` finds it). `pace` is what
+    all minutes are reckoned with.
+    """
+
+    exam: dt.date
+    days: tuple[PlannedDay, ...]
+    left: tuple[str, ...] = ()
+    over: int = 0
+    more: int = 0
+    pace: StudyPace = USUAL
+    is_short: bool = False
+
+    @property
+    def mocks(self) -> int:
+        """How many mock exams are planned."""
+        return sum(day.mock is not None for day in self.days)
+
+    @property
+    def questions(self) -> int:
+        """How many questions are planned."""
+        return sum(day.questions for day in self.days)
+
+    @property
+    def has_usual_pace(self) -> bool:
+        """Whether nothing is known of this learner's own pace."""
+        return self.pace == USUAL
+
+    @property
+    def pages(self) -> int:
+        """How many pages are read to the end: one that is not is among those left."""
+        planned = {(slug, title) for day in self.days for slug, title, _ in day.pages}
+        return sum(title not in self.left for _, title in planned)
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The titles of pages that do not fit; of one that is begun, its rest."""
+        begun = {title for day in self.days for _, title, _ in day.pages}
+        return tuple(t + " (the rest of it)" * (t in begun) for t in self.left)
+
+    @property
+    def minutes(self) -> int:
+        """All the time that it takes: the sum of what is shown for its days."""
+        return _shown(self.days)
+
+    @property
+    def weeks(self) -> Iterator[tuple[dt.date, tuple[PlannedDay, ...], int]]:
+        """The days by week, each under its Monday, and the minutes shown for them."""
+        by_week: dict[dt.date, list[PlannedDay]] = {}
+        for day in self.days:
+            monday = day.day - dt.timedelta(days=day.day.weekday())
+            by_week.setdefault(monday, []).append(day)
+        return ((at, tuple(days), _shown(days)) for at, days in by_week.items())
+
+
+def _shown(days: Sequence[PlannedDay]) -> int:
+    return sum(round_minutes(day.minutes) for day in days)
+
+
+def plan_days(
+    today: dt.date,
+    exam: dt.date,
+    work: RemainingWork,
+    student: TimeBudget,
+    seed: str,
+    *,
+    proposed: PlannedDay | None = None,
+) -> StudyPlan:
+    """Fill each day from `today` to the one before the `exam`.
+
+    Today is as it was `proposed`, where it was; what that holds is not planned again.
+
+    Cards come first, then the mock exam, then pages at an even pace that ends in time,
+    then questions: a round of them at least, where there is room. A day that was
+    missed needs no rule of its own: what is left to do is spread anew. The same
+    arguments give the same plan.
+    """
+    count = max(0, (exam - today).days)
+    days = [today + dt.timedelta(days=n) for n in range(count)]
+    mocks = mock_days(today, exam, work.mock_on) if work.mocks else frozenset()
+    mocks = frozenset(day for day in mocks if not student.is_off(day))
+    reader = _PageAllocator(work.pages, student.pace.page)
+    made = []
+    reading = reading_days(today, exam, student, mocks)
+    if proposed is not None and days:
+        made.append(proposed)
+        reader.skip({slug for slug, _, _ in proposed.pages})
+    for place, day in list(enumerate(days))[len(made) :]:
+        cards = work.cards[place] if place < len(work.cards) else CardsOfDay()
+        left = student.left(day, exam, now=not place)
+        room = left - cards.minutes
+        mock = None
+        if day in mocks:
+            unread = part_of(reader.left / student.pace.page, work.whole)
+            mock = mock_of(work.mocks, day, exam, unread)
+        room -= kept_for_questions(room, student.pace)
+        wanted = even_part(reader.left, day, exam, reading)
+        read = PagesOfDay() if mock else reader.take(max(0.0, room), wanted)
+        done = PlannedDay(day, read.pages, cards=cards, mock=mock)
+        about = _about(work, read, day, seed)
+        made.append(_with_questions(done, left, read.minutes, about, student.pace))
+    plan = StudyPlan(exam, tuple(made), pace=student.pace, is_short=work.is_short)
+    return _with_unread(plan, reader)
+
+
+def _with_unread(plan: StudyPlan, reader: "_PageAllocator") -> StudyPlan:
+    """The plan with what it does not hold, in the minutes that the pages show."""
+    return dataclasses.replace(
+        plan,
+        left=tuple(page.title for page in reader.pages),
+        over=sum(round_minutes(p.minutes / plan.pace.page) for p in reader.pages),
+    )
+
+
+def even_part(minutes: float, day: dt.date, exam: dt.date, reading: Iterable[dt.date]) -> float:
+    """What a day has of so many minutes of pages; `reading` are the days with pages."""
+    end = exam - dt.timedelta(days=_PAGES_DONE)
+    return minutes / max(1, sum(day <= d < end for d in reading))
+
+
+def reading_days(
+    today: dt.date, exam: dt.date, student: TimeBudget, mocks: Collection[dt.date]
+) -> list[dt.date]:
+    """The days up to the exam that have pages: neither days off nor those of mocks."""
+    days = (today + dt.timedelta(days=n) for n in range((exam - today).days))
+    return [day for day in days if day not in mocks and not student.is_off(day)]
+
+
+def time_for_pages(
+    today: dt.date, exam: dt.date, student: TimeBudget, mocks: Collection[dt.date]
+) -> float:
+    """About how many minutes of pages the days up to the exam hold.
+
+    Cards take their part of each day, and questions a round.
+    """
+    found = 0.0
+    for day in reading_days(today, exam, student, mocks):
+        minutes = round(student.left(day, exam, now=day == today))
+        room = minutes - card_seconds(minutes) / 60
+        found += max(0.0, room - kept_for_questions(room, student.pace))
+    return found
+
+
+def _with_questions(
+    day: PlannedDay, left: float, reading: float, about: str, pace: StudyPace
+) -> PlannedDay:
+    """The day with as many questions as its minutes still hold, and how long it is."""
+    spent = day.cards.minutes + reading
+    spent += day.mock.minutes if day.mock else 0
+    asked = _questions(max(0.0, left - spent), pace)
+    on = _MISSED if day.mock else about
+    return dataclasses.replace(
+        day,
+        questions=asked,
+        about=on if asked else "",
+        minutes=spent + asked * pace.question / 60,
+    )
+
+
+def mock_days(today: dt.date, exam: dt.date, sat: dt.date | None = None) -> frozenset[dt.date]:
+    """The days of mock exams: two days before the exam, and Saturdays before that."""
+    last = exam - dt.timedelta(days=LAST_MOCK)
+    if last < today:
+        return frozenset()
+    begin = today + dt.timedelta(days=_EARLIEST)
+    first = begin if sat is None else max(begin, sat + dt.timedelta(days=BETWEEN))
+    until = (last - first).days - BETWEEN
+    saturdays = [
+        day
+        for n in range(until + 1)
+        if (day := first + dt.timedelta(days=n)).weekday() == _SATURDAY
+    ]
+    found = saturdays[-(_MOST_MOCKS - 1) :]
+    if sat is None or (last - sat).days >= LAST_MOCK:
+        found.append(last)
+    return frozenset(found)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PagesOfDay:
+    """What of the pages a day holds."""
+
+    pages: tuple[tuple[str, str, bool], ...] = ()
+    minutes: float = 0.0
+    objective: str = ""
+
+
+class _PageAllocator:
+    """Pages in their order, of which each day takes some."""
+
+    def __init__(self, pages: Sequence[PageToRead], rate: float) -> None:
+        self.pages = [dataclasses.replace(p, minutes=p.minutes * rate) for p in pages]
+        self._begun = False
+
+    @property
+    def left(self) -> float:
+        """The minutes of all pages that no day holds yet."""
+        return sum(page.minutes for page in self.pages)
+
+    def skip(self, slugs: Collection[str]) -> None:
+        """Leave out pages that are read on a day that was planned otherwise."""
+        self.pages = [page for page in self.pages if page.slug not in slugs]
+
+    def take(self, room: float, wanted: float) -> PagesOfDay:
+        """So many minutes as are wanted, if there is room; pages whole if they fit."""
+        taken: list[tuple[str, str, bool]] = []
+        spent, objective = 0.0, ""
+        while self.pages and spent < wanted and room - spent >= _CRUMB:
+            page = self.pages[0]
+            part = min(page.minutes, room - spent)
+            taken.append((page.slug, page.title, self._begun))
+            objective = objective or page.objective
+            spent += part
+            self._begun = page.minutes - part >= _CRUMB
+            if self._begun:
+                rest = page.minutes - part
+                self.pages[0] = dataclasses.replace(page, minutes=rest)
+            else:
+                self.pages.pop(0)
+        return PagesOfDay(tuple(taken), spent, objective)
+
+
+def mock_of(
+    mocks: Sequence[MockExamOption], day: dt.date, exam: dt.date, unread: float
+) -> MockExamOption:
+    """The mock exam of a day, of those sorted by length.
+
+    A short one shows where to begin while most pages are `unread` (a part of 1); from
+    then on the whole exam measures more, though that day takes longer than others.
+    Two days before the exam it is the whole one: to have sat through it once counts.
+    """
+    last = (exam - day).days <= LAST_MOCK
+    return mocks[-1] if last or unread <= _HALF else mocks[0]
+
+
+def part_of(minutes: float, whole: float) -> float:
+    """The part of all pages that so many minutes of them are; 0 without pages."""
+    return minutes / whole if whole else 0.0
+
+
+def _questions(minutes: float, pace: StudyPace) -> int:
+    count = math.floor(minutes * 60 / pace.question + 1e-9)
+    return min(count, _MOST_QUESTIONS) if count >= ROUND else 0
+
+
+def _about(work: RemainingWork, read: PagesOfDay, day: dt.date, seed: str) -> str:
+    """The objective of the day's page, else one of the weakest in turn."""
+    if read.objective or not work.weak:
+        return read.objective
+    weakest = work.weak[:_THEMES]
+    mixed = hashlib.sha256(f"{seed}:{day.toordinal() // len(weakest)}".encode())
+    turn = int.from_bytes(mixed.digest()[:4], "big") + day.toordinal()
+    return weakest[turn % len(weakest)]
+
+
+def cards_by_day(
+    today: dt.date, found: Mapping[dt.date, CardsOfDay], count: int
+) -> tuple[CardsOfDay, ...]:
+    """The cards of `count` days from `today` on, none where nothing is said."""
+    days = (today + dt.timedelta(days=n) for n in range(count))
+    return tuple(found.get(day, CardsOfDay()) for day in days)
+
+
+_MORE = (1, 2, 3, 4, *range(5, 245, 5))
+"""What is advised: minutes, the more the coarser, and not without end."""
+
+
+def add_time_advice(
+    plan: StudyPlan,
+    today: dt.date,
+    work: RemainingWork,
+    student: TimeBudget,
+    proposed: PlannedDay | None = None,
+) -> StudyPlan:
+    """The plan with the fewest minutes more a day with which every page fits.
+
+    Cards take half of them, as of all minutes. The plan made with them shows whether
+    they do; today stays as it was `proposed`. 0 where not even the most would do.
+    """
+    if not plan.left:
+        return plan
+
+    def fits(more: int) -> bool:
+        longer = dataclasses.replace(student, minutes=student.minutes + more)
+        given = _with_cards(work, len(plan.days), more / 2), longer, ""
+        return not plan_days(today, plan.exam, *given, proposed=proposed).left
+
+    place = bisect.bisect_left(_MORE, True, key=fits)
+    return dataclasses.replace(plan, more=_MORE[place] if place < len(_MORE) else 0)
+
+
+def _with_cards(work: RemainingWork, days: int, minutes: float) -> RemainingWork:
+    """The work with so many minutes of cards more on each of the days."""
+    none = [CardsOfDay()] * (days - len(work.cards))
+    longer = [
+        dataclasses.replace(cards, minutes=cards.minutes + minutes)
+        for cards in (*work.cards, *none)
+    ]
+    return dataclasses.replace(work, cards=longer)
+
+
+PLACEMENT_QUESTION_MINUTES = 1.0

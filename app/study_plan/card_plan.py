@@ -1,0 +1,529 @@
+"""Which cards on a study day before an exam.
+
+Three rules, in the order in which they take the minutes:
+
+1. In the last days every begun card is seen once more. The window is as long as the
+   minutes of a day make it.
+2. Before it, new cards are started at an even pace that ends with the window.
+3. What is due takes the rest, the most gain per minute first.
+
+Where the minutes left do not hold every card, new ones take all of them until the
+looks that gain more on the eve than a new card fill the days left; for a begun card
+has its last look ahead and gains less per minute from one in between. Whoever wants
+all minutes used begins new cards as fast as these hold them, once there are plenty,
+and spends what is left of a day where it gains most.
+"""
+
+import dataclasses
+import datetime as dt
+import functools
+import math
+from collections.abc import Iterable, Sequence
+
+from app.accounts.current_learner import USUAL, StudyHabits
+from app.clock import RETENTION
+from app.spaced_repetition.fsrs import FsrsFormulas
+from app.spaced_repetition.review_pace import LOOK_SECONDS, CardPace
+from app.spaced_repetition.review_pace import USUAL as CARD_PACE
+from app.spaced_repetition.scheduler import CardState
+
+FIRST_GRADES = (0.24, 0.10, 0.50, 0.16)
+"""How a first look is assumed to go: shares of again, hard, good, easy."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StartedCard:
+    """A card that was begun, as plans see it.
+
+    `stability` in days, `difficulty` 1..10; `last` and `due` are study days as
+    ordinals (date.toordinal). `note` is shared by a card and its reverse. `fresh` says
+    that it was added and never graded: to the learner it is a new card.
+    """
+
+    card: str
+    stability: float
+    difficulty: float
+    last: int
+    due: int
+    note: str = ""
+    fresh: bool = False
+
+
+def never_graded(card: str, note: str, due: int, day: int, curve: FsrsFormulas) -> StartedCard:
+    """A card that was added, due on a study day, as one of `day` sees it (ordinals).
+
+    It is as little known as after a first “again”.
+    """
+    return StartedCard(card, *curve.begun(1), min(due - 1, day), due, note, fresh=True)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ReviewGain:
+    """What a look at a card today does.
+
+    `recall` is the chance (0..1) of knowing it today, `after` the chance expected on
+    the exam day with the look, `gain` what of that is owed to the look.
+    """
+
+    recall: float
+    after: float
+    gain: float
+
+    @property
+    def seconds(self) -> float:
+        """How long the look usually takes, a lapse reckoned in."""
+        return LOOK_SECONDS * (2 - self.recall)
+
+    @property
+    def rate(self) -> float:
+        """Gain per second: the order in which scarce minutes are spent."""
+        return self.gain / self.seconds
+
+
+def review_gain(begun: StartedCard, day: int, exam: int, curve: FsrsFormulas) -> ReviewGain:
+    """What a look on `day` does for the chance of recall on the day `exam`.
+
+    The gain is R(day)·R(exam after a right answer) + (1 − R(day))·R(exam after a lapse
+    and its relearning) − R(exam without the look). Right answers count as good.
+    """
+    since, left = max(0, day - begun.last), max(0, exam - day)
+    trace = begun.stability, begun.difficulty
+    recall = curve.recall(since, begun.stability)
+    right = curve.recall(left, curve.grown(trace, recall))
+    wrong = curve.recall(left, curve.relearned(trace, recall))
+    after = recall * right + (1 - recall) * wrong
+    return ReviewGain(recall, after, after - curve.recall(since + left, begun.stability))
+
+
+def loss_if_final_review(
+    begun: StartedCard, today: ReviewGain, exam: int, curve: FsrsFormulas
+) -> float:
+    """What the last look at a card loses on the exam day if it is taken `today`.
+
+    Against the last possible day, the one before the exam. Cards with the least to
+    lose are looked at first, so the ones that fade fastest come last.
+    """
+    return review_gain(begun, exam - 1, exam, curve).after - today.after
+
+
+@functools.lru_cache(maxsize=1024)
+def new_card_gain(left: int, curve: FsrsFormulas) -> float:
+    """The chance of recall expected of a new card, `left` days after its first day."""
+    chances = (curve.recall(left, curve.begun(rating)[0]) for rating in range(1, 5))
+    return sum(s * r for s, r in zip(FIRST_GRADES, chances, strict=True))
+
+
+def before_exam(standing: CardState, exam_day: dt.date | None) -> CardState:
+    """The standing with the day on which the card comes back at the latest.
+
+    Whatever its interval, it is seen again before the exam: on the day before it, or
+    tomorrow where that is later. Without an exam day ahead nothing changes.
+    """
+    if exam_day is None or standing.state != "review":
+        return standing
+    eve = exam_day - dt.timedelta(days=1)
+    if eve < standing.last_day or standing.due_day <= eve:
+        return standing
+    tomorrow = standing.last_day + dt.timedelta(days=1)
+    return dataclasses.replace(standing, due_day=max(eve, tomorrow))
+
+
+_LAPSES = 1.125
+FINAL_SECONDS = LOOK_SECONDS * _LAPSES
+"""A look in the last days: one in eight is a lapse."""
+SPREAD_DAYS = 60
+"""New cards are spread over at most so many days: a far exam is no reason to wait."""
+LEAST_GAIN = 0.01
+"""A second look in the last days for less than this is not asked for."""
+AMPLE = 1.35
+"""So many times the time that all cards take is plenty: no pace is needed."""
+_CRUMB = 1e-6
+_LONGEST = 2000  # days that are looked back on; no exam lies so far ahead
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardPlanInputs:
+    """What a plan is for: the study day and the exam as ordinals, and the time.
+
+    `seconds` of each study day are for cards, of which `spent` are over today;
+    `retention` is the recall (0..1) at which a card comes back; `habits` say which
+    days have more minutes than others, and whether all are to be used; `pace` is how
+    long the learner takes. Where the days are run forward and it is known how many
+    new cards of the course the first of them begins, `begins` says so, `adds` how many
+    that were added, and `looks` which of those begun it asks.
+    """
+
+    day: int
+    exam: int
+    seconds: float
+    retention: float = RETENTION
+    spent: float = 0.0
+    habits: StudyHabits = USUAL
+    pace: CardPace = CARD_PACE
+    begins: int | None = None
+    adds: int | None = None
+    looks: frozenset[str] = frozenset()
+
+    @property
+    def final(self) -> float:
+        """How long a look in the last days takes, lapses reckoned in."""
+        return self.pace.look * _LAPSES
+
+    def seconds_on(self, day: int) -> float:
+        """The seconds of a study day that are for cards."""
+        return self.seconds * self.habits.share_on(day, self.exam)
+
+    @property
+    def time(self) -> float:
+        """Seconds left until the exam, today included."""
+        return math.fsum(self.seconds_on(self.day + n) for n in range(self.left))
+
+    def days_for(self, seconds: float) -> int:
+        """How many of the last days hold so many seconds; at least 1.
+
+        >>> CardPlanInputs(0, 60, 900).days_for(356 * FINAL_SECONDS)
+        5
+        """
+        days, held = 1, self.seconds_on(self.exam - 1)
+        while held < seconds - _CRUMB and days < _LONGEST:
+            days += 1
+            held += self.seconds_on(self.exam - days)
+        return days
+
+    def study_days(self, until: int) -> int:
+        """How many days with minutes lie before the day `until`, today included."""
+        days = range(self.day, until)
+        return sum(self.seconds_on(day) > 0 for day in days) if self.habits.off else len(days)
+
+    @property
+    def left(self) -> int:
+        """Study days left, today included and the exam day not; at least 1."""
+        return max(1, self.exam - self.day)
+
+    @property
+    def room(self) -> float:
+        """Seconds left of the study day."""
+        return max(0.0, self.seconds_on(self.day) - self.spent)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardDayPlan:
+    """The cards of one study day.
+
+    `looks` are begun cards in the order to be asked, `fresh` how many new ones are
+    begun after them. `final` says that the last days have begun, `short` that they do
+    not hold a last look at every card, `stopped` that no new card will be begun
+    although some are left. `seconds` is the time expected.
+    """
+
+    looks: tuple[StartedCard, ...]
+    fresh: int
+    final: bool = False
+    short: bool = False
+    stopped: bool = False
+    seconds: float = 0.0
+
+
+def learnable_cards(begun: int, unseen: int, asked: CardPlanInputs) -> int:
+    """How many cards can be begun by the exam and still have their last look."""
+    time = asked.time + begun * asked.pace.first
+    most = int(time / (asked.pace.first + asked.final))
+    return min(begun + unseen, max(begun, most))
+
+
+def new_cards_per_day(begun: int, unseen: int, asked: CardPlanInputs) -> int:
+    """How many new cards are started today, so that the rest is begun in time.
+
+    Evenly over the days before the last ones; never more than the time holds.
+    """
+    window = asked.days_for(learnable_cards(begun, unseen, asked) * asked.final)
+    days = max(1, min(asked.study_days(asked.exam - window), SPREAD_DAYS))
+    return min(math.ceil(unseen / days), int(asked.room // asked.pace.first))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanOutline:
+    """The plan in short, from counts alone.
+
+    `fresh` new cards a day until the day before `final`, an ordinal that may be over,
+    from which every begun card is seen once more; `begun` cards are started by then.
+    `until` is the last day with a new card. `short` says that the minutes do not hold
+    every card, so that only those are seen once more which gain most.
+    """
+
+    fresh: int
+    final: int
+    begun: int
+    until: int = 0
+    short: bool = False
+
+
+def outline_plan(begun: int, unseen: int, asked: CardPlanInputs) -> PlanOutline:
+    """What the rules above come to while nothing is missed."""
+    own = asked.days_for(begun * asked.final)
+    ahead = asked.exam - asked.day
+    short = time_coverage(begun, unseen, asked) < 1
+    if ahead <= own:
+        return PlanOutline(0, asked.exam - own, begun, short=short)
+    most = learnable_cards(begun, unseen, asked)
+    final = asked.exam - min(asked.days_for(most * asked.final), ahead - 1)
+    return PlanOutline(new_cards_per_day(begun, unseen, asked), final, most, final - 1, short)
+
+
+def reconcile_outline(
+    said: PlanOutline, plan: CardDayPlan, unseen: int, asked: CardPlanInputs
+) -> PlanOutline:
+    """The outline, where it says of today what the plan of today does."""
+    if plan.final:
+        return dataclasses.replace(said, fresh=0, final=min(said.final, asked.day))
+    fresh, final = plan.fresh or said.fresh, max(said.final, asked.day + 1)
+    until = final - 1
+    if asked.habits.fill and fresh:
+        until = min(until, asked.day + math.ceil(unseen / fresh) - 1)
+    return dataclasses.replace(said, fresh=fresh, final=final, until=until)
+
+
+def again_words(*, short: bool) -> str:
+    """Which cards come back in the last days: not all where the time is short."""
+    if short:
+        return "the cards you started that gain most from another review"
+    return "every card you started once more"
+
+
+def time_coverage(begun: int, unseen: int, asked: CardPlanInputs) -> float:
+    """The time left as a part of what it takes to begin and see again what is left.
+
+    Below 1 the minutes do not hold every card.
+    """
+    need = unseen * (asked.pace.first + asked.final) + begun * asked.final
+    return asked.time / need if need else math.inf
+
+
+def day_plan(
+    begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, curve: FsrsFormulas
+) -> CardDayPlan:
+    """The plan of a study day, from what was begun before it.
+
+    Cards seen on the day itself do not count as begun. The same cards give the same
+    plan, in whatever order they come.
+    """
+    if not asked.seconds_on(asked.day):
+        return CardDayPlan((), 0)
+    ranked = [(c, review_gain(c, asked.day, asked.exam, curve)) for c in begun]
+    start = asked.exam - asked.days_for(len(begun) * asked.final)
+    enough = time_coverage(sum(c.last < start for c in begun), unseen, asked)
+    if enough < 1:
+        return _scarce(ranked, unseen, (asked, start), curve)
+    if start <= asked.day:
+        return _final(ranked, unseen, (asked, start), curve)
+    return _usual(ranked, unseen, (asked, asked.habits.fill and enough >= AMPLE))
+
+
+def _usual(
+    ranked: list[tuple[StartedCard, ReviewGain]], unseen: int, when: tuple[CardPlanInputs, bool]
+) -> CardDayPlan:
+    """A day before the last ones; `when` is what is asked, and whether time abounds."""
+    asked, ample = when
+    notes: set[str] = set()
+    due = _by_rate([(c, w) for c, w in ranked if c.due <= asked.day])
+    owed = 0 if ample else new_cards_per_day(len(ranked), unseen, asked)
+    looks, spent = _fit(due, asked.room - owed * asked.pace.first, notes, asked)
+    most = int((asked.room - spent) // asked.pace.first)
+    fresh = min(unseen, most) if ample else owed
+    spent += fresh * asked.pace.first
+    more: tuple[StartedCard, ...] = ()
+    if asked.habits.fill:
+        taken = {card.card for card in looks}
+        rest = [(c, w) for c, w in ranked if c.card not in taken and w.gain > 0]
+        more, time = _fit(_by_rate(rest), asked.room - spent, notes, asked)
+        spent += time
+    stopped = bool(unseen) and not fresh
+    return CardDayPlan((*looks, *more), fresh, stopped=stopped, seconds=spent)
+
+
+def _scarce(
+    ranked: list[tuple[StartedCard, ReviewGain]],
+    unseen: int,
+    when: tuple[CardPlanInputs, int],
+    curve: FsrsFormulas,
+) -> CardDayPlan:
+    """A day when the minutes left do not hold every card.
+
+    New cards come first until the looks that gain more per second on the eve than a
+    new card would fill the days left; then whatever gains most per second. `when` is
+    what is asked, and the day on which the last looks begin where no card is new.
+    """
+    asked, start = when
+    least = _new_rate(1, asked, curve)
+    late = ((c, review_gain(c, asked.exam - 1, asked.exam, curve)) for c, _ in ranked)
+    closing = math.fsum(_seconds(c, w, asked) for c, w in late if w.rate > least)
+    final = asked.exam - asked.day <= asked.days_for(closing)
+    final = final or (not unseen and start <= asked.day)
+    rate = _new_rate(asked.exam - asked.day, asked, curve)
+    pool = _by_rate(ranked)
+    better = sum(w.rate > rate for _, w in pool) if final else 0
+    may_wait = final or asked.habits.fill
+    parts = (
+        pool[:better],
+        [(c, w) for c, w in pool[better:] if may_wait or c.due <= asked.day],
+    )
+    made = _around_new(parts, unseen, asked, set() if asked.left > 1 else None)
+    return dataclasses.replace(made, final=final, short=final)
+
+
+def plain_day(
+    begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, curve: FsrsFormulas
+) -> CardDayPlan:
+    """The study day as it would be without an exam: what is due, then what is new.
+
+    The most faded first, in the same time.
+    """
+    due = [c for c in begun if c.due <= asked.day]
+    due.sort(key=lambda c: (-(asked.day - c.last) / c.stability, c.card))
+    ranked = ((c, review_gain(c, asked.day, asked.day, curve)) for c in due)
+    looks, spent = _fit(ranked, asked.room, set(), asked)
+    time = max(0.0, asked.room - spent)
+    fresh = min(unseen, int(time // asked.pace.first))
+    return CardDayPlan(looks, fresh, seconds=spent + fresh * asked.pace.first)
+
+
+def _final(
+    ranked: list[tuple[StartedCard, ReviewGain]],
+    unseen: int,
+    when: tuple[CardPlanInputs, int],
+    curve: FsrsFormulas,
+) -> CardDayPlan:
+    """A day of the last ones: the last looks, and what still pays after them.
+
+    `when` is what is asked, and the day on which the last ones began.
+    """
+    asked, start = when
+    last = [(c, w) for c, w in ranked if c.last < start]
+    least = 0.0 if asked.habits.fill else LEAST_GAIN
+    pool = _by_rate((c, w) for c, w in ranked if start <= c.last and w.gain > least)
+    # On the very last day a card and its reverse cannot be kept apart.
+    notes: set[str] | None = set() if asked.left > 1 else None
+    rate = _new_rate(asked.exam - asked.day, asked, curve)
+    better = sum(w.rate > rate for _, w in pool)
+    looks, spent = _fit(_by_loss(last, asked, curve), asked.room, notes, asked)
+    now = dataclasses.replace(asked, spent=asked.spent + spent)
+    more = _around_new((pool[:better], pool[better:]), unseen, now, notes)
+    return dataclasses.replace(
+        more, looks=(*looks, *more.looks), final=True, seconds=spent + more.seconds
+    )
+
+
+_Ranked = Sequence[tuple[StartedCard, ReviewGain]]
+
+
+def _around_new(
+    pool: tuple[_Ranked, _Ranked],
+    unseen: int,
+    asked: CardPlanInputs,
+    notes: set[str] | None,
+) -> CardDayPlan:
+    """Looks that gain more than a new card, new cards, and looks that gain less."""
+    looks, spent = _fit(pool[0], asked.room, notes, asked)
+    room = int((asked.room - spent) // asked.pace.first)
+    fresh = min(unseen, room) if asked.exam > asked.day else 0
+    spent += fresh * asked.pace.first
+    rest, time = _fit(pool[1], asked.room - spent, notes, asked)
+    stopped = bool(unseen) and not fresh
+    return CardDayPlan((*looks, *rest), fresh, stopped=stopped, seconds=spent + time)
+
+
+def _new_rate(left: int, asked: CardPlanInputs, curve: FsrsFormulas) -> float:
+    """What a new card gains in the time in which a look usually gains its rate."""
+    return new_card_gain(left, curve) / asked.pace.first * asked.pace.scale
+
+
+def _by_loss(
+    last: list[tuple[StartedCard, ReviewGain]], asked: CardPlanInputs, curve: FsrsFormulas
+) -> list[tuple[StartedCard, ReviewGain]]:
+    lost = {c.card: loss_if_final_review(c, w, asked.exam, curve) for c, w in last}
+    return sorted(last, key=lambda item: (lost[item[0].card], item[0].card))
+
+
+def _by_rate(
+    ranked: Iterable[tuple[StartedCard, ReviewGain]],
+) -> list[tuple[StartedCard, ReviewGain]]:
+    return sorted(ranked, key=lambda item: (-item[1].rate, item[0].card))
+
+
+def _fit(
+    ranked: Iterable[tuple[StartedCard, ReviewGain]],
+    seconds: float,
+    notes: set[str] | None,
+    asked: CardPlanInputs,
+) -> tuple[tuple[StartedCard, ...], float]:
+    """The first of them that fit into the time; `notes` taken already are left out."""
+    taken: list[StartedCard] = []
+    spent = 0.0
+    for card, value in ranked:
+        if notes is not None and card.note in notes:
+            continue
+        time = _seconds(card, value, asked)
+        if spent + time > seconds:
+            break
+        taken.append(card)
+        spent += time
+        if notes is not None and card.note:
+            notes.add(card.note)
+    return tuple(taken), spent
+
+
+def _seconds(card: StartedCard, value: ReviewGain, asked: CardPlanInputs) -> float:
+    """How long this learner takes for a look; the first one at a card takes longer."""
+    return asked.pace.first if card.fresh else value.seconds * asked.pace.scale
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CardsLeft:
+    """The cards that the desk still holds for a study day.
+
+    `due` are asked now, of which `learning` are in their steps; `waiting` are in steps
+    too and come back later in the day; `fresh` are new and will be begun, of which
+    `added` are none of the course. `over` are due as well and wait, for the plan has
+    better use of the minutes: they are none of the others. Of these the plan asks
+    about `passed` on no day before the exam. `final` says that those due are seen once
+    more before an exam, whether their day has come or not.
+    """
+
+    due: int = 0
+    waiting: int = 0
+    fresh: int = 0
+    over: int = 0
+    passed: int = 0
+    final: bool = False
+    learning: int = 0
+    added: int = 0
+    pace: CardPace = CARD_PACE
+
+    @property
+    def reviews(self) -> int:
+        """Cards that left their steps, or are seen once more before an exam."""
+        return self.due - self.learning
+
+    @property
+    def steps(self) -> int:
+        """Cards that are still being learned, whether their step is over or not."""
+        return self.learning + self.waiting
+
+    @property
+    def returning(self) -> int:
+        """All that come back today: those left without the new ones."""
+        return self.due + self.waiting
+
+    @property
+    def cards(self) -> int:
+        """All of them, as every page counts them."""
+        return self.returning + self.fresh
+
+    @property
+    def seconds(self) -> float:
+        """How long they take: a look 11.25 s and a new card 60 s, at the usual pace.
+
+        >>> CardsLeft(due=16, waiting=0, fresh=2).seconds
+        300.0
+        """
+        return self.returning * FINAL_SECONDS * self.pace.scale + self.fresh * self.pace.first

@@ -1,0 +1,520 @@
+"""Simulate the days until the exam."""
+
+import dataclasses
+import datetime as dt
+import itertools
+import math
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from app.spaced_repetition.fsrs import FsrsFormulas, Trace, fsrs_formulas
+from app.spaced_repetition.review_pace import NEW_SECONDS, CardPace
+from app.study_plan.card_plan import (
+    FIRST_GRADES,
+    CardDayPlan,
+    CardPlanInputs,
+    CardsLeft,
+    PlanOutline,
+    StartedCard,
+    again_words,
+    day_plan,
+    plain_day,
+)
+from app.web.formatting import format_count, format_weekday
+
+HORIZON = 180
+"""Further ahead than this nothing is run: too much will change before."""
+WHOLE = 400
+"""So many cards are all run; of more than these an even sample, as a rule of thumb
+to within a card or two in a hundred, in minutes scaled alike."""
+SAMPLE = 250
+"""How many cards a sample has."""
+
+_CRUMB = 1e-6
+_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53)
+_STEPS = tuple(math.sqrt(prime) for prime in _PRIMES)
+
+Rule = Callable[[Sequence[StartedCard], int, CardPlanInputs, FsrsFormulas], CardDayPlan]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ForecastDay:
+    """One study day to come: cards due, new ones, last looks, and the time.
+
+    Of the new ones `added` are none of the course. `short` says that the last looks
+    are not for every card. Of the time a new card takes `first` seconds.
+    """
+
+    day: int
+    due: int
+    fresh: int
+    final: int
+    seconds: float
+    short: bool = False
+    first: float = NEW_SECONDS
+    added: int = 0
+
+    @property
+    def cards(self) -> int:
+        """All cards of the day."""
+        return self.due + self.fresh + self.final
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanForecast:
+    """What comes of a rule: its days, and on the exam day the expected recall.
+
+    `recall` is the mean (0..1) over all `cards`, those never begun counted as 0;
+    `before` were begun before the first of the days. Of these `passed` are asked on
+    none of them, and `passed_due` of the ones that are due on the first and wait.
+    """
+
+    days: tuple[ForecastDay, ...]
+    recall: float
+    before: int
+    cards: int
+    passed: int = 0
+    passed_due: int = 0
+
+    @property
+    def begun(self) -> int:
+        """How many cards are begun by the exam: what the days add up to."""
+        return self.before + sum(day.fresh for day in self.days)
+
+    @property
+    def most(self) -> ForecastDay | None:
+        """The longest day."""
+        return max(self.days, key=lambda d: d.seconds, default=None)
+
+
+class OutcomeModel(Protocol):
+    """Who says how a look goes: 1 again, 2 hard, 3 good, 4 easy."""
+
+    def begin(self, card: int, day: int) -> int:
+        """The grade of a first look at the card of that place."""
+
+    def look(self, card: int, day: int, recall: float) -> int:
+        """The grade of a later look; `recall` is the chance that is believed in."""
+
+
+class ExpectedOutcomes:
+    """Outcomes as they are expected, without chance.
+
+    The cards' first looks lie evenly over the chances, their second ones evenly and
+    apart from the first, and so on (multiples of the square roots of primes): of
+    looks with a chance of 0.9 nine in ten are known, whatever came before.
+    """
+
+    def __init__(self) -> None:
+        self._looks: dict[int, int] = {}
+
+    def begin(self, card: int, day: int) -> int:  # noqa: ARG002 - a day like any other
+        """The grades of FIRST_GRADES in their shares."""
+        place, share = self._place(card), 0.0
+        for rating, part in enumerate(FIRST_GRADES, 1):
+            share += part
+            if place < share:
+                return rating
+        return len(FIRST_GRADES)
+
+    def look(self, card: int, day: int, recall: float) -> int:  # noqa: ARG002
+        """Good as often as the chance says, otherwise again."""
+        return 3 if self._place(card) < recall else 1
+
+    def _place(self, card: int) -> float:
+        turn = self._looks.get(card, 0)
+        self._looks[card] = turn + 1
+        return (0.5 + (card + 1) * _STEPS[turn % len(_STEPS)]) % 1.0
+
+
+class DaySimulation:
+    """Cards carried forward day by day under a rule."""
+
+    def __init__(
+        self, begun: Sequence[StartedCard], unseen: int, curve: FsrsFormulas, fate: OutcomeModel
+    ) -> None:
+        self.cards = list(begun)
+        self.unseen = unseen
+        self.asked: set[str] = set()
+        self._curve = curve
+        self._fate = fate
+        self._place = {card.card: place for place, card in enumerate(begun)}
+
+    def day(self, asked: CardPlanInputs, rule: Rule, fresh: int | None = None) -> ForecastDay:
+        """Study one day as the rule says; with so many `fresh` cards, where given."""
+        plan = rule(self.cards, self.unseen, asked, self._curve)
+        if fresh is not None:
+            plan = dataclasses.replace(plan, fresh=min(fresh, self.unseen))
+        seconds = sum(self._look(card, asked) for card in plan.looks)
+        added = sum(card.fresh for card in plan.looks)
+        looks = len(plan.looks) - added
+        for _ in range(plan.fresh):
+            self._begin(asked)
+        return ForecastDay(
+            day=asked.day,
+            due=0 if plan.final else looks,
+            fresh=plan.fresh + added,
+            final=looks if plan.final else 0,
+            seconds=seconds + plan.fresh * asked.pace.first,
+            first=asked.pace.first,
+            short=plan.short,
+            added=added,
+        )
+
+    def recall(self, exam: int) -> float:
+        """The recall (0..1) on the exam day, a mean over all cards."""
+        whole = len(self.cards) + self.unseen
+        known = (self._curve.recall(exam - c.last, c.stability) for c in self.cards)
+        return sum(known) / whole if whole else 0.0
+
+    def _look(self, card: StartedCard, asked: CardPlanInputs) -> float:
+        curve, place = self._curve, self._place[card.card]
+        chance = curve.recall(asked.day - card.last, card.stability)
+        rating = self._fate.look(place, asked.day, chance)
+        trace = card.stability, card.difficulty
+        trace = curve.lapsed(trace, chance) if rating == 1 else curve.known(trace, chance, rating)
+        self.cards[place] = self._card(card.card, trace, asked)
+        self.asked.add(card.card)
+        if card.fresh:
+            return asked.pace.first
+        return asked.pace.look * (2 if rating == 1 else 1)
+
+    def _begin(self, asked: CardPlanInputs) -> None:
+        place = len(self.cards)
+        name = f"+{place}"
+        trace = self._curve.begun(self._fate.begin(place, asked.day))
+        self._place[name] = place
+        self.cards.append(self._card(name, trace, asked))
+        self.unseen -= 1
+
+    def _card(self, name: str, trace: Trace, asked: CardPlanInputs) -> StartedCard:
+        # In a run a card's reverse may come on the same day.
+        due = asked.day + self._curve.interval(trace[0], asked.retention)
+        return StartedCard(name, *trace, asked.day, due)
+
+
+def simulate_until_exam(
+    begun: Sequence[StartedCard],
+    unseen: int,
+    asked: CardPlanInputs,
+    curve: FsrsFormulas,
+    rule: Rule = day_plan,
+    *,
+    skipping: int = 0,
+) -> PlanForecast:
+    """Run a rule from today to the day before the exam, outcomes as expected.
+
+    The first `skipping` days are left out. Raises ValueError beyond the HORIZON.
+    """
+    days = asked.exam - asked.day
+    if days > HORIZON:
+        raise ValueError(f"{days} days ahead; at most {HORIZON} are run")
+    whole = len(begun) + unseen
+    part = SAMPLE / whole if whole > WHOLE else 1.0
+    cards = sorted(begun, key=lambda c: c.card)
+    old = [card for card in cards if not card.fresh]
+    new = [card for card in cards if card.fresh]
+    of_old = _sample(old, round(len(old) * part))
+    of_new = _sample(new, math.ceil(len(new) * part - _CRUMB))
+    unseen_of_sample = math.ceil(unseen * part - _CRUMB)
+    run = DaySimulation([*of_old, *of_new], unseen_of_sample, curve, ExpectedOutcomes())
+    ahead = _ahead(run, asked, rule, part, skipping)
+    fresh = (unseen, unseen_of_sample), (len(new), len(of_new))
+    due = {c.card: c for c in old if c.due <= asked.day and c.card not in asked.looks}
+    return PlanForecast(
+        days=_scaled(ahead, fresh, asked, part),
+        recall=run.recall(asked.exam),
+        before=len(old),
+        cards=whole,
+        passed=_passed(old, of_old, run.asked | asked.looks),
+        passed_due=_passed(due, [c for c in of_old if c.card in due], run.asked),
+    )
+
+
+def _ahead(
+    run: DaySimulation, asked: CardPlanInputs, rule: Rule, part: float, skipping: int
+) -> list[ForecastDay]:
+    """The days of a run, of all cards or of a `part` of them."""
+    first = _part_of(asked.begins, part)
+    ahead: list[ForecastDay] = []
+    saved = 0.0
+    for day in range(asked.day + skipping, asked.exam):
+        time = asked.seconds * part + saved
+        over = asked.spent * part if day == asked.day else 0.0
+        now = dataclasses.replace(asked, day=day, seconds=time, spent=over)
+        done = run.day(now, rule, None if ahead else first)
+        # What is too short for one card of a sample is there on the next day.
+        over = max(0.0, now.room - done.seconds)
+        saved = min(over, asked.pace.first) if part < 1 else 0.0
+        ahead.append(done)
+    return ahead
+
+
+def _part_of(count: int | None, part: float) -> int | None:
+    return None if count is None else math.floor(count * part)
+
+
+def _passed(
+    cards: Collection[object], sample: Sequence[StartedCard], asked: Collection[str]
+) -> int:
+    """How many of the cards are not `asked`, from what is done with those sampled."""
+    never = sum(card.card not in asked for card in sample)
+    return round(never * len(cards) / len(sample)) if sample else 0
+
+
+def _begins(
+    fresh: Sequence[int],
+    unseen: tuple[int, int],
+    today: tuple[int | None, int | None],
+) -> list[int]:
+    """The new cards of each day, from those of a sample: sums stay right to the card.
+
+    `unseen` are those of all cards and of the sample, and so with `today`, which is
+    as it was given.
+    """
+    whole, part = unseen
+    given: list[int] = []
+    if today[0] is not None and today[1] is not None:
+        given, fresh = [today[0]], fresh[1:]
+        whole, part = max(0, whole - today[0]), part - today[1]
+    sums = [round(n * whole / part) if part else 0 for n in itertools.accumulate(fresh)]
+    return given + [sum_ - before for before, sum_ in itertools.pairwise([0, *sums])]
+
+
+def _sample(begun: Sequence[StartedCard], count: int) -> list[StartedCard]:
+    return [begun[math.floor(n * len(begun) / count)] for n in range(count)]
+
+
+def _scaled(
+    ahead: Sequence[ForecastDay],
+    fresh: tuple[tuple[int, int], tuple[int, int]],
+    asked: CardPlanInputs,
+    part: float,
+) -> tuple[ForecastDay, ...]:
+    """The days of a sample as those of all cards.
+
+    `fresh` are the new cards of the course, all and of the sample, and those added.
+    """
+    begins = [day.fresh - day.added for day in ahead]
+    if part < 1:
+        today = asked.begins, _part_of(asked.begins, part)
+        begins = _begins(begins, fresh[0], today)
+    adds = [day.added for day in ahead]
+    adds = _begins(adds, fresh[1], (asked.adds, sum(adds[:1])))
+    return tuple(map(_of_all, ahead, begins, adds, itertools.repeat(part)))
+
+
+def _of_all(day: ForecastDay, begun: int, added: int, part: float) -> ForecastDay:
+    """A day of a sample as one of all cards: so many `begun` of the course, `added`."""
+    fresh = begun + added
+    looks = day.seconds - day.fresh * day.first
+    return dataclasses.replace(
+        day,
+        due=round(day.due / part),
+        fresh=fresh,
+        added=added,
+        final=round(day.final / part),
+        seconds=looks / part + fresh * day.first,
+    )
+
+
+SKIPPED = 3
+"""How many of the next days the question “what if I skip them” leaves out."""
+_AGAIN = again_words(short=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DeckCounts:
+    """The cards of a learner: those begun, and how many of the course never were.
+
+    Of those begun, `added` were added and never graded: the plan has to ask them, as
+    little known as after a first “again”. `answered` cards were answered on the study
+    day, of which `fresh` were begun on it. Cards put aside and cards that left the
+    course are in none of these.
+    """
+
+    begun: tuple[StartedCard, ...] = ()
+    unseen: int = 0
+    added: int = 0
+    answered: int = 0
+    fresh: int = 0
+
+    @property
+    def started(self) -> int:
+        """How many cards were graded at least once."""
+        return len(self.begun) - self.added
+
+    @property
+    def cards(self) -> int:
+        """All cards there are to learn."""
+        return len(self.begun) + self.unseen
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StudyScenario:
+    """One way to study until the exam, in the same minutes.
+
+    `known` of all cards are expected to be known on the day, `begun` were begun;
+    `most` and `mean` are the minutes of the longest day and of all days from now on.
+    """
+
+    known: int
+    begun: int
+    most: float
+    mean: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScenarioComparison:
+    """The plan run forward, beside plain intervals and days that are skipped.
+
+    `skipped` of the next days are left out in the last way; None where so few are
+    left that nothing would remain.
+    """
+
+    outlook: PlanForecast
+    plan: StudyScenario
+    plain: StudyScenario
+    without: StudyScenario | None
+    skipped: int
+
+    @property
+    def ways(self) -> tuple[tuple[str, StudyScenario], ...]:
+        """The ways by name, as a table shows them."""
+        two = ("as planned", self.plan), ("without the exam day", self.plain)
+        if self.without is None:
+            return two
+        return *two, (f"planned, {format_count(self.skipped, 'day')} skipped", self.without)
+
+    @property
+    def compared(self) -> str:
+        """What the other ways would cost, in sentences."""
+        other = self.plain.known - self.plan.known
+        said = [f"Without planning for the exam day it would be {_less(other)}."]
+        if self.without is not None:
+            lost = self.without.known - self.plan.known
+            change = self.without.mean - self.plan.mean
+            said.append(
+                f"If you skip {_next(self.skipped)}, it would be {_less(lost)}, {_minutes(change)}."
+            )
+        return " ".join(said)
+
+
+def asked_of(
+    held: DeckCounts,
+    exam: dt.date,
+    seconds: float,
+    day: dt.date,
+    retention: float,
+    pace: CardPace,
+) -> CardPlanInputs:
+    """What is asked of the plan now; what was done today takes its time."""
+    spent = pace.look * (held.answered - held.fresh) + pace.first * held.fresh
+    days = day.toordinal(), exam.toordinal()
+    return CardPlanInputs(*days, seconds, retention, spent, pace=pace)
+
+
+def compare_scenarios(
+    held: DeckCounts, asked: CardPlanInputs, left: CardsLeft
+) -> ScenarioComparison | None:
+    """Run the days forward; None beyond the horizon, on the exam day, and after it.
+
+    The first day is shown with the cards that are `left` of it on the desk.
+    """
+    days = asked.exam - asked.day
+    if not 0 < days <= HORIZON:
+        return None
+    curve, cards = fsrs_formulas(), (held.begun, held.unseen)
+    begins = left.fresh - left.added
+    known = dataclasses.replace(asked, begins=begins, adds=left.added)
+    outlook = _begun_with(left, simulate_until_exam(*cards, known, curve, day_plan))
+    plain = simulate_until_exam(*cards, asked, curve, plain_day)
+    skipped = min(SKIPPED, days - 1)
+    less = simulate_until_exam(*cards, asked, curve, day_plan, skipping=skipped)
+    return ScenarioComparison(
+        outlook=outlook,
+        plan=_way(outlook),
+        plain=_way(plain),
+        without=_way(less) if skipped else None,
+        skipped=skipped,
+    )
+
+
+def plan_summary(short: PlanOutline, asked: CardPlanInputs, left: CardsLeft) -> str:
+    """The plan in one sentence, from counts alone; `left` is on the desk today."""
+    until = format_weekday(dt.date.fromordinal(asked.exam))
+    if short.final <= asked.day:
+        said = _last_days(left)
+    elif short.short:
+        # From counts alone nobody can tell whether a last look gains more than a new
+        # card: that is left to the plan.
+        said = pace_words(short) or "what is due"
+    elif short.fresh:
+        said = f"{pace_words(short)} until {_weekday(short.until)}, {_once_more(short)}"
+    else:
+        said = f"what is due, and from {_weekday(short.final)} on {_AGAIN}"
+    return f"Until {until}: {said}."
+
+
+def pace_words(short: PlanOutline) -> str:
+    """How many new cards a day, in the words of every page that says so."""
+    if not short.fresh:
+        return ""
+    return f"about {format_count(short.fresh, 'new card')} a day"
+
+
+def _once_more(short: PlanOutline) -> str:
+    if short.until == short.final - 1:
+        return f"then {_AGAIN}"
+    return f"and from {_weekday(short.final)} on {_AGAIN}"
+
+
+def _last_days(left: CardsLeft) -> str:
+    if not left.due:
+        return "nothing more to review today"
+    return f"the cards you started once more, {left.due:,} of them today"
+
+
+def _weekday(ordinal: int) -> str:
+    return format_weekday(dt.date.fromordinal(ordinal))
+
+
+def _begun_with(left: CardsLeft, outlook: PlanForecast) -> PlanForecast:
+    """The days ahead, the first as the desk has it: its plan is of this morning."""
+    today = dataclasses.replace(
+        outlook.days[0],
+        due=0 if left.final else left.returning,
+        fresh=left.fresh,
+        final=left.returning if left.final else 0,
+        seconds=left.seconds,
+    )
+    return dataclasses.replace(outlook, days=(today, *outlook.days[1:]))
+
+
+def _way(outlook: PlanForecast) -> StudyScenario:
+    minutes = [day.seconds / 60 for day in outlook.days]
+    return StudyScenario(
+        known=round(outlook.recall * outlook.cards),
+        begun=outlook.begun,
+        most=max(minutes, default=0.0),
+        mean=sum(minutes) / len(minutes) if minutes else 0.0,
+    )
+
+
+def _less(cards: int) -> str:
+    """A difference in cards: “12 fewer”, “1 more”, “as many”."""
+    if not cards:
+        return "as many"
+    return f"{abs(cards):,} {'more' if cards > 0 else 'fewer'}"
+
+
+def _minutes(change: float) -> str:
+    whole = round(change)
+    if not whole:
+        return "with the same minutes on the days after"
+    minutes = f"{format_count(abs(whole), 'minute')} {'more' if whole > 0 else 'less'}"
+    return f"with {minutes} a day after that"
+
+
+def _next(days: int) -> str:
+    return "the next day" if days == 1 else f"the next {days} days"

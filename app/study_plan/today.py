@@ -1,0 +1,497 @@
+"""The next step and what else fits into today."""
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
+
+from app.content.library import Library
+from app.markup.model import Topic
+from app.mastery.objectives import (
+    DomainMastery,
+    LearnerEvidence,
+    WeakPrerequisite,
+    anchors,
+    never_missed,
+    weakest_prerequisite,
+)
+from app.mastery.question_counts import WeakObjective, of_objective, of_topic, weakest_first
+from app.mastery.store import PageProgress
+from app.study_plan.calendar import (
+    PLACEMENT_QUESTION_MINUTES,
+    ROUND,
+    USUAL,
+    MockExamOption,
+    OpenPlacementTest,
+    OpenPracticeRun,
+    OpenSitting,
+    StudyPace,
+    StudyStep,
+    TodayInputs,
+    TodayPlan,
+    kept_for_questions,
+)
+from app.study_plan.card_plan import CardsLeft
+from app.web.formatting import format_count
+
+
+def reading_step(now: TodayInputs) -> StudyStep | None:
+    """The page left open, or the next in the order of the course that stands well.
+
+    Where nothing on the weakest objective was read and it rests on a weak page with
+    something left to read, that page leads.
+    Pages whose objectives were all answered rightly so far come after all others,
+    those on what is known well later, and what lies beyond the exam last. Where every
+    page left rests on something weak, that comes first.
+    """
+    library, record = now.library, now.record
+    begun = library.topics.get(now.last_topic)
+    going_on = _reading(begun, record) if begun else None
+    if going_on is not None:
+        return going_on
+    urgent = _urgent(library, record, now.domains)
+    ground = urgent.ground if urgent is not None else None
+    if urgent is not None and ground and _reading(ground.topic, record):
+        return first_this(ground, urgent.topic, record)
+    needed: StudyStep | None = None
+    for topic in reading_order(library, record, now.domains, is_short=now.is_short):
+        step = _reading(topic, record)
+        if step is None:
+            continue
+        ground = weakest_prerequisite(library, record, topic)
+        if ground is None:
+            return step
+        needed = needed or first_this(ground, topic, record)
+    return needed
+
+
+def reading_steps(now: TodayInputs) -> Iterator[StudyStep]:
+    """The next page, and those after it that the exam asks for, in order."""
+    first = reading_step(now)
+    if first is None:
+        return
+    yield first
+    library, record = now.library, now.record
+    for topic in reading_order(library, record, now.domains, is_short=now.is_short):
+        step = _reading(topic, record)
+        if step is not None and topic.slug != first.topic and not topic.level:
+            yield step
+
+
+def reading_order(
+    library: Library,
+    record: LearnerEvidence,
+    domains: Sequence[DomainMastery],
+    *,
+    is_short: bool = False,
+) -> list[Topic]:
+    """The pages of the course in the order in which they are worth reading.
+
+    That on the weakest objective leads where nothing on it was read; those on what
+    is known well come last. Where time `is_short`, the first page of every objective
+    comes before the second of any, also where the few answers so far were right: what
+    is left out is never a whole domain.
+    """
+    known, urgent = _known_well(domains), _urgent(library, record, domains)
+    order = [library.topics[s] for s in library.syllabus.topics if s in library.topics]
+    rounds = _rounds(order) if is_short else {}
+    order.sort(
+        key=lambda topic: (
+            urgent is None or topic != urgent.topic,
+            topic.level,
+            known.issuperset(topic.objectives),
+            rounds.get(topic.slug, 0),
+            never_missed(library, record, topic.objectives),
+        )
+    )
+    return order
+
+
+def _urgent(
+    library: Library, record: LearnerEvidence, domains: Sequence[DomainMastery]
+) -> WeakObjective | None:
+    """The weakest objective where it was tested and nothing on it was read."""
+    weak = next(iter(weakest_first(library, record, domains)), None)
+    return weak if weak and weak.low and not weak.standing.pages.read else None
+
+
+def _rounds(order: Iterable[Topic]) -> dict[str, int]:
+    """How many pages of its objective come before each page."""
+    before: collections.Counter[str] = collections.Counter()
+    found = {}
+    for topic in order:
+        of = topic.objectives[0] if topic.objectives else ""
+        found[topic.slug] = before[of]
+        before[of] += 1
+    return found
+
+
+def minutes_left(topic: Topic, record: LearnerEvidence) -> float:
+    """The minutes of a page that are not read yet."""
+    step = _reading(topic, record)
+    return step.minutes if step else 0.0
+
+
+def minutes_read(pages: Iterable[PageProgress], library: Library, since: int) -> float:
+    """The minutes of what was marked as read from a moment in milliseconds on."""
+    return sum(
+        _minutes_of(library.topics[page.topic], section)
+        for page in pages
+        if page.at >= since and page.topic in library.topics
+        for section, at in page.sections.items()
+        if at >= since
+    )
+
+
+def _minutes_of(topic: Topic, section: str) -> float:
+    if not section:
+        return topic.minutes
+    return next((s.minutes for s in topic.sections if s.anchor == section), 0.0)
+
+
+def _known_well(domains: Iterable[DomainMastery]) -> frozenset[str]:
+    """The objectives that answers show to be known."""
+    return frozenset(
+        standing.objective.number
+        for domain in domains
+        for standing in domain.standings
+        if standing.known
+    )
+
+
+def _reading(topic: Topic, record: LearnerEvidence) -> StudyStep | None:
+    read = frozenset(record.read.get(topic.slug, ()))
+    left = [a for a in anchors(topic) if a not in read]
+    if not left:
+        return None
+    address = f"/concepts/{topic.slug}"
+    sections = {s.anchor: s for s in topic.sections}
+    if not any(a in read for a in anchors(topic)):
+        goal = "objective" if len(topic.objectives) == 1 else "objectives"
+        reason = f"{goal} {', '.join(topic.objectives)}, not read yet"
+        slug = topic.slug
+        return StudyStep("read", topic.title, address, reason, topic.minutes, slug)
+    following = sections[left[0]]
+    reason = f"continue at section {following.number}, {following.title}"
+    minutes = sum(sections[a].minutes for a in left)
+    place = f"{address}#{following.anchor}"
+    return StudyStep("continue", topic.title, place, reason, minutes, topic.slug)
+
+
+def first_this(ground: WeakPrerequisite, topic: Topic, record: LearnerEvidence) -> StudyStep:
+    """Go over a weak prerequisite before the topic that rests on it."""
+    needed = ground.topic
+    reason = f"first this: {topic.title} builds on it, and {ground.why}"
+    again = _reading(needed, record)
+    if again is not None:
+        return dataclasses.replace(again, reason=reason)
+    slug = needed.slug
+    address = f"/concepts/{slug}"
+    return StudyStep("read", needed.title, address, reason, needed.minutes, slug)
+
+
+_MOST = 0.5
+_ALL = 0.95  # the count is of a sample: so nearly all are all
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class QueueCounter:
+    """How many cards of a kind are left; `here` says that the one shown is of it."""
+
+    name: str
+    count: int
+    here: bool = False
+
+
+def counters_of(left: CardsLeft, kind: str = "") -> tuple[QueueCounter, ...]:
+    """New, learning and due cards left, as the card before the learner is of `kind`.
+
+    The same counts as in `made_of`, and together all that is left.
+
+    >>> [c.count for c in counters_of(CardsLeft(due=7, waiting=2, fresh=15, learning=1))]
+    [15, 3, 6]
+    """
+    due = "Once more" if left.final else "Due"
+    return (
+        QueueCounter("New", left.fresh, kind == "new"),
+        QueueCounter("Learning", left.steps, kind == "learning"),
+        QueueCounter(due, left.reviews, kind == "due"),
+    )
+
+
+def describe_cards_left(left: CardsLeft) -> str:
+    r"""What the cards left are; empty where none are.
+
+    >>> describe_cards_left(CardsLeft(due=7, waiting=2, fresh=15, learning=1))
+    '6\xa0reviews, 15\xa0new cards, 3\xa0still being learned'
+    """
+    said = []
+    if left.reviews and left.final:
+        said.append(f"{left.reviews:,}\N{NO-BREAK SPACE}to see once more")
+    elif left.reviews:
+        said.append(format_count(left.reviews, "review"))
+    if left.fresh:
+        said.append(format_count(left.fresh, "new card"))
+    if left.steps:
+        said.append(f"{left.steps:,}\N{NO-BREAK SPACE}still being learned")
+    return ", ".join(said)
+
+
+def over_words(over: int, passed: int) -> str:
+    r"""What is said of cards that are due and wait; empty where none are.
+
+    Of the `over` the plan asks about `passed` on no day before the exam.
+
+    >>> over_words(3, 0).replace("\xa0", " ")
+    '3 more cards are due and wait for another day'
+    >>> over_words(3, 1).replace("\xa0", " ")
+    '3 more cards are due; the plan has no time for about 1 of them before your exam'
+    >>> over_words(138, 126).replace("\xa0", " ")
+    '138 more cards are due; the plan has no time for most of them before your exam'
+    >>> over_words(1, 1).replace("\xa0", " ")
+    '1 more card is due; the plan has no time for it before your exam'
+    """
+    if not over:
+        return ""
+    one = over == 1
+    due = f"{format_count(over, 'more card')} {'is' if one else 'are'} due"
+    if not passed:
+        return f"{due} and {'waits' if one else 'wait'} for another day"
+    if passed >= _ALL * over:
+        whom = "it" if one else "them"
+    elif passed > _MOST * over:
+        whom = "most of them"
+    else:
+        whom = f"about {passed:,} of them"
+    return f"{due}; the plan has no time for {whom} before your exam"
+
+
+_STEPS_MOST = 10
+
+
+def plan_today(now: TodayInputs) -> TodayPlan:
+    """The steps of today in the order to take them; none when nothing is left.
+
+    A running exam comes before everything: its clock does not wait. Then the rest of
+    a placement test, from which all else follows; then cards due or added,
+    which are forgotten while one does other things; then the mock exam of a day that
+    has one; then reading and practice. New
+    cards follow those on the desk; where there is none they come last, and not
+    before something was read or answered.
+
+    The next thing is offered however long it takes, and so is a mock exam; of the
+    others, those that the minutes still hold. Cards have them first, then as many
+    pages as the plan of days wants, which leave a round of questions; a practice run
+    that was left comes before a new round.
+    """
+    started = any(s.started for d in now.domains for s in d.standings)
+    asked = bool(now.left.due or now.left.added)
+    cards = cards_step(now.left) if started or asked else None
+    waits = not asked and not now.mock
+    pages = list(reading_steps(now))
+    page = pages[0] if pages else None
+    day = _TodayBuilder(now.minutes, now.pace)
+    day.take(running_step(now.running))
+    day.take(placing_step(now.placing))
+    day.take(None if waits else cards)
+    day.take(mock_step(now.mock))
+    day.take(page)
+    day.take(cards)
+    day.read_on(page, pages[1:], now.reading)
+    begun = run_step(now.left_run, now.pace)
+    day.take(begun)
+    if begun is None or begun in day.steps or now.running is not None:
+        day.take(practice_step(now.library, now.record, now.domains, now.pace, page))
+    if waits:
+        day.steps.sort(key=lambda step: step.kind in {"learn", "review"})
+    return TodayPlan(tuple(day.steps), tuple(day.beyond))
+
+
+class _TodayBuilder:
+    """The steps that were taken so far, those that do not fit, the minutes left."""
+
+    def __init__(self, minutes: float, pace: StudyPace) -> None:
+        self.steps: list[StudyStep] = []
+        self.beyond: list[StudyStep] = []
+        self._left = minutes
+        self._pace = pace
+
+    def take(self, step: StudyStep | None) -> None:
+        """Take a step, or what fits of it. Two reasons may lead to the same page."""
+        known = {one.address for one in (*self.steps, *self.beyond)}
+        if step is None or step.address in known:
+            return
+        if self.steps and step.minutes > self._left and step.kind != "mock":
+            shorter = _shorter(step, self._left, self._pace)
+            if shorter is None:
+                self.beyond.append(step)
+                return
+            step = shorter
+        self.steps.append(step)
+        self._left -= step.minutes
+
+    def read_on(self, first: StudyStep | None, pages: Iterable[StudyStep], wanted: float) -> None:
+        """Take more pages after the first, whole ones, up to the minutes `wanted`."""
+        if first is None or first not in self.steps:
+            return
+        kept = kept_for_questions(self._left + first.minutes, self._pace)
+        wanted -= first.minutes
+        for page in pages:
+            if wanted <= 0 or page.minutes > self._left - kept:
+                return
+            self.take(page)
+            wanted -= page.minutes
+
+
+def _shorter(step: StudyStep, minutes: float, pace: StudyPace) -> StudyStep | None:
+    """As much of a step as the minutes hold; None when it is hardly any.
+
+    A round of fewer questions, or some of the new cards.
+    """
+    if step.kind == "learn":
+        return _some_of(step, minutes)
+    count = int(minutes / pace.question_minutes)
+    if step.kind != "practice" or count < ROUND:
+        return None
+    _, _, topic = step.title.partition(": ")
+    return dataclasses.replace(
+        step,
+        title=f"{count} questions: {topic}",
+        address=f"{step.address}?count={count}",
+        minutes=count * pace.question_minutes,
+        questions=count,
+    )
+
+
+def running_step(running: OpenSitting | None) -> StudyStep | None:
+    """The exam whose clock runs."""
+    if running is None:
+        return None
+    return StudyStep(
+        "exam",
+        running.title,
+        f"/exams/sittings/{running.number}/review",
+        "the clock is running",
+        running.minutes,
+    )
+
+
+def mock_step(mock: MockExamOption | None) -> StudyStep | None:
+    """The mock exam of the day."""
+    if mock is None:
+        return None
+    reason = "planned for today: take all its time at once"
+    return StudyStep("mock", mock.title, f"/exams/{mock.exam}", reason, mock.minutes)
+
+
+def placing_step(placing: OpenPlacementTest | None) -> StudyStep | None:
+    """The rest of a placement test."""
+    if placing is None:
+        return None
+    return StudyStep(
+        "place",
+        f"Placement test: {_left(placing.left)}",
+        f"/quiz/runs/{placing.run}",
+        "it shows which pages to read first",
+        placing.left * PLACEMENT_QUESTION_MINUTES,
+    )
+
+
+def run_step(left: OpenPracticeRun | None, pace: StudyPace) -> StudyStep | None:
+    """The rest of the practice run that was left, which Practice proposes as well."""
+    if left is None:
+        return None
+    return StudyStep(
+        "run",
+        f"Practice: {_left(left.left)}",
+        f"/quiz/runs/{left.run}",
+        f"you stopped after {left.count - left.left} of {left.count}",
+        left.left * pace.question_minutes,
+        questions=left.left,
+    )
+
+
+def _left(questions: int) -> str:
+    """How many questions of a run or a test are left."""
+    return f"{questions} {'question' if questions == 1 else 'questions'} left"
+
+
+def cards_step(left: CardsLeft) -> StudyStep | None:
+    """The cards that the desk holds, in its number; none while all wait for a time."""
+    if not left.due and not left.fresh:
+        return None
+    reason = describe_cards_left(left)
+    noun = "card" if left.cards == 1 else "cards"
+    minutes = left.seconds / 60
+    if left.returning or left.added:
+        verb = "Study" if left.fresh else "Review"
+        title = f"{verb} {left.cards:,} {noun}"
+        return StudyStep("review", title, "/flashcards", reason, minutes)
+    title = f"Learn {left.cards:,} new {noun}"
+    return StudyStep("learn", title, "/flashcards", "no card is due", minutes, fresh=left.fresh)
+
+
+def _some_of(step: StudyStep, minutes: float) -> StudyStep | None:
+    """As many new cards of a day as the minutes hold, beside their number."""
+    count = int(minutes / CardsLeft(fresh=1).seconds * 60)
+    if count < 1:
+        return None
+    title = step.title.replace("Learn ", f"Learn {count} of ", 1)
+    return dataclasses.replace(
+        step, title=title, minutes=CardsLeft(fresh=count).seconds / 60, fresh=count
+    )
+
+
+def practice_step(
+    library: Library,
+    record: LearnerEvidence,
+    domains: Iterable[DomainMastery],
+    pace: StudyPace = USUAL,
+    page: StudyStep | None = None,
+) -> StudyStep | None:
+    """The weakest objective, as practice orders them; none when all is answered.
+
+    If it was tested and rests on something weak, that comes first. Where hardly
+    anything was tested or read, it is what the `page` of the day is on.
+    """
+    order = weakest_first(library, record, domains)
+    if not order or order[0].asked_out:
+        return None
+    first = order[0]
+    if first.low and first.ground is not None:
+        return first_this(first.ground, first.topic, record)
+    if page is not None and not first.tested and not first.standing.pages.read:
+        first = _on_page(library, order, page.topic) or first
+    return _practice(library, first, pace)
+
+
+def _on_page(library: Library, order: Iterable[WeakObjective], slug: str) -> WeakObjective | None:
+    """What a page is on, as far as that is hardly tested."""
+    topic = library.topics[slug]
+    found = (w for w in order if topic in w.standing.topics and not w.tested)
+    weak = next(found, None) if topic.questions else None
+    return dataclasses.replace(weak, topic=topic) if weak else None
+
+
+def _practice(library: Library, weak: WeakObjective, pace: StudyPace) -> StudyStep:
+    """What practice asks: on a weakness all pages of its objective, else the one page.
+
+    The questions that are kept for exams are not among them.
+    """
+    topic, goal = weak.topic, weak.standing.objective
+    questions = of_topic(library, topic.slug)
+    title, address = topic.title, f"/quiz/{topic.slug}"
+    if weak.low:
+        questions = of_objective(library, goal.number)
+        title, address = goal.name, f"/quiz/objectives/{goal.number}"
+    open_ = sum(not question.reserved for question in questions)
+    count = min(open_ or len(questions), _STEPS_MOST)
+    words = "1 question" if count == 1 else f"{count} questions"
+    return StudyStep(
+        "practice",
+        f"{words}: {title}",
+        address,
+        f"objective {weak.standing.objective.number}, {weak.why}",
+        count * pace.question_minutes,
+        questions=count,
+        objective=weak.standing.objective.name,
+    )

@@ -1,0 +1,641 @@
+"""SQL: the learner's cards today, by the plan or from the queue.
+
+The plan is a function of what was known when the study day began, so it is the same
+after a restart and in another process, and it is not made again at each grade. What
+has happened since is read narrowly beside it.
+"""
+
+import dataclasses
+import datetime as dt
+import weakref
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+from cachetools import LRUCache
+from sqlalchemy import Engine, bindparam, select, union_all
+from sqlmodel import Session
+
+from app.accounts.current_learner import USUAL, LearnerProfile, RequestContext, StudyHabits
+from app.clock import to_milliseconds
+from app.content.library import Library
+from app.markup.expressions import ExpressionError
+from app.markup.model import Flashcard
+from app.questions.question_type import CardFaces
+from app.spaced_repetition import added_cards, queue
+from app.spaced_repetition.added_cards import ADDED, AddedCardDetails
+from app.spaced_repetition.card_ids import (
+    OWN,
+    QUESTION,
+    TERM,
+    card_of_own,
+    card_of_question,
+    card_of_term,
+    is_added_card,
+    parse_card_id,
+    topic_of,
+)
+from app.spaced_repetition.card_rows import MEMORY, STANDING, card_state_from_row
+from app.spaced_repetition.fsrs import fsrs_formulas
+from app.spaced_repetition.queue import GRADED, QueueQuery, ReviewQueue, card_pace
+from app.spaced_repetition.review_log import ASIDE, CardRecord, load_card
+from app.spaced_repetition.review_pace import USUAL as CARD_PACE
+from app.spaced_repetition.review_pace import CardPace, DayCounts, card_seconds, new_cards_allowed
+from app.spaced_repetition.scheduler import retrievability
+from app.study_plan.card_plan import (
+    CardPlanInputs,
+    CardsLeft,
+    PlanOutline,
+    StartedCard,
+    day_plan,
+    outline_plan,
+    reconcile_outline,
+)
+from app.study_plan.forecast import HORIZON, simulate_until_exam
+from app.study_plan.store import MorningCard, begun_of, states_at_day_start
+from app.web.formatting import format_date
+
+_LEARNERS = 2000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExamGoal:
+    """The exam day, the seconds of a usual day for cards, and the learner's ways.
+
+    `acts` is the number of the last act: what is set by hand makes the plan anew.
+    """
+
+    exam: dt.date
+    seconds: float
+    habits: StudyHabits = USUAL
+    acts: int = 0
+    pace: CardPace = CARD_PACE
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlannedCard:
+    """A card in the plan, as far as the desk has to know it.
+
+    `fresh` says that it was added and never graded.
+    """
+
+    card: str
+    note: str
+    topic: str
+    fresh: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TodaysCardPlan:
+    """The plan of a study day: `looks` in order, then `fresh` new cards.
+
+    `final`, `short` and `stopped` are those of the DayPlan; `unbegun` cards were never
+    begun, `over` are due today and not in the plan, which asks about `passed` of them
+    on no day before the exam. `apart` keeps a card from its reverse, `outline` says how
+    the days go on.
+    """
+
+    looks: tuple[PlannedCard, ...]
+    fresh: int
+    final: bool
+    short: bool
+    stopped: bool
+    unbegun: int
+    over: int
+    passed: int
+    apart: bool
+    outline: PlanOutline
+
+
+_Key = tuple[dt.date, ExamGoal, str]
+_kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[_Key, TodaysCardPlan]]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def cached_day_plan(
+    db: Session, learner_id: int, library: Library, day: dt.date, aim: ExamGoal
+) -> TodaysCardPlan:
+    """The plan of a learner's study day, made once in a process."""
+    engine = db.get_bind().engine
+    kept = _kept.setdefault(engine, LRUCache(_LEARNERS))
+    key = (day, aim, library.version)
+    known = kept.get(learner_id)
+    if known is not None and known[0] == key:
+        return known[1]
+    found = find_planned(db, learner_id, library, day, aim)
+    kept[learner_id] = (key, found)
+    return found
+
+
+def find_planned(
+    db: Session, learner_id: int, library: Library, day: dt.date, aim: ExamGoal
+) -> TodaysCardPlan:
+    """Plan the study day from the memory as it stood when the day began.
+
+    A day that was set by hand is kept: the card comes first on it, and not before.
+    """
+    held = states_at_day_start(db, learner_id, library, day)
+    rows = [row for row in held if not _later(row, day, aim)]
+    known = {row.card: row for row in rows}
+    curve = fsrs_formulas()
+    begun = list(begun_of(rows, day, curve))
+    today = day.toordinal()
+    old = sum(not is_added_card(row.card) and row.first_day != day.isoformat() for row in held)
+    unseen = max(0, len(library.cards) - old)
+    times = today, aim.exam.toordinal(), aim.seconds
+    asked = CardPlanInputs(*times, habits=aim.habits, pace=aim.pace)
+    plan = day_plan(begun, unseen, asked, curve)
+    # Steps that an earlier day left unfinished come first, whatever they gain.
+    steps = [row.card for row in rows if _unfinished(row, day)]
+    steps += [row.card for row in rows if _is_set(row, day)]
+    names = dict.fromkeys([*steps, *(c.card for c in plan.looks)])
+    said = outline_plan(len(begun), unseen, asked)
+    over = sum(c.due <= today and c.card not in names for c in begun if not c.fresh)
+    return TodaysCardPlan(
+        looks=tuple(_slot(known[card]) for card in names),
+        fresh=plan.fresh,
+        final=plan.final,
+        short=plan.short,
+        stopped=plan.stopped,
+        unbegun=unseen,
+        over=over,
+        passed=_passed(begun, unseen, asked, names) if over and said.short else 0,
+        apart=asked.left > 1,
+        outline=reconcile_outline(said, plan, unseen, asked),
+    )
+
+
+def _passed(
+    begun: Sequence[StartedCard], unseen: int, asked: CardPlanInputs, today: Iterable[str]
+) -> int:
+    """How many cards that are due the plan never asks before the exam.
+
+    Those of `today` it does ask. Where the minutes hold every card, none: each is seen
+    once more.
+    """
+    if asked.exam - asked.day > HORIZON:
+        return 0
+    known = dataclasses.replace(asked, looks=frozenset(today))
+    return simulate_until_exam(begun, unseen, known, fsrs_formulas()).passed_due
+
+
+def _slot(row: MorningCard) -> PlannedCard:
+    return PlannedCard(row.card, row.note, row.topic, fresh=row.state == "new")
+
+
+def _later(row: MorningCard, day: dt.date, aim: ExamGoal) -> bool:
+    """Whether a card is not to be asked before a later day, which is in time."""
+    return bool(day.isoformat() < row.set_day < aim.exam.isoformat())
+
+
+def _is_set(row: MorningCard, day: dt.date) -> bool:
+    """Whether the day has come that was set by hand for a card that was begun."""
+    came = row.set_day and row.set_day <= day.isoformat()
+    return bool(came and row.state != "new" and not row.suspended)
+
+
+def _unfinished(row: MorningCard, day: dt.date) -> bool:
+    steps = row.state in ("learning", "relearning") and not row.suspended
+    return steps and row.last_day < day.isoformat()
+
+
+_TOUCHED = (
+    *STANDING,
+    MEMORY.c.card,
+    MEMORY.c.turns,
+    MEMORY.c.note,
+    MEMORY.c.topic,
+)
+_mine = MEMORY.c.learner_id == bindparam("learner")
+# Put aside since the plan was made, or before: a few, found by name.
+_set_aside = union_all(
+    select(ASIDE.c.card).where(ASIDE.c.learner_id == bindparam("learner")),
+    select(ADDED.c.card).where(
+        ADDED.c.learner_id == bindparam("learner"), ADDED.c.declined.is_(True)
+    ),
+)
+_SINCE = union_all(
+    select(*_TOUCHED, MEMORY.c.suspended, GRADED).where(
+        _mine, MEMORY.c.last_day == bindparam("day")
+    ),
+    select(*_TOUCHED, MEMORY.c.suspended, GRADED).where(
+        _mine, MEMORY.c.due_day == bindparam("day"), MEMORY.c.state == "new"
+    ),
+    select(*_TOUCHED, MEMORY.c.suspended, GRADED).where(
+        _mine,
+        MEMORY.c.card.in_(_set_aside),
+        MEMORY.c.last_day != bindparam("day"),
+        MEMORY.c.suspended.is_(True),
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _DoneToday:
+    """What is left of the day: steps by their time, cards added today, looks.
+
+    Of the looks `fresh` are at cards that were added before and never graded;
+    `finished` of the cards `answered` do not come back today; `graded` counts grades.
+    """
+
+    answered: Sequence[Any]
+    steps: Sequence[Any]
+    added: Sequence[str]
+    looks: Sequence[str]
+    fresh: int
+    finished: int
+    graded: int
+
+
+def look_planned(
+    db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan
+) -> ReviewQueue:
+    """What lies before the learner under a plan: steps, what was added today, looks.
+
+    Two narrow questions, whatever the number of cards.
+    """
+    now = _since(db, learner_id, limits, plan)
+    ripe = [row for row in now.steps if row.due_at <= limits.now]
+    looks = (*now.added, *now.looks)
+    first, kind = _first(db, learner_id, looks, ripe or now.steps, bool(ripe))
+    return ReviewQueue(
+        first=first,
+        kind=kind,
+        learning=len(ripe),
+        review=len(now.looks) - now.fresh,
+        waiting=len(now.steps) - len(ripe),
+        finished=now.finished,
+        whole=_day(now.answered, plan, limits.day.isoformat()),
+        graded=now.graded,
+        added=len(now.added) + now.fresh,
+    )
+
+
+_THESE = select(*_TOUCHED, MEMORY.c.suspended).where(
+    _mine, MEMORY.c.card.in_(bindparam("cards", expanding=True))
+)
+
+
+def upcoming_planned(
+    db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan, most: int
+) -> list[CardRecord]:
+    """The first `most` cards that the plan still holds for the day, in its order."""
+    now = _since(db, learner_id, limits, plan)
+    names = [*(row.card for row in now.steps), *now.added, *now.looks][:most]
+    values = {"learner": learner_id, "cards": names}
+    rows = db.connection().execute(_THESE, values).all() if names else []
+    held = {row.card: _held(row) for row in rows if not row.suspended}
+    return [held[card] for card in names if card in held]
+
+
+def _since(db: Session, learner_id: int, limits: QueueQuery, plan: TodaysCardPlan) -> _DoneToday:
+    today = limits.day.isoformat()
+    values = {"learner": learner_id, "day": today}
+    rows = db.connection().execute(_SINCE, values).all()
+    answered = [row for row in rows if row.last_day == today]
+    mine = [
+        row
+        for row in rows
+        if limits.topic in ("", row.topic)
+        and not row.suspended
+        and row.card not in limits.strays.gone
+    ]
+    steps = [row for row in mine if row.state not in ("review", "new") and row.due_day <= today]
+    looks = _left(plan, limits, answered, {r.card for r in rows if r.suspended})
+    return _DoneToday(
+        answered=answered,
+        steps=sorted(steps, key=lambda row: (row.due_at, row.card)),
+        added=sorted(row.card for row in mine if row.state == "new"),
+        looks=[slot.card for slot in looks],
+        fresh=sum(slot.fresh for slot in looks),
+        finished=sum(row.state != "new" and row.due_day > today for row in mine),
+        graded=rows[0].graded if rows else 0,
+    )
+
+
+def _left(
+    plan: TodaysCardPlan, limits: QueueQuery, answered: Iterable[Any], aside: Iterable[str]
+) -> list[PlannedCard]:
+    """The looks of the plan that were not taken yet."""
+    seen = {row.card for row in answered}.union(limits.strays.gone, aside)
+    notes = {row.note for row in answered} if plan.apart else set()
+    return [
+        slot
+        for slot in plan.looks
+        if slot.card not in seen and slot.note not in notes and limits.topic in ("", slot.topic)
+    ]
+
+
+def _first(
+    db: Session,
+    learner_id: int,
+    looks: Iterable[str],
+    steps: Sequence[Any],
+    ripe: bool,
+) -> tuple[CardRecord | None, str]:
+    if ripe:
+        return _held(steps[0]), "learning"
+    for card in looks:
+        held = load_card(db, learner_id, card)
+        # Put aside, or undone to nothing, since the plan was made.
+        if held.known and not held.suspended:
+            return held, "review"
+    return (_held(steps[0]), "waiting") if steps else (None, "")
+
+
+def _held(row: Any) -> CardRecord:
+    return CardRecord(row.card, card_state_from_row(row), row.turns, known=True)
+
+
+def _day(answered: Sequence[Any], plan: TodaysCardPlan, day: str) -> DayCounts:
+    begun = sum(row.first_day == day and not is_added_card(row.card) for row in answered)
+    return DayCounts(due=len(plan.looks), answered=len(answered), begun=begun)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ExamPlanNotice:
+    """What is said of the plan when its cards of today are done.
+
+    `exam` is the exam day; `final` says that the last days have begun, `short` that
+    they do not hold a look at every card, and `stopped` that no new card is begun any
+    more, of which `unbegun` are left. `on` is the next day with cards, `tomorrow`
+    says that it is the next one.
+    """
+
+    exam: dt.date
+    final: bool
+    short: bool
+    stopped: bool
+    unbegun: int
+    on: dt.date | None
+    tomorrow: bool
+
+
+def aim_of(learner: LearnerProfile, day: dt.date) -> ExamGoal | None:
+    """What a study day is planned for; None without an exam day ahead."""
+    if not learner.id or learner.exam_day is None or learner.exam_day < day:
+        return None
+    seconds = card_seconds(learner.minutes_a_day)
+    return ExamGoal(learner.exam_day, seconds, learner.habits, learner.acts)
+
+
+def toward_of(
+    aim: ExamGoal, plan: TodaysCardPlan, day: dt.date, later: dt.date | None, begun: int
+) -> ExamPlanNotice:
+    """What to say; `later` is when a card falls due next, `begun` counts today's."""
+    tomorrow = day + dt.timedelta(days=1)
+    following = _next_study_day(aim, tomorrow)
+    more = plan.over or plan.final or (plan.unbegun > plan.fresh and not plan.stopped)
+    eve = aim.exam - dt.timedelta(days=1)
+    on = following if more else max(following, min(later or eve, eve))
+    return ExamPlanNotice(
+        exam=aim.exam,
+        final=plan.final,
+        short=plan.short,
+        stopped=plan.stopped,
+        unbegun=plan.unbegun - begun,
+        on=on if on < aim.exam else None,
+        tomorrow=on == tomorrow,
+    )
+
+
+def _next_study_day(aim: ExamGoal, day: dt.date) -> dt.date:
+    """That day, or the first after it that is none of the days off."""
+    while day < aim.exam and aim.habits.is_off(day.toordinal()):
+        day += dt.timedelta(days=1)
+    return day
+
+
+def new_under(plan: TodaysCardPlan, begun: int, more: int) -> int:
+    """How many new cards may still be begun today; `more` are asked for on top."""
+    return max(0, plan.fresh + more - begun)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ResolvedCard:
+    """A card with what belongs to it.
+
+    `title` is what it belongs to; `links` lead, with their words, to where it is
+    explained; `question` is the address of the question it was made of and `origin`
+    a sentence on where an added card came from. `sat` keeps it away: its question is
+    in a mock exam that is being sat.
+    """
+
+    card: Flashcard
+    title: str = ""
+    links: tuple[tuple[str, str], ...] = ()
+    question: str = ""
+    origin: str = ""
+    sat: bool = False
+
+
+def find_cards(
+    library: Library,
+    db: Session,
+    learner: LearnerProfile,
+    cards: Collection[str],
+    now: dt.datetime,
+) -> dict[str, ResolvedCard]:
+    """Those of `cards` that there are for this learner; added ones in one question."""
+    added = [card for card in cards if is_added_card(card)]
+    kept = added_cards.kept(db, learner.id, added, now)
+    today = learner.study_day(now)
+    found: dict[str, ResolvedCard | None] = {}
+    for card in cards:
+        if is_added_card(card):
+            mine = kept.get(card)
+            found[card] = (
+                _added(library, mine, (learner.study_day(mine.since), today)) if mine else None
+            )
+        else:
+            known = library.cards.get(card)
+            found[card] = _of_course(library, known) if known else None
+    return {card: one for card, one in found.items() if one is not None}
+
+
+def _of_course(library: Library, card: Flashcard) -> ResolvedCard:
+    return ResolvedCard(card, *_page(library, card.topic))
+
+
+def _page(library: Library, slug: str, anchor: str = "") -> tuple[str, tuple[tuple[str, str], ...]]:
+    """The title of a topic, and the link to its page."""
+    topic = library.topics.get(slug)
+    if topic is None:
+        return "", ()
+    address = f"/concepts/{slug}#{anchor}" if anchor else f"/concepts/{slug}"
+    return topic.title, ((f"Read: {topic.title}", address),)
+
+
+def _added(
+    library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
+) -> ResolvedCard | None:
+    """The added card in the wording of now; None where the course lost it."""
+    kind = parse_card_id(kept.card)[0]
+    if kind == QUESTION:
+        return _question(library, kept, days)
+    if kind == TERM:
+        return _term(library, kept.card)
+    if kind == OWN and kept.own is not None:
+        deck, front, back = kept.own
+        card = card_of_own(kept.card, CardFaces(front, back))
+        return ResolvedCard(card, deck, origin="A card of your own.")
+    return None
+
+
+def _question(
+    library: Library, kept: AddedCardDetails, days: tuple[dt.date, dt.date]
+) -> ResolvedCard | None:
+    question = library.questions.get(parse_card_id(kept.card)[1])
+    if question is None:
+        return None
+    try:
+        card = card_of_question(question, kept.seed)
+    except ExpressionError:  # an edit left these numbers without an answer
+        return None
+    return ResolvedCard(
+        card,
+        *_page(library, question.topic, question.section),
+        question=f"/quiz/{question.topic}/{question.id}?back=/flashcards",
+        origin=f"A question you missed {_on(*days)}.",
+        sat=kept.sat,
+    )
+
+
+def _term(library: Library, card: str) -> ResolvedCard | None:
+    term = library.glossary.get(parse_card_id(card)[1])
+    if term is None:
+        return None
+    slug = topic_of(library, card)
+    title, links = _page(library, slug)
+    links = (*links, ("Glossary", f"/glossary#{term.anchor}"))
+    made = card_of_term(term, slug)
+    return ResolvedCard(made, title or "Glossary", links, origin="A term of the glossary.")
+
+
+def _on(day: dt.date, today: dt.date) -> str:
+    if day == today:
+        return "today"
+    words = f"on {format_date(day)}"
+    return words if day.year == today.year else f"{words}, {day.year}"
+
+
+def note_of(held: CardRecord, day: dt.date, origin: str) -> str:
+    """Where the card comes from, when it was seen last, how likely it is known."""
+    standing = held.standing
+    if standing is None:
+        return f"{origin or 'A new card.'} Say the answer aloud or write it down first."
+    if standing.state != "review":
+        now = standing.last_day >= day
+        seen = "You are still learning this card."
+        origin = origin or (seen if now else "You have seen this card before.")
+        return f"{origin} Say the answer aloud first."
+    days = max(0, (day - standing.last_day).days)
+    ago = "today" if not days else "yesterday" if days == 1 else f"{days} days ago"
+    chance = round(retrievability(standing, day) * 100)
+    return (
+        f"{origin} Say it aloud or write it down first. "
+        f"Last seen {ago}; about {chance}% likely you still know it."
+    ).lstrip()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TodaysQueue:
+    """The cards before the learner: the queue, and what it was asked for in the end.
+
+    `unseen` counts the new cards of each topic while any may be begun; `left` is what
+    there is to do.
+    """
+
+    queue: ReviewQueue
+    limits: QueueQuery
+    unseen: Mapping[str, int]
+    left: CardsLeft
+
+
+def todays_queue(desk: RequestContext, topic: str = "", more: int = 0) -> TodaysQueue:
+    """What the desk holds for the study day, of one topic or all.
+
+    Today and the plan say the same number, so they ask here too.
+    """
+    queue, limits = load_queue(desk, limits_of(desk, topic))
+    allowed, plan = new_today(desk, queue, more), todays_plan(desk)
+    unseen = _unseen(desk, limits) if allowed else {}
+    left = CardsLeft(
+        due=queue.learning + queue.review,
+        waiting=queue.waiting,
+        fresh=min(allowed, sum(unseen.values())) + queue.added,
+        added=queue.added,
+        over=plan.over if plan is not None and not topic else 0,
+        passed=plan.passed if plan is not None and not topic else 0,
+        final=plan is not None and plan.final,
+        learning=queue.learning,
+        pace=pace_of(desk),
+    )
+    return TodaysQueue(queue, limits, unseen, left)
+
+
+def limits_of(desk: RequestContext, topic: str = "") -> QueueQuery:
+    """What the queue is asked for now."""
+    strays = queue.orphaned_cards(desk.db, desk.learner.id, desk.library)
+    return QueueQuery(desk.day, to_milliseconds(desk.now), topic, strays)
+
+
+def load_queue(desk: RequestContext, limits: QueueQuery) -> tuple[ReviewQueue, QueueQuery]:
+    """The queue without cards that cannot be shown now, and what it was asked for."""
+    queue = _look(desk, limits)
+    while queue.first is not None and not can_be_shown(desk, queue.first.card):
+        gone = limits.strays.gone | {queue.first.card}
+        strays = dataclasses.replace(limits.strays, gone=gone)
+        limits = dataclasses.replace(limits, strays=strays)
+        queue = _look(desk, limits)
+    return queue, limits
+
+
+def _look(desk: RequestContext, limits: QueueQuery) -> ReviewQueue:
+    plan = todays_plan(desk)
+    if plan is None:
+        return queue.load_queue(desk.db, desk.learner.id, limits)
+    return look_planned(desk.db, desk.learner.id, limits, plan)
+
+
+def todays_plan(desk: RequestContext) -> TodaysCardPlan | None:
+    """The plan of the study day; None without an exam ahead."""
+    aim = aim_of(desk.learner, desk.day)
+    if aim is None:
+        return None
+    learner = desk.learner.id
+    aim = dataclasses.replace(aim, pace=pace_of(desk))
+    return cached_day_plan(desk.db, learner, desk.library, desk.day, aim)
+
+
+def pace_of(desk: RequestContext) -> CardPace:
+    """How long this learner takes for cards, as the study day began."""
+    return card_pace(desk.db, desk.learner.id, desk.day)
+
+
+def new_today(desk: RequestContext, queue: ReviewQueue, more: int = 0) -> int:
+    """How many new cards may still be begun; `more` are asked for on top."""
+    plan = todays_plan(desk)
+    if plan is None:
+        minutes = desk.learner.minutes_a_day
+        return new_cards_allowed(minutes, queue.whole, more, pace_of(desk))
+    return new_under(plan, queue.whole.begun, more)
+
+
+def can_be_shown(desk: RequestContext, card: str) -> bool:
+    """Whether a card is there, and nobody is being examined in it."""
+    found = find_cards_once(desk, [card]).get(card)
+    return found is not None and not found.sat
+
+
+def find_cards_once(desk: RequestContext, cards: Collection[str]) -> dict[str, ResolvedCard]:
+    """Those of `cards` that there are, looked for once in a request."""
+    new = [card for card in cards if card not in desk.found]
+    if new:
+        found = find_cards(desk.library, desk.db, desk.learner, new, desk.now)
+        desk.found.update(found)
+    return {card: desk.found[card] for card in cards if card in desk.found}
+
+
+def _unseen(desk: RequestContext, limits: QueueQuery) -> dict[str, int]:
+    return queue.unseen_by_topic(desk.db, desk.learner.id, desk.library, limits)

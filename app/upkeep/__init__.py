@@ -1,1 +1,0 @@
-"""Upkeep: backups, restoring them, daily copies, and `headroom doctor`."""

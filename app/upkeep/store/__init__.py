@@ -1,1 +1,0 @@
-"""The databases themselves, copied, counted and put back."""

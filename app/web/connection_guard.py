@@ -1,0 +1,300 @@
+"""Close idle connections.
+
+uvicorn closes a connection that is idle between two requests. A server on an open port
+also needs limits on the time and size of a request's head, on requests sent ahead of
+their responses, on responses that the client does not read, on a body that trickles in
+after its response, and on the number of connections.
+"""
+
+import asyncio
+import dataclasses
+import functools
+import ipaddress
+import socket
+from collections.abc import Sequence
+from http import HTTPStatus
+from typing import Any, cast
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from app.web.proxies import Network, network_of
+
+_SPARE = 150  # files that a process needs besides its connections
+_STALLED = 60.0  # seconds in which a client reads nothing of its response
+_REST_OF_BODY = 1.0  # seconds for the rest of a body whose response has been sent
+_PIPELINED = 2  # requests sent ahead of their responses; browsers send none
+_FIELDS = 100  # headers of a request; browsers send about twenty
+_PIECE = 16 * 1024  # bytes that are parsed before looking whether to go on
+# Without a limit the kernel buffers up to 4 MB for a client that does not read, and a
+# slow one shows no progress for minutes.
+_SEND_BUFFER = 256 * 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Limits of one server process.
+
+    `head_bytes` and `head_seconds` bound request line and headers together, from the
+    first byte on a connection to the last of the head. `connections` counts all open
+    ones, `of_one_client` those of one client (see `network_of`); `proxies` are
+    addresses that may open as many as they need.
+    """
+
+    head_bytes: int = 32 * 1024
+    head_seconds: float = 10.0
+    connections: int = 1000
+    of_one_client: int = 400
+    proxies: Sequence[Network] = ()
+
+    def is_proxy(self, host: str) -> bool:
+        """Whether connections from this address are not counted as one client's."""
+        return any(ipaddress.ip_address(host) in network for network in self.proxies)
+
+
+class GuardedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol with `ConnectionLimits`; `clients` has the connections by client."""
+
+    def __init__(
+        self,
+        *args: Any,
+        limits: ConnectionLimits,
+        clients: "dict[str, set[GuardedProtocol]]",
+        **named: Any,
+    ) -> None:
+        super().__init__(*args, **named)
+        self._limits = limits
+        self._clients = clients
+        self._client = ""
+        self._timer: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        self._head = 0  # bytes of the head so far; −1 while a body arrives
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Count the connection, and refuse it if there are too many."""
+        super().connection_made(transport)
+        _limit_send_buffer(transport)
+        host = self.client[0] if self.client else "::"
+        self._client = network_of(host)
+        mine = self._clients.setdefault(self._client, set())
+        mine.add(self)
+        self._timer = self._soon(self._limits.head_seconds, self._too_slow)
+        is_crowd = len(mine) > self._limits.of_one_client
+        if is_crowd and not self._limits.is_proxy(host):
+            if not self._close_one_of(mine):
+                message = "Too many connections are open from your address."
+                self._refuse(HTTPStatus.TOO_MANY_REQUESTS, message)
+        elif len(self.connections) > self._limits.connections and not self._make_room():
+            message = "Too many connections are open. Try again in a minute."
+            self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, message)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection and its timers."""
+        mine = self._clients[self._client]
+        mine.discard(self)
+        if not mine:
+            del self._clients[self._client]
+        self._timer = _stopped(self._timer)
+        self._stalled = _stopped(self._stalled)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse the data as long as the head stays within its limits."""
+        if self.transport.is_closing():
+            return
+        if self._head >= 0:
+            self._timer = self._timer or self._soon(self._limits.head_seconds, self._too_slow)
+        for begin in range(0, len(data), _PIECE):
+            piece = data[begin : begin + _PIECE]
+            if self._head >= 0:
+                self._head += len(piece)
+            super().data_received(piece)
+            if self._head > self._limits.head_bytes:
+                self._refuse_head()
+            if self.transport.is_closing():  # the rest is not worth parsing
+                return
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header; trailers after a body are dropped."""
+        if self._head < 0 or self.transport.is_closing():
+            return
+        if len(self.headers) < _FIELDS:
+            super().on_header(name, value)
+        else:  # each takes a hundred bytes of memory, however few are sent
+            self._refuse_head()
+
+    def on_headers_complete(self) -> None:
+        """Check the head as a whole, and let uvicorn start the request."""
+        if self.transport.is_closing():
+            return
+        self._head = -1
+        self._timer = _stopped(self._timer)
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > self._limits.head_bytes:
+            self._refuse_head()
+        elif any(name == b"transfer-encoding" for name, _ in self.headers):
+            # Browsers announce how long a body is. Chunks, their extensions, and
+            # trailers would be one more thing without an end.
+            message = "Send the length of the body (Content-Length), not chunks."
+            self._refuse(HTTPStatus.LENGTH_REQUIRED, message)
+        elif len(self.pipeline) >= _PIPELINED:
+            self.transport.abort()
+        else:
+            super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece of the body, unless the request was refused."""
+        if not self.transport.is_closing():
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The next bytes are the head of another request."""
+        if self.transport.is_closing():
+            return
+        self._head = 0
+        super().on_message_complete()
+        if self.cycle.response_complete:  # the bytes of the body ended uvicorn's timer
+            self._timer = _stopped(self._timer)
+            self._timer = self._soon(self._limits.head_seconds, self._too_slow)
+
+    def on_response_complete(self) -> None:
+        """Do not wait for long for the rest of a body that is not needed any more."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._watch_closing()
+        elif self._head < 0 and self.cycle.response_complete:
+            self._timer = _stopped(self._timer)
+            self._timer = self._soon(_REST_OF_BODY, self._close)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close an idle connection."""
+        self._close()
+
+    def pause_writing(self) -> None:
+        """The client reads its response more slowly than it is sent."""
+        self._stalled = self._stalled or self._soon(_STALLED, self.transport.abort)
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client has read what was waiting."""
+        self._stalled = _stopped(self._stalled)
+        super().resume_writing()
+
+    def shutdown(self) -> None:
+        """Do not wait for a request that has not arrived when the server stops."""
+        if self._head >= 0:
+            super().shutdown()
+        else:
+            self.transport.abort()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is being worked on."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle is None or cycle.response_complete
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the client has something to send before the server can go on."""
+        return self.is_idle or self._head < 0
+
+    def _make_room(self) -> bool:
+        """Close a connection of the client that has the most, if this one has fewer."""
+        most = max(self._clients.values(), key=len)
+        if len(most) <= len(self._clients[self._client]):
+            return False
+        if not self._close_one_of(most):
+            next(iter(most)).transport.abort()
+        return True
+
+    def _close_one_of(self, connections: "set[GuardedProtocol]") -> bool:
+        """Close a connection whose client has to send something, but not this one."""
+        for other in connections:
+            if other is not self and other.is_waiting:
+                other.transport.abort()
+                return True
+        return False
+
+    def _soon(self, seconds: float, action: Any, *args: Any) -> asyncio.TimerHandle:
+        return self.loop.call_later(seconds, action, *args)
+
+    def _too_slow(self) -> None:
+        self._timer = None
+        if not self.is_idle:  # what came early belongs to the request after this one
+            self._timer = self._soon(self._limits.head_seconds, self._too_slow)
+            return
+        if not self._head:  # nothing came: a browser that connected in advance
+            self._close()
+            return
+        self._refuse(
+            HTTPStatus.REQUEST_TIMEOUT,
+            f"No request came within {self._limits.head_seconds:g} seconds.",
+        )
+
+    def _refuse_head(self) -> None:
+        most = self._limits.head_bytes
+        message = f"A request may have {_FIELDS} headers and a head of {most:,} bytes."
+        self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message)
+
+    def _refuse(self, status: HTTPStatus, sentence: str) -> None:
+        if self.transport.is_closing():
+            return
+        body = f"{sentence}\n".encode()
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\n"
+            "content-type: text/plain; charset=utf-8\r\n"
+            f"content-length: {len(body)}\r\n"
+            "connection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self._close()
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._watch_closing()
+
+    def _watch_closing(self) -> None:
+        """A closed transport stays open until the client has read what is buffered."""
+        self._stalled = _stopped(self._stalled)
+        size = self.transport.get_write_buffer_size()
+        self._stalled = self._soon(_STALLED, self._abort_if_stuck, size)
+
+    def _abort_if_stuck(self, size: int) -> None:
+        if self.transport.get_write_buffer_size() >= size:
+            self.transport.abort()
+        else:
+            self._watch_closing()
+
+
+def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
+    """The protocol class for uvicorn; counts the connections of one process."""
+    made = functools.partial(GuardedProtocol, limits=limits, clients={})
+    return cast("type[asyncio.Protocol]", made)  # uvicorn calls it, as it would a class
+
+
+def _limit_send_buffer(transport: asyncio.Transport) -> None:
+    link = transport.get_extra_info("socket")
+    if link is not None:
+        link.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+
+
+def room_for(connections: int) -> int:
+    """As many connections of those wanted as the system lets a process open.
+
+    The soft limit of open files is raised to the hard one first.
+    """
+    try:
+        import resource  # noqa: PLC0415 - not on every system
+    except ImportError:
+        return connections
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard == resource.RLIM_INFINITY:
+        return connections
+    return max(1, min(connections, hard - _SPARE))
+
+
+def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
+    """No timer, the given one having been stopped."""
+    if timer is not None:
+        timer.cancel()
+    return None

@@ -1,0 +1,83 @@
+"""Dates, minutes, counts, percent as text."""
+
+import datetime as dt
+
+from app.clock import round_minutes
+
+NBSP = "\u00a0"
+
+
+def format_date_with_year(day: dt.date) -> str:
+    """A day with its year, e.g. “May 28, 2026”."""
+    return f"{day:%B}{NBSP}{day.day}, {day.year}"
+
+
+def format_weekday(day: dt.date) -> str:
+    """A day of this year as a title, e.g. “Tuesday, June 9”."""
+    return f"{day:%A}, {format_date(day)}"
+
+
+def format_date(day: dt.date) -> str:
+    """A day of this year in a sentence, e.g. “June 9”."""
+    return f"{day:%B}{NBSP}{day.day}"
+
+
+def format_short_date(day: dt.date) -> str:
+    """A day of this year on an axis, e.g. “Jun 9”."""
+    return f"{day:%b}{NBSP}{day.day}"
+
+
+def format_minutes(minutes: float) -> str:
+    """A length of time, at least one minute, e.g. “14 minutes”."""
+    return format_count(round_minutes(minutes) or 1, "minute")
+
+
+def format_duration(minutes: float) -> str:
+    """Time that was spent, in hours and minutes.
+
+    >>> [format_duration(n).replace(NBSP, " ") for n in (0.4, 40, 120, 160)]
+    ['less than a minute', '40 min', '2 h', '2 h 40 min']
+    """
+    if minutes < 1:
+        return "less than a minute"
+    hours, rest = divmod(round(minutes), 60)
+    parts = [f"{hours:,}{NBSP}h"] if hours else []
+    if rest:
+        parts.append(f"{rest}{NBSP}min")
+    return " ".join(parts)
+
+
+def format_whole_minutes(minutes: float) -> str:
+    """Minutes as a table has them: none, under one, or whole ones.
+
+    >>> [format_whole_minutes(n) for n in (0, 0.4, 1, 1500.2)]
+    ['0', 'under 1', '1', '1,500']
+    """
+    return "under 1" if 0 < minutes < 1 else f"{round(minutes):,}"
+
+
+def format_age(then: dt.datetime, now: dt.datetime) -> str:
+    """How long ago something was, e.g. “2 minutes ago”.
+
+    >>> noon = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
+    >>> steps = (dt.timedelta(0), dt.timedelta(minutes=2), dt.timedelta(hours=30))
+    >>> [format_age(noon, noon + step).replace(NBSP, " ") for step in steps]
+    ['just now', '2 minutes ago', '30 hours ago']
+    """
+    minutes = int((now - then).total_seconds() // 60)
+    if minutes < 1:
+        return "just now"
+    if minutes < 120:
+        return f"{format_count(minutes, 'minute')} ago"
+    return f"{format_count(minutes // 60, 'hour')} ago"
+
+
+def format_count(number: int, noun: str, nouns: str = "") -> str:
+    """A count with its noun, e.g. “1 card”, “1,480 reviews”."""
+    word = noun if number == 1 else nouns or f"{noun}s"
+    return f"{number:,}{NBSP}{word}"
+
+
+def format_percent(share: float) -> str:
+    """A share between 0 and 1 in whole percent, e.g. “58%”."""
+    return f"{round(share * 100)}%"

@@ -1,0 +1,228 @@
+"""One request and its response.
+
+Every room writes its addresses as if the server had a host of its own. Here, on the way
+out, they are put below the prefix: in one place, so that none is forgotten.
+"""
+
+import re
+import time
+
+from starlette.types import Message, Scope, Send
+
+from app.web.headers import Headers
+from app.web.page_cache import USUAL_CACHING, CachedPage, CompressedBody, Target
+from app.web.rate_limits import client_key
+from app.web.visitor import COOKIE, Visitor
+
+# Whatever a person wrote reaches a page escaped, so no text can look like this.
+_ADDRESS = re.compile(
+    rb'(\s(?:href|src|action|formaction|hx-get|hx-post|data-(?:changes|over|stuck|to))=")'
+    rb"/(?!/)"
+)
+_PATH = re.compile(rb"(;\s*Path=)/(?=;|$)", re.IGNORECASE)
+_HEADERS = {
+    *(b"location", b"content-location"),
+    *(b"hx-redirect", b"hx-location", b"hx-push-url", b"hx-replace-url"),
+}
+
+
+def body_below(root: str, body: bytes) -> bytes:
+    """A page whose addresses begin with `root`, e.g. “/study”."""
+    return _ADDRESS.sub(rb"\g<1>" + root.encode() + b"/", body) if root else body
+
+
+def headers_below(root: str, site: str, words: Headers) -> Headers:
+    """Headers whose addresses begin with `root`, and paths of cookies with `site`."""
+    return [(name, _below(root, site, name, value)) for name, value in words]
+
+
+def _below(root: str, site: str, name: bytes, value: bytes) -> bytes:
+    if name in _HEADERS and value.startswith(b"/") and not value.startswith(b"//"):
+        return root.encode() + value
+    if name == b"set-cookie":
+        return _PATH.sub(rb"\g<1>" + site.encode() + b"/", value)
+    return value
+
+
+_TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
+_OURS = f"{COOKIE}=".encode()
+# They name a person. Back must not show them after that person has left the browser.
+_PERSONAL = ("/settings", "/continue")
+# The worker drops the pages it kept: they were another learner's.
+_NEW = (b"x-new-browser", b"yes")
+
+
+class HttpExchange:
+    """What the front knows of one request, and the answer once it is there.
+
+    `record` takes the place of `send` for the app: a whole answer is held back until
+    `finish`, a streamed one passes through at once. `https` says that every request
+    comes over TLS, whatever this one says of itself.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        send: Send,
+        visitor: Visitor,
+        words: Headers,
+        *,
+        https: bool,
+    ) -> None:
+        self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.hosts = [value for name, value in scope["headers"] if name == b"host"]
+        self.method: str = scope["method"]
+        self.root: str = scope.get("root_path", "")
+        self._site = self.root
+        self._chosen: Headers = []
+        self.path: str = scope["path"].removeprefix(self.root)
+        self.target: Target = (scope["path"], scope["query_string"], self.root)
+        self.client = client_key(scope)
+        self.visitor = visitor
+        self.begun = time.perf_counter()
+        self.status = 0
+        self.started = False
+        self.body = b""
+        self.number = ""
+        self._send = send
+        self._words = words
+        self._secure = https or scope.get("scheme") == "https"
+        self._recorded: Headers = []
+
+    def belongs_to(self, site: str, chosen: bytes) -> None:
+        """Put cookies below the prefix of the whole server, with the one `chosen`."""
+        self._site = site
+        self._chosen = [(b"set-cookie", chosen)] if chosen else []
+
+    @property
+    def reads(self) -> bool:
+        """Whether the request asks for a page and writes nothing."""
+        return self.method in {"GET", "HEAD"}
+
+    @property
+    def is_cacheable(self) -> bool:
+        """Whether the response may come from the page cache, or go into it.
+
+        Requests with a query do not: a client can think of any number of them.
+        """
+        return self.reads and not self.target[1]
+
+    @property
+    def writes(self) -> bool:
+        """Whether the request may bring something to keep."""
+        return self.method == "POST"
+
+    @property
+    def kind(self) -> bytes:
+        """The content type of the recorded answer."""
+        return dict(self._recorded).get(b"content-type", b"")
+
+    @property
+    def caching(self) -> bytes:
+        """How the browser may store the recorded answer, as Cache-Control says it."""
+        usual = b"no-store" if self.path.startswith(_PERSONAL) else USUAL_CACHING
+        return dict(self._recorded).get(b"cache-control", usual)
+
+    async def record(self, message: Message) -> None:
+        """Hold the app's answer back, or pass it on where it comes in pieces."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self._recorded = list(message["headers"])
+        elif self.started:
+            await self._send(message)
+        elif message.get("more_body"):
+            self.started = True
+            words = self._recorded + self._carried()
+            await self._start(self.status, self._with_security(words))
+            await self._send(message)
+        else:
+            self.body = message.get("body", b"")
+            if self.kind.startswith(b"text/html"):
+                self.body = body_below(self.root, self.body)
+
+    async def give(self, kept: CachedPage) -> None:
+        """Send a kept answer, or say that the browser already has it."""
+        words = [
+            (b"etag", kept.packed.tag),
+            (b"cache-control", kept.caching),
+            (b"vary", b"accept-encoding, cookie"),
+        ]
+        if self.number:  # it was made just now, so the log may speak of it
+            words.append((b"x-request-id", self.number.encode()))
+        if self.visitor.cookie:
+            words += [(b"set-cookie", self.visitor.cookie), _NEW]
+        words += self._chosen
+        if kept.packed.tag in self.headers.get(b"if-none-match", b""):
+            # The browser goes on with the other headers of the page it has.
+            await self._start(304, words)
+            await self._send({"type": "http.response.body", "body": b""})
+            return
+        words.append((b"content-type", kept.kind))
+        await self._packed(200, words, kept.packed)
+
+    async def finish(self) -> None:
+        """Send the recorded answer."""
+        replaced = {b"content-length", b"cache-control"}
+        words = [pair for pair in self._recorded if pair[0] not in replaced]
+        words.append((b"cache-control", self.caching))
+        words += self._carried()
+        words.append((b"x-request-id", self.number.encode()))
+        if self.kind.startswith(_TEXT):
+            words.append((b"vary", b"accept-encoding"))
+            await self._packed(self.status, words, CompressedBody(self.body))
+        else:
+            await self._whole(self.status, words, self.body)
+
+    async def redirect(self, address: str) -> None:
+        """Send the browser to another address of this server, with what it brings."""
+        words = [(b"location", address.encode("latin-1", "replace"))]
+        words.append((b"cache-control", b"no-store"))
+        await self._whole(307, words, b"")
+
+    async def send_file(self, status: int, words: Headers, body: bytes) -> None:
+        """Send a static file."""
+        await self._whole(status, words, body)
+
+    def _carried(self) -> Headers:
+        # A new browser gets its key with the first answer; a write renews the key's
+        # life, for browsers forget cookies after 400 days.
+        line = self.visitor.renewal if self.method == "POST" else self.visitor.cookie
+        chosen = any(
+            name == b"set-cookie" and value.startswith(_OURS) for name, value in self._recorded
+        )
+        words = [(b"set-cookie", line)] if line and not chosen else []
+        words += self._chosen
+        return [*words, _NEW] if self.visitor.cookie else words
+
+    def _with_security(self, headers: Headers) -> Headers:
+        """The headers with those of every answer, where a route has none of its own."""
+        own = {name for name, _ in headers}
+        return headers + [pair for pair in self._words if pair[0] not in own]
+
+    async def _packed(self, status: int, words: Headers, packed: CompressedBody) -> None:
+        body, encoding = await packed.form(self.headers.get(b"accept-encoding", b""))
+        if encoding:
+            words.append((b"content-encoding", encoding))
+        await self._whole(status, words, body)
+
+    async def _whole(self, status: int, words: Headers, body: bytes) -> None:
+        if status != 304:
+            words.append((b"content-length", str(len(body)).encode()))
+        await self._start(status, self._with_security(words))
+        shown = b"" if self.method == "HEAD" else body
+        await self._send({"type": "http.response.body", "body": shown})
+
+    async def _start(self, status: int, words: Headers) -> None:
+        self.status = status
+        if self.root:
+            words = headers_below(self.root, self._site, words)
+        if self._secure:
+            words = [_only_over_tls(name, value) for name, value in words]
+        await self._send({"type": "http.response.start", "status": status, "headers": words})
+
+
+def _only_over_tls(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """A cookie that came over TLS never goes without it."""
+    if name != b"set-cookie" or b"; secure" in value.lower():
+        return name, value
+    return name, value + b"; Secure"

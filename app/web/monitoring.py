@@ -1,0 +1,673 @@
+"""Metrics, readiness, logs.
+
+Labels are methods, routes and classes of status: nothing that anybody sent. Where
+several processes serve, they share what they count through files of a folder, as
+prometheus_client does it: PROMETHEUS_MULTIPROC_DIR names the folder.
+
+Anybody may ask, so answers name no path, no host and no number of bytes. However often
+they are asked, the checks run once a second at most, the one that writes to the disk
+every ten seconds, and none on the event loop.
+
+The front passes these addresses on before it asks for course, learner or database, so
+that they are answered whatever is wrong with those.
+
+A line never holds what somebody sent: requests are named by their route, and of an
+exception only its kind and the lines of code are written, for its message may repeat
+an answer. Messages of the system and of the database connection are the exception.
+"""
+
+import asyncio
+import collections
+import contextlib
+import dataclasses
+import hmac
+import logging
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import tempfile
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, TextIO
+from urllib.parse import quote
+
+import anyio
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from fastapi.responses import PlainTextResponse, Response
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    generate_latest,
+    multiprocess,
+)
+from pythonjsonlogger.json import JsonFormatter
+from sqlalchemy import Engine, inspect, text
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlmodel import Session, SQLModel
+
+from app.content.courses import CourseRegistry
+from app.content.library import LiveLibrary
+from app.database.quotas import StorageLimit
+from app.database.write_queue import Turn
+from app.errors import StorageFullError
+
+router = APIRouter(include_in_schema=False)
+ADDRESS = "/metrics"
+SHARED = "PROMETHEUS_MULTIPROC_DIR"
+_METHODS = {"GET", "HEAD", "POST"}
+_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_PAUSE = 5.0  # seconds between two looks at what is not counted as it happens
+_OF_PROCESS = re.compile(r"gauge_live\w*_(\d+)\.db")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MetricSources:
+    """What is looked at when somebody asks, instead of being counted."""
+
+    kept_bytes: Callable[[], int]
+    content_problems: Callable[[], int]
+
+
+class Metrics:
+    """The counters of one process; `token` opens the address that shows them."""
+
+    def __init__(self, token: str, sources: MetricSources) -> None:
+        self._token = token.encode()
+        self._sources = sources
+        self._registry = CollectorRegistry()
+        self._requests = Counter(
+            *("headroom_requests", "Requests that were answered."),
+            ("method", "route", "status"),
+            registry=self._registry,
+        )
+        self._latency = self._histogram(
+            "request_seconds", "Time until a request was answered.", "method", "route"
+        )
+        self._waits = self._histogram("write_wait_seconds", "Time until a turn began.")
+        self._writes = self._histogram(
+            "write_seconds", "Time from the begin of a turn until it was on disk."
+        )
+        self._waiting = self._gauge("writers_waiting", "Requests that wait to write.")
+        self._imports = self._gauge("imports_running", "Files being taken in.")
+        self._looked_at = self._gauges()
+
+    def admits(self, header: str) -> bool:
+        """Whether an Authorization header holds the token."""
+        given = header.removeprefix("Bearer ").encode()
+        return hmac.compare_digest(given, self._token)
+
+    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request by its method, its route and the class of its status."""
+        method = method if method in _METHODS else "other"
+        self._requests.labels(method, route, f"{status // 100}xx").inc()
+        self._latency.labels(method, route).observe(seconds)
+
+    @contextlib.contextmanager
+    def importing(self) -> Iterator[None]:
+        """Count a file as long as it is being taken in."""
+        with self._imports.track_inprogress():
+            yield
+
+    def timed(self, turn: Turn) -> Turn:
+        """The same turns to write, counted."""
+
+        def begin() -> AbstractAsyncContextManager[Session]:
+            return self._timed(turn)
+
+        return begin
+
+    def shown(self) -> bytes:
+        """What Prometheus reads: of every process, where several serve."""
+        self._look()
+        folder = os.environ.get(SHARED)
+        if folder is None:
+            return generate_latest(self._registry)
+        _forget_the_dead(Path(folder))
+        everything = CollectorRegistry()
+        multiprocess.MultiProcessCollector(everything)  # type: ignore[no-untyped-call]
+        return generate_latest(everything)
+
+    @contextlib.asynccontextmanager
+    async def living(self) -> AsyncIterator[None]:
+        """Look at what is not counted now and then, for other processes to show."""
+        if SHARED not in os.environ:
+            yield
+            return
+        task = asyncio.ensure_future(self._look_again())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+    async def _look_again(self) -> None:
+        while True:
+            self._look()
+            await asyncio.sleep(_PAUSE)
+
+    def _look(self) -> None:
+        for gauge, look in self._looked_at:
+            try:
+                gauge.set(look())
+            except Exception:  # noqa: BLE001 - what cannot be told is not a number
+                gauge.set(float("nan"))
+
+    @contextlib.asynccontextmanager
+    async def _timed(self, turn: Turn) -> AsyncIterator[Session]:
+        arrived = time.perf_counter()
+        with contextlib.ExitStack() as waiting:
+            waiting.enter_context(self._waiting.track_inprogress())
+            async with turn() as session:
+                waiting.close()
+                begun = time.perf_counter()
+                self._waits.observe(begun - arrived)
+                yield session
+        self._writes.observe(time.perf_counter() - begun)
+
+    def _histogram(self, name: str, words: str, *labels: str) -> Histogram:
+        return Histogram(
+            f"headroom_{name}", words, labels, registry=self._registry, buckets=_SECONDS
+        )
+
+    def _gauge(self, name: str, words: str, mode: str = "livesum") -> Gauge:
+        return Gauge(
+            f"headroom_{name}",
+            words,
+            registry=self._registry,
+            multiprocess_mode=mode,  # type: ignore[arg-type] # one of its words
+        )
+
+    def _gauges(self) -> tuple[tuple[Gauge, Callable[[], float]], ...]:
+        of, each = self._sources, "liveall"
+        return (
+            (self._gauge("kept_bytes", "Pages kept in memory."), of.kept_bytes),
+            (
+                self._gauge("content_problems", "Problems in the course.", "livemax"),
+                of.content_problems,
+            ),
+            (self._gauge("resident_bytes", "Memory in use.", each), _resident),
+            (self._gauge("cpu_seconds", "Processor time.", each), time.process_time),
+            (self._gauge("open_files", "Open files.", each), _open_files),
+        )
+
+
+@router.api_route(ADDRESS, methods=["GET", "HEAD"])
+async def show(request: Request) -> Response:
+    """What was counted, for whoever has the token; without a setting there is none."""
+    metrics: Metrics | None = request.app.state.metrics
+    if metrics is None:
+        return PlainTextResponse("There is no page at this address.\n", 404)
+    if not metrics.admits(request.headers.get("authorization", "")):
+        words = "Send the token that HEADROOM_METRICS_TOKEN holds.\n"
+        return PlainTextResponse(words, 401, headers={"www-authenticate": "Bearer"})
+    return Response(metrics.shown(), media_type=CONTENT_TYPE_LATEST)
+
+
+def begin_shared(folder: Path) -> None:
+    """Let processes that are started from now on share what they count."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for file in folder.glob("*.db"):
+        file.unlink()
+    os.environ[SHARED] = str(folder)
+
+
+def _forget_the_dead(folder: Path) -> None:
+    for file in folder.glob("gauge_live*.db"):
+        named = _OF_PROCESS.fullmatch(file.name)
+        if named and not _lives(int(named[1])):
+            multiprocess.mark_process_dead(int(named[1]), str(folder))  # type: ignore[no-untyped-call]
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _resident() -> float:
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _open_files() -> float:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+LEAST_FREE = 64 * 1024 * 1024
+_KEPT = 1.0  # seconds that the outcome of a check holds
+_DISK_KEPT = 10.0  # seconds that the one of the disk does, which waits for a sync
+_PATIENCE = 0.8  # seconds for another process that writes
+_LIMIT = 3.0  # seconds for a check, after which it counts as failed
+_PROBE = 64 * 1024  # bytes that are written to see whether the disk takes them
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class HealthCheck:
+    """One thing that was looked at; `problem` says what is wrong and what to do."""
+
+    name: str
+    problem: str = ""
+    note: str = ""
+
+    @property
+    def line(self) -> str:
+        """How the answer says it."""
+        if self.problem:
+            return f"{self.name}: FAILED. {self.problem}"
+        return f"{self.name}: ok{', ' if self.note else ''}{self.note}"
+
+
+class Readiness:
+    """The checks of one process, and their last outcome."""
+
+    def __init__(
+        self, engine: Engine, folder: Path, courses: CourseRegistry, storage: StorageLimit
+    ) -> None:
+        self._courses = courses
+        self._probes = (
+            _Probe("database", _database_check(engine), _KEPT),
+            _Probe(
+                "disk",
+                lambda: _disk_check(_folders(engine, folder), storage),
+                _DISK_KEPT,
+            ),
+        )
+        self._lock = asyncio.Lock()
+        self._until = 0.0
+        self._found: tuple[HealthCheck, ...] = ()
+
+    async def report(self) -> tuple[HealthCheck, ...]:
+        """Every check, at most a second old, or ten seconds that of the disk."""
+        async with self._lock:
+            if time.monotonic() >= self._until:
+                found = [await probe.result() for probe in self._probes]
+                courses = self._courses.libraries.items()
+                self._found = (*found, *(_course(n, live) for n, live in courses))
+                self._until = time.monotonic() + _KEPT
+            return self._found
+
+
+class _Probe:
+    """A check that may wait, in a thread of its own; its outcome holds `seconds`.
+
+    The threads of the requests may all be waiting.
+    """
+
+    def __init__(self, name: str, work: Callable[[], HealthCheck], seconds: float) -> None:
+        self._name = name
+        self._work = work
+        self._seconds = seconds
+        self._thread = anyio.CapacityLimiter(1)
+        self._until = 0.0
+        self._check = HealthCheck(name)
+
+    async def result(self) -> HealthCheck:
+        """The outcome, found anew where the last one is too old."""
+        if time.monotonic() >= self._until:
+            self._check = await self._run()
+            self._until = time.monotonic() + self._seconds
+        return self._check
+
+    async def _run(self) -> HealthCheck:
+        with anyio.move_on_after(_LIMIT):
+            return await to_thread.run_sync(
+                self._work, abandon_on_cancel=True, limiter=self._thread
+            )
+        words = f"There was no answer within {_LIMIT:.0f} seconds. "
+        return HealthCheck(self._name, words + "See that database and disk can be reached.")
+
+
+def _course(name: str, live: LiveLibrary) -> HealthCheck:
+    subject = f"content {name}" if name else "content"
+    try:
+        course = live.current()
+    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is said
+        return HealthCheck(subject, f"The course cannot be read. {_CHECK_CONTENT}")
+    if not course.topics:
+        return HealthCheck(subject, f"The course has no topics. {_CHECK_CONTENT}")
+    wrong = sum(p.severity == "error" for p in course.problems)
+    note = f"{len(course.topics)} topics"
+    if wrong:
+        note += f", {wrong} errors in the files; `headroom check` names each"
+    return HealthCheck(subject, note=note)
+
+
+_CHECK_CONTENT = "Run `headroom check`, and fix what it names."
+
+
+def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> HealthCheck:
+    """Whether each folder takes what is written and has `least` bytes free."""
+    for folder in folders:
+        try:
+            free = shutil.disk_usage(folder).free
+            _write(folder)
+        except OSError as error:
+            words = f"The data folder cannot be written ({error.strerror}). "
+            return HealthCheck("disk", words + "Free space, or make the folder writable.")
+        if free < least:
+            words = f"The disk is nearly full: have {least // 1_000_000:,} MB free."
+            return HealthCheck("disk", words)
+    return HealthCheck("disk")
+
+
+def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> HealthCheck:
+    found = check_disk(folders)
+    try:
+        storage.expect_room()
+    except StorageFullError:
+        return dataclasses.replace(found, note="full for imports")
+    except (OSError, SQLAlchemyError):
+        return found  # the other checks say so
+    return found
+
+
+def _write(folder: Path) -> None:
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        probe.write(bytes(_PROBE))
+        probe.flush()
+        os.fsync(probe.fileno())
+
+
+def _folders(engine: Engine, folder: Path) -> tuple[Path, ...]:
+    path = _path(engine)
+    return (folder,) if path is None else tuple({folder, path.parent})
+
+
+def _path(engine: Engine) -> Path | None:
+    name = engine.url.database
+    return Path(name) if engine.dialect.name == "sqlite" and name else None
+
+
+def _database_check(engine: Engine) -> Callable[[], HealthCheck]:
+    path = _path(engine)
+    if path is None:
+        return lambda: HealthCheck("database", _of_server(engine))
+    born = _identity(path)
+    return lambda: HealthCheck("database", _of_file(path, born))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    with contextlib.suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
+def _of_file(path: Path, born: tuple[int, int] | None) -> str:
+    """What is wrong with a database file; empty where a write would succeed."""
+    now = _identity(path)
+    if now is None:
+        return "The database file is gone. Stop the server, and restore a backup."
+    if now != born:
+        return "The database file was replaced. Restart the server to use the new one."
+    try:
+        with _opened(path) as connection:
+            _begin_or_see_others_commit(connection)
+            rows = connection.execute(_TABLES).fetchall()
+            connection.rollback()
+    except sqlite3.Error as error:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+        return _SAID.get(code, _DAMAGED)
+    return _missing_tables(name for (name,) in rows)
+
+
+def _missing_tables(names: Iterable[str]) -> str:
+    # The engine has filled the metadata with every table.
+    if SQLModel.metadata.tables.keys() <= set(names):
+        return ""
+    return "The database lacks tables. Stop the server, and restore a backup."
+
+
+def _begin_or_see_others_commit(connection: sqlite3.Connection) -> None:
+    """Begin to write; given back at once. Raises sqlite3.Error where nobody can.
+
+    Many learners who write one after the other may let nobody in between for a while:
+    then what they have committed shows as well that it can be written.
+    """
+    (before,) = connection.execute(_CHANGES).fetchone()
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+    except sqlite3.OperationalError:
+        (after,) = connection.execute(_CHANGES).fetchone()
+        if after == before:
+            raise
+
+
+_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
+_CHANGES = "PRAGMA data_version"  # another number after each commit of others
+_DAMAGED = "The database is damaged. Stop the server, and restore a backup."
+_SAID = {
+    sqlite3.SQLITE_BUSY: "Another process keeps the database locked. "
+    "Find the program that has it open, and end it.",
+    sqlite3.SQLITE_READONLY: "The database is read-only. Make it writable.",
+    sqlite3.SQLITE_FULL: "The disk is full. Free space.",
+    sqlite3.SQLITE_CANTOPEN: "The database cannot be opened. "
+    "Make the data folder readable and writable.",
+    sqlite3.SQLITE_IOERR: "The disk reports errors. Look at the system's log.",
+}
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection beside the pool, which never makes a file that is not there."""
+    address = f"file:{quote(str(path.absolute()))}?mode=rw"
+    with contextlib.closing(
+        sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
+    ) as connection:
+        yield connection
+
+
+def _of_server(engine: Engine) -> str:
+    try:
+        with engine.connect() as connection:
+            names = inspect(connection).get_table_names()
+            closed = connection.execute(text(_READ_ONLY)).scalar()
+    except SQLAlchemyError:
+        return "The database server gives no answer. See that it runs and is reachable."
+    if closed:
+        return "The database server takes no writes. Make it writable."
+    return _missing_tables(names)
+
+
+_READ_ONLY = (
+    "SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean"
+)
+
+health_router = APIRouter(include_in_schema=False)
+health_router.include_router(router)
+ADDRESSES = frozenset({"/healthz", "/readyz", ADDRESS})
+_FRESH = {"cache-control": "no-store"}
+
+
+@health_router.api_route("/healthz", methods=["GET", "HEAD"])
+async def healthz() -> PlainTextResponse:
+    """One word, as long as the process answers at all."""
+    return PlainTextResponse("well", headers=_FRESH)
+
+
+@health_router.api_route("/readyz", methods=["GET", "HEAD"])
+async def readyz(request: Request) -> PlainTextResponse:
+    """One line for each check; 503 where learners cannot be served."""
+    readiness: Readiness = request.app.state.readiness
+    checks = await readiness.report()
+    words = "".join(f"{check.line}\n" for check in checks)
+    status = 503 if any(check.problem for check in checks) else 200
+    return PlainTextResponse(words, status, headers=_FRESH)
+
+
+Kind = Literal["text", "json"]
+_WRITTEN = (
+    *("time", "level", "logger", "message"),
+    *("request", "method", "route", "status", "milliseconds", "exc_info"),
+)
+_MINUTE = 60.0  # seconds
+_FAULT = 500
+# What uvicorn says to every client that asks for a WebSocket. There is none here, and
+# `ws="none"` does not keep it from saying so.
+_ADVICE = "No supported WebSocket library"
+_Raised = tuple[type[BaseException], BaseException, TracebackType | None]
+_RaisedOrNot = _Raised | tuple[None, None, None]
+
+
+def configure(kind: Kind) -> None:
+    """Write the log of this process to its standard error."""
+    root = logging.getLogger()
+    root.handlers[:] = [handler_of(kind)]
+    root.setLevel(logging.WARNING)
+
+
+def handler_of(kind: Kind) -> logging.StreamHandler[TextIO]:
+    """A handler that writes lines of this kind."""
+    handler: logging.StreamHandler[TextIO] = logging.StreamHandler()
+    handler.setFormatter(_JsonFormatter() if kind == "json" else _TextFormatter())
+    handler.addFilter(RepeatFilter())
+    return handler
+
+
+class _TextFormatter(logging.Formatter):
+    """Lines for people: time, level, sentence; below it where an exception arose."""
+
+    converter = staticmethod(time.gmtime)
+    default_time_format = "%Y-%m-%dT%H:%M:%S"
+    default_msec_format = "%s.%03dZ"
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)s %(message)s")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name
+        record.message = _sentence(record)
+        return super().formatMessage(record)
+
+    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - its name
+        return _where(ei[1])
+
+
+class _JsonFormatter(JsonFormatter):
+    """Lines for programs: the fields of `_WRITTEN` that are known."""
+
+    converter = staticmethod(time.gmtime)
+    default_time_format = _TextFormatter.default_time_format
+    default_msec_format = _TextFormatter.default_msec_format
+
+    def __init__(self) -> None:
+        names = {"asctime": "time", "levelname": "level", "name": "logger"}
+        super().__init__("%(asctime)s %(levelname)s %(name)s %(message)s", rename_fields=names)
+
+    def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
+        return {name: log_data[name] for name in _WRITTEN if name in log_data}
+
+    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - its name
+        return _where(ei[1])
+
+
+def _sentence(record: logging.LogRecord) -> str:
+    """The message in one line: no control character may begin another."""
+    words = record.getMessage()
+    if record.name == "asyncio":  # the lines below the first show what was raised
+        words = words.partition("\n")[0]
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
+
+
+def _where(error: BaseException | None) -> str:
+    """The lines of code through which an error came, and its kind; causes first."""
+    parts = []
+    for one in reversed(list(_chain(error))):
+        parts.append("".join(traceback.format_tb(one.__traceback__)))
+        parts.append(f"{type(one).__module__}.{type(one).__qualname__}{_said(one)}\n")
+    return "".join(parts).rstrip("\n")
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        quiet = error.__suppress_context__
+        error = error.__cause__ or (None if quiet else error.__context__)
+
+
+def _said(error: BaseException) -> str:
+    """What an error says, where it cannot repeat what somebody sent."""
+    if isinstance(error, OperationalError):
+        return f": {str(error.orig).partition(chr(10))[0]}"
+    if isinstance(error, OSError) and error.strerror:
+        return f": {error.strerror}"
+    return ""
+
+
+class RepeatFilter(logging.Filter):
+    """Lets each kind of line that clients can cause through once a minute.
+
+    The next one of its kind says how many were left out. A kind is a message, or the
+    status and route of a request; faults of ours (500, or with an exception) are
+    written each time.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._shown: dict[str, float] = {}
+        self._hidden: collections.Counter[str] = collections.Counter()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if str(record.msg).startswith(_ADVICE):
+            return False
+        kind = _kind(record)
+        if not kind:
+            return True
+        now = self._clock()
+        if now - self._shown.get(kind, -_MINUTE) < _MINUTE:
+            self._hidden[kind] += 1
+            return False
+        self._shown[kind] = now
+        if hidden := self._hidden.pop(kind, 0):
+            record.msg = f"{record.msg} ({hidden:,} more since the last time)"
+        return True
+
+
+def _kind(record: logging.LogRecord) -> str:
+    """What a line is counted with; empty for one that is written each time."""
+    status: int | None = getattr(record, "status", None)
+    if record.exc_info or status == _FAULT:
+        return ""
+    if status is None:
+        return str(record.msg)
+    return f"{status} {getattr(record, 'route', '')}"
+
+
+@contextlib.contextmanager
+def ending_with_parent() -> Iterator[None]:
+    """Stop this process in good order when its parent is gone.
+
+    A parent that was killed cannot tell its workers to stop, and they would keep the
+    port. One process alone has no such parent, and nothing happens.
+    """
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        yield
+        return
+    loop = asyncio.get_running_loop()
+    loop.add_reader(parent.sentinel, _stop, loop, parent.sentinel)
+    try:
+        yield
+    finally:
+        loop.remove_reader(parent.sentinel)
+
+
+def _stop(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
+    loop.remove_reader(sentinel)  # it stays readable
+    os.kill(os.getpid(), signal.SIGTERM)

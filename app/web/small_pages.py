@@ -1,0 +1,88 @@
+"""Course chooser, service worker."""
+
+import hashlib
+import json
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from app.content.courses import CourseRegistry
+from app.content.library import Library
+from app.errors import NotFoundError
+from app.web.page_cache import allow_caching
+from app.web.render import StaticAssets, language_marks, render_page
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/courses")
+def choose(request: Request) -> Response:
+    """Every course by its title; the links in the frame of a page lead here."""
+    courses: CourseRegistry = request.app.state.courses
+    if not courses.named:
+        raise NotFoundError("There is no page at this address.")
+    if request.state.course:
+        return RedirectResponse("../../courses", 303)  # out of the course
+    named = [
+        (name, library, language_marks(library.syllabus.language)["lang"])
+        for name, live in courses.libraries.items()
+        for library in (live.current(),)
+    ]
+    return render_page(request, "shared/courses.html", courses=named)
+
+
+worker_router = APIRouter(include_in_schema=False)
+# What a kept page and the cards need; the rest is kept as it is asked for.
+_FILES = (
+    "css/headroom.css",
+    "css/flashcards.css",
+    "css/concepts.css",
+    "fonts/headroom-sans.woff2",
+    "fonts/faustina.woff2",
+    "img/icon.svg",
+    "js/headroom.js",
+    "js/offline.js",
+    "js/outbox.js",
+    "vendor/htmx-2.0.11.min.js",
+)
+
+
+# Of the time when the course was alone: it would keep pages of every course, and take
+# those that are never kept for others.
+_FAREWELL = """"use strict";
+self.addEventListener("install", () => self.skipWaiting());
+self.addEventListener("activate", (event) => event.waitUntil(
+  caches.delete("pages").then(() => self.registration.unregister())));
+"""
+
+
+@worker_router.get("/sw.js")
+def worker(request: Request) -> Response:
+    """The worker of this course and these files: another one renews itself.
+
+    Beside the courses of a server there is none, and the one that was there goes.
+    """
+    allow_caching(request, shared=True)
+    courses: CourseRegistry = request.app.state.courses
+    if courses.named and not request.state.course:
+        return Response(_FAREWELL, media_type="text/javascript")
+    library: Library = request.state.library
+    static: StaticAssets = request.app.state.static
+    lines = (
+        '"use strict";',
+        f"const VERSION = {json.dumps(_version(library, static))};",
+        f"const FILES = {json.dumps([static.address(name) for name in _FILES])};",
+        static.files["js/worker.js"].body.decode(),
+    )
+    return Response("\n".join(lines), media_type="text/javascript")
+
+
+@worker_router.get("/unreachable")
+def unreachable(request: Request) -> HTMLResponse:
+    """Said by the worker for a page that it has not kept; it names nobody."""
+    return render_page(request, "shared/unreachable.html")
+
+
+def _version(library: Library, static: StaticAssets) -> str:
+    words = [library.version, *(static.address(name) for name in sorted(static.files))]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]

@@ -1,0 +1,481 @@
+"""Stacked bars against a limit, colors of memory components."""
+
+import dataclasses
+import string
+from collections.abc import Iterable, Iterator, Sequence
+
+from markupsafe import Markup
+
+from app.estimator.result import Component, ResultTable, StackedBar
+from app.estimator.units import NBSP, PLURALS, format_number, with_unit
+from app.widgets.scales import Axis, count_axis, linear, scale_below, unit_axis
+from app.widgets.svg import SvgChart, fits, line, rect, svg_root, text
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SegmentStyle:
+    """How a part is drawn: its filling, words upon it, its letter, its key."""
+
+    fill: str
+    words: str
+    letter: str
+    key: str
+
+
+LOOKS: dict[Component, SegmentStyle] = {
+    "weights": SegmentStyle("w", "", "W", "k-w"),
+    "gradients": SegmentStyle("gr", "on-gr", "G", "k-g"),
+    "optimizer": SegmentStyle("o", "", "O", "k-o"),
+    "activations": SegmentStyle("a", "on-a", "A", "k-a"),
+    "kv": SegmentStyle("k", "", "K", "k-k"),
+    "overhead": SegmentStyle("r", "", "R", "k-r"),
+    "other": SegmentStyle("soft", "on-soft", "", "k-x"),
+}
+BARE = SegmentStyle("fill", "none", "", "k-s")
+"""A part without a color of its own, and without words upon it."""
+# The colors of memory mean parts of memory; other sums are drawn in ink and paper.
+PLAIN = (
+    SegmentStyle("n1", "on-n1", "", "k-n1"),
+    SegmentStyle("soft", "on-soft", "", "k-x"),
+    SegmentStyle("ink", "on-n1", "", "k-n3"),
+    SegmentStyle("bg line", "on-soft", "", "k-n4"),
+    BARE,
+)
+LETTERS = {look.letter: look for look in LOOKS.values() if look.letter}
+"""The parts of memory by the letter that stands for them in a text."""
+
+
+def looks_of(bar: StackedBar) -> tuple[SegmentStyle, ...]:
+    """The look of each part, in the order of the parts; no two neighbors share one.
+
+    Nor do any two parts share a letter, so that nobody needs to see the colors.
+    """
+    if bar.unit in {"B", "slice"}:
+        looks = list(_numbered(bar))
+    else:
+        looks = [
+            dataclasses.replace(PLAIN[i % len(PLAIN)], letter=s.label[:1])
+            for i, s in enumerate(bar.segments)
+        ]
+    for place in range(1, len(looks)):
+        if looks[place].fill == looks[place - 1].fill:
+            looks[place] = _paler(looks[place])
+    return tuple(_lettered(looks, [s.label for s in bar.segments]))
+
+
+def _numbered(bar: StackedBar) -> Iterator[SegmentStyle]:
+    """The looks of memory; of what has no letter, several count a, b, c.
+
+    One alone has the first letter of its name.
+    """
+    several = sum(s.component == "other" for s in bar.segments) > 1
+    names = iter(string.ascii_lowercase)
+    for segment in bar.segments:
+        look = LOOKS[segment.component]
+        if segment.component == "other":
+            letter = next(names, "") if several else segment.label[:1]
+            look = dataclasses.replace(look, letter=letter)
+        yield look
+
+
+def _paler(look: SegmentStyle) -> SegmentStyle:
+    """The second of two parts of one color."""
+    return dataclasses.replace(
+        look, fill=f"{look.fill} pale", words="on-pale", key=f"{look.key} k-pale"
+    )
+
+
+def _lettered(looks: Sequence[SegmentStyle], labels: Sequence[str]) -> Iterator[SegmentStyle]:
+    """The looks with letters of their own: the second S of a sum is St."""
+    taken: set[str] = set()
+    for look, label in zip(looks, labels, strict=True):
+        letter = look.letter
+        if letter in taken:
+            starts = (label[:length] for length in range(1, len(label) + 1))
+            letter = next((s for s in starts if s not in taken), letter)
+        taken |= {letter} - {""}
+        same = letter == look.letter
+        yield look if same else dataclasses.replace(look, letter=letter)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class StackSegment:
+    """One part of a sum in the base unit of its axis; `words` are its number."""
+
+    label: str
+    value: float
+    look: SegmentStyle
+    words: str
+
+
+def stack(
+    parts: Iterable[StackSegment], axis: Axis, top: float, height: float, cap: float
+) -> list[str]:
+    """The parts from zero on; `cap` is the place of the limit in percent."""
+    marks: list[str] = []
+    reached, end = 0.0, axis.place(0.0)
+    for part in parts:
+        reached += part.value
+        at, end = end, axis.place(reached)
+        wide = end - at
+        if wide <= 0:
+            continue
+        marks.append(rect(f"{part.look.fill} gap", at, top, wide, height))
+        # Stripes lie over what is beyond the limit; words would not be read there.
+        seen = min(at + wide, cap) - at
+        words = _inside(part, seen)
+        if words:
+            classes = " ".join(c for c in ("in-bar", part.look.words, "m") if c)
+            marks.append(text(words, at + seen / 2, top + height / 2 + 4.5, classes))
+    return marks
+
+
+def _inside(part: StackSegment, wide: float) -> str:
+    """The name and number of a part where they fit, else its letter, else nothing."""
+    if part.look.words == "none":
+        return ""
+    long = f"{part.label} {part.words}"
+    words = long if fits(long, wide) else part.look.letter or part.label
+    return words if fits(words, wide) else ""
+
+
+_TOP = 24
+_NARROW_OVER = 30.0
+_LEFT_LABEL = 30.0
+
+
+def draw_bar(
+    bar: StackedBar, *, height: int = 44, reach: float = 0.0, ticks: bool = True
+) -> SvgChart:
+    """Draw parts against their limit.
+
+    `reach` lengthens the axis, so that bars of a comparison share one; `ticks`
+    False leaves the axis to the bar below.
+
+    >>> bar = StackedBar("Per GPU", (Segment("weights", "Weights", 9e10),), 8e10, "H")
+    >>> draw_bar(bar).says
+    'Per GPU: weights 90.0; 90.0 of 80 GB, 10.0 GB over.'
+    """
+    used, whole = total(bar), reach_of(bar)
+    own = _axis(bar, whole)
+    axis = _axis(bar, reach) if reach > whole else own
+    bottom = _TOP + height
+    marks = [*(scale_below(axis, bottom) if ticks else ())]
+    looks = looks_of(bar)
+    marks += _parts(bar, looks, axis, height)
+    marks += _limit(bar, axis, used, height)
+    says = _said(bar, own, used)
+    tall = bottom + (26 if ticks else 6)
+    return SvgChart(
+        label=bar.label,
+        svg=svg_root(marks, tall, says),
+        says=says,
+        table=table_of(bar),
+        key=key_of(bar, looks),
+    )
+
+
+def _axis(bar: StackedBar, top: float) -> Axis:
+    """The axis of the amounts; whole things are counted."""
+    if bar.unit == "slice":
+        return count_axis(top, PLURALS[bar.unit])
+    return linear(top, bar.unit)
+
+
+def total(bar: StackedBar) -> float:
+    """What the parts come to, in base units."""
+    return sum(s.value for s in bar.segments)
+
+
+def reach_of(bar: StackedBar) -> float:
+    """How far a bar reaches along its axis: its parts or its limit."""
+    return max(total(bar), bar.capacity or 0.0)
+
+
+def _said(bar: StackedBar, axis: Axis, used: float) -> str:
+    parts = ", ".join(
+        f"{s.label[:1].lower()}{s.label[1:]} {axis.one_decimal(s.value)}"
+        for s in bar.segments
+        if s.value
+    )
+    whole = f"{axis.one_decimal(used)} {axis.unit} in all"
+    if bar.capacity is not None:
+        left = bar.capacity - used
+        word = _left_word(bar) if left >= 0 else "over"
+        whole = (
+            f"{axis.one_decimal(used)} of {axis.round(bar.capacity)} {axis.unit}, "
+            f"{_amount(axis, abs(left))} {word}"
+        )
+    return f"{bar.label}: {parts or 'nothing'}; {whole}."
+
+
+def _amount(axis: Axis, value: float) -> str:
+    """A value with its unit; of a count its bar tells what is counted."""
+    words = axis.one_decimal(value)
+    return words if axis.counted else f"{words} {axis.unit}"
+
+
+def table_of(bar: StackedBar) -> ResultTable:
+    """The numbers of the bar: each part, its share, the sum, what is left."""
+    used = total(bar)
+    rows: list[tuple[str | tuple[float, str], ...]] = [
+        (s.label, (s.value, bar.unit), (s.value / used if used else 0.0, "%")) for s in bar.segments
+    ]
+    whole = "Needed" if bar.unit == "B" else "Sum"
+    rows.append((whole, (used, bar.unit), (1.0 if used else 0.0, "%")))
+    if bar.capacity is not None:
+        left = bar.capacity - used
+        word = _left_word(bar).capitalize() if left >= 0 else "Over"
+        limit = bar.capacity_label or "Limit"
+        rows.append((limit, (bar.capacity, bar.unit), ""))
+        rows.append((word, (abs(left), bar.unit), ""))
+    return ResultTable(bar.label, ("Part", bar.label, "Share"), tuple(rows))
+
+
+def key_of(bar: StackedBar, looks: Sequence[SegmentStyle] = ()) -> tuple[tuple[str, str], ...]:
+    """Which color is which part, in the order drawn; `looks` where they are known."""
+    names: dict[str, str] = {}
+    for part, look in zip(bar.segments, looks or looks_of(bar), strict=True):
+        if part.value:
+            color = look.key
+            before = names.get(color)
+            words = _named(part.label, look.letter)
+            names[color] = f"{before}; {words}" if before else words
+    free = bar.capacity is not None and bar.capacity > total(bar)
+    left = (("k-f", _left_word(bar).capitalize()),) if free else ()
+    return (*names.items(), *left)
+
+
+def _named(label: str, letter: str) -> str:
+    """A part with its letter, where that is not how its name begins.
+
+    >>> _named("Overhead", "R"), _named("Weights", "W")
+    ('Overhead (R)', 'Weights')
+    """
+    return label if label.startswith(letter) else f"{label} ({letter})"
+
+
+def _left_word(bar: StackedBar) -> str:
+    """Memory is free, everything else is left."""
+    return "free" if bar.unit == "B" else "left"
+
+
+def _parts(bar: StackedBar, looks: Sequence[SegmentStyle], axis: Axis, height: int) -> list[str]:
+    cap = 100.0 if bar.capacity is None else axis.place(bar.capacity)
+    parts = [
+        StackSegment(segment.label, segment.value, look, axis.one_decimal(segment.value))
+        for segment, look in zip(bar.segments, looks, strict=True)
+    ]
+    return stack(parts, axis, _TOP, height, cap)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _CapacityMark:
+    """Where the cap stands and where the parts end, in percent."""
+
+    cap: float
+    end: float
+    size: str
+    unit: str
+
+
+def _limit(bar: StackedBar, axis: Axis, used: float, height: int) -> list[str]:
+    end = axis.place(used)
+    if bar.capacity is None:
+        words = f"{axis.one_decimal(used)} {axis.unit}".strip()
+        return [_beside(end, "", words)]
+    limit = _CapacityMark(axis.place(bar.capacity), end, axis.round(bar.capacity), axis.unit)
+    cap = line("cap", limit.cap, 10, limit.cap, _TOP + height + 6)
+    left = axis.one_decimal(abs(bar.capacity - used))
+    if used <= bar.capacity:
+        words = f"{left} {_left_word(bar)}"
+        beside = _beside(limit.cap, f"of {limit.size} {limit.unit}", words)
+        return [*_free(limit, height), cap, beside]
+    over = f"{_amount(axis, used - bar.capacity)} over"
+    return [*_over(limit, over, height), cap]
+
+
+def _free(limit: _CapacityMark, height: int) -> list[str]:
+    wide = limit.cap - limit.end
+    return [rect("free", limit.end, _TOP + 0.5, wide, height - 1)] if wide > 0 else []
+
+
+def _over(limit: _CapacityMark, over: str, height: int) -> list[str]:
+    wide = limit.end - limit.cap
+    marks = [rect("over", limit.cap, _TOP, wide, height)]
+    if wide < _NARROW_OVER:
+        return [*marks, _beside(limit.cap, f"{limit.size} {limit.unit}", over)]
+    marks.append(line("brk", limit.cap, 18, limit.end, 18))
+    marks.append(line("brk", limit.end, 14, limit.end, 22))
+    if limit.cap < _LEFT_LABEL:
+        size = f"of {limit.size} {limit.unit}"
+        return [*marks, text(size, limit.end, 12, "e", bold=over)]
+    marks.append(text("", (limit.cap + limit.end) / 2, 12, "m", bold=over))
+    marks.append(text(f"{limit.size} {limit.unit}", limit.cap - 1, 15, "e"))
+    return marks
+
+
+def _beside(at: float, words: str, bold: str) -> str:
+    """Words above the bar, left of a place, or right of it near the left edge."""
+    if at < _LEFT_LABEL:
+        return text(words, at + 1, 15, bold=bold)
+    return text(words, at - 1, 15, "e", bold=bold)
+
+
+_ROW, _BAR, _FOOT = 72, 34, 34
+_ROOM = 1.04
+_NAMES = {"kv": "KV cache"}
+_KNOWN: dict[str, SegmentStyle] = {str(name): look for name, look in LOOKS.items()}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LabeledSum:
+    """One sum: what it is, and its parts by name.
+
+    A part that is named like a component of memory gets its color.
+    """
+
+    label: str
+    parts: tuple[tuple[str, float], ...]
+
+    @property
+    def total(self) -> float:
+        """The length of the row."""
+        return sum(value for _, value in self.parts)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RowChart:
+    """All that is drawn, in one unit; `alt` takes the place of the words for it."""
+
+    title: str
+    alt: str
+    unit: str
+    rows: tuple[LabeledSum, ...]
+    limit: float | None = None
+    limit_label: str = "limit"
+
+    @property
+    def axis(self) -> Axis:
+        """The axis that all of them share."""
+        most = max([row.total for row in self.rows] + [self.limit or 0.0])
+        return unit_axis(most, self.unit, _ROOM)
+
+    def written(self, value: float) -> str:
+        """A number with the unit."""
+        return with_unit(format_number(float(f"{value:.6g}")), self.unit)
+
+
+def draw_rows(rows: RowChart) -> Markup:
+    """Draw each row with its name and sum above it, and the limit across them."""
+    axis = rows.axis
+    bottom = len(rows.rows) * _ROW
+    marks: list[str] = []
+    for place, row in enumerate(rows.rows):
+        marks += _row(row, rows, axis, place * _ROW)
+    marks += scale_below(axis, bottom - 6)
+    if rows.limit is not None:
+        at = axis.place(rows.limit)
+        words = f"{rows.written(rows.limit)}, {rows.limit_label}"
+        marks.append(text(words, at, bottom + 31, "e" if at > 50 else ""))
+    return svg_root(marks, bottom + _FOOT, rows.alt or sentence(rows))
+
+
+def row_key(rows: RowChart) -> tuple[tuple[str, str], ...]:
+    """The components drawn, as (class, words)."""
+    names = dict.fromkeys(name for row in rows.rows for name, _ in row.parts)
+    return tuple((_KNOWN[n].key, label_of(n)) for n in names if n in _KNOWN)
+
+
+def label_of(name: str) -> str:
+    """A component in words.
+
+    >>> label_of("kv"), label_of("weights")
+    ('KV cache', 'Weights')
+    """
+    return _NAMES.get(name, name.capitalize())
+
+
+def _rows_inside(label: str) -> str:
+    """A label within a sentence.
+
+    >>> _inside("Weights"), _inside("KV cache")
+    ('weights', 'KV cache')
+    """
+    return label if label[1:2].isupper() else label.lower()
+
+
+def sentence(rows: RowChart) -> str:
+    """The whole drawing in words, for those who do not see it."""
+    said = []
+    for row in rows.rows:
+        parts = ", ".join(
+            f"{_rows_inside(label_of(name))} {rows.written(value)}" for name, value in row.parts
+        )
+        alone = len(row.parts) == 1 and row.parts[0][0] == row.label
+        words = f"{row.label}: {rows.written(row.total)}"
+        said.append(words if alone else f"{words}, of which {parts}")
+    if rows.limit is not None:
+        said.append(f"the limit is {rows.written(rows.limit)}")
+    told = "; ".join(said).replace(NBSP, " ")
+    return f"{rows.title}. {told}." if rows.title else f"{told}."
+
+
+def _row(row: LabeledSum, rows: RowChart, axis: Axis, top: float) -> list[str]:
+    limit = rows.limit
+    over = row.total - limit if limit is not None else 0.0
+    words = f"{row.label}: {rows.written(row.total)}"
+    if over > 0:
+        words += f", {rows.written(over)} over"
+    cap = 100.0 if limit is None else axis.place(limit)
+    marks = [text(words, 0, top + 18, "b")]
+    marks += stack(map(_part, row.parts), axis, top + 26, _BAR, cap)
+    if over > 0:
+        marks.append(rect("over", cap, top + 26, axis.place(row.total) - cap, _BAR))
+    if limit is not None:
+        marks.append(line("cap", cap, top + 22, cap, top + 66))
+    return marks
+
+
+def _part(part: tuple[str, float]) -> StackSegment:
+    name, value = part
+    words = format_number(float(f"{value:.3g}"))
+    return StackSegment(label_of(name), value, _KNOWN.get(name, BARE), words)
+
+
+_PAIRS_ROW, _PAIRS_BAR = 48, 16
+# The words of the longest bar stand beside it, in the narrowest drawing as well.
+_WIDEST = 74.0  # percent
+_NARROWEST, _LETTER, _APART = 288.0, 6.5, 8  # pixels
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class DoubleBar:
+    """A bar of length `value`; `beyond` is how far it reaches under a condition.
+
+    `words` stand behind it; `look` is the class of its filling.
+    """
+
+    label: str
+    value: float
+    words: str
+    beyond: float = 0.0
+    look: str = "fill"
+
+
+def draw_pairs(pairs: Sequence[DoubleBar], says: str) -> Markup:
+    """All bars on one scale from zero; `says` is the whole as a sentence."""
+    most = max((max(p.value, p.beyond) for p in pairs), default=0.0) or 1.0
+    letters = max((len(p.words) for p in pairs), default=0)
+    room = 1 - (_APART + _LETTER * letters) / _NARROWEST
+    widest = min(_WIDEST, 100 * room)
+    marks: list[str] = []
+    for place, pair in enumerate(pairs):
+        top = place * _PAIRS_ROW
+        long, far = (widest * v / most for v in (pair.value, pair.beyond))
+        marks.append(text(pair.label, 0, top + 13, "b"))
+        if far > long:
+            marks.append(rect("none", 0, top + 20, far, _PAIRS_BAR))
+        marks.append(rect(pair.look, 0, top + 20, long, _PAIRS_BAR))
+        marks.append(text(pair.words, max(long, far), top + 33, dx=_APART))
+    return svg_root(marks, len(pairs) * _PAIRS_ROW, says)

@@ -1,0 +1,425 @@
+"""A calculator as a form: fields, groups, validation messages."""
+
+import dataclasses
+import functools
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Literal
+from urllib.parse import urlencode
+
+from app.estimator import inputs as given_inputs
+from app.estimator import units
+from app.estimator.hardware import catalog
+from app.estimator.hardware.catalog import accelerators
+from app.estimator.inputs import InputProblem, InputSpec, InvalidInputsError
+from app.estimator.models import lookup
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import Estimate
+from app.widgets.estimate_view import EstimateView, build_estimate_view, calculator_url, query_of
+
+
+def difference(
+    entry: EstimateSpec, inputs: Any, words: Mapping[str, str], estimate: Estimate
+) -> tuple[str, str]:
+    """A field and another value for it, which leads to another answer.
+
+    That is what would turn the verdict; else the next choice of a field that has
+    some, twice a count, another model or GPU, or a list without its last. Empty where
+    nothing makes a difference.
+    """
+    if estimate.changes:
+        return estimate.changes[0].field, estimate.changes[0].flips_at
+    for field, value in _others(entry.inputs, inputs):
+        if _differs(entry, {**words, field: value}, estimate):
+            return field, value
+    return "", ""
+
+
+_TRIED = 3  # models or GPUs, before nothing is said
+
+
+def _others(kind: type, inputs: Any) -> Iterator[tuple[str, str]]:
+    """Other values for fields, those that people vary first."""
+    fields = given_inputs.input_specs(kind)
+    for vary in (_choices, _counts, _named):
+        for name, declared in fields.items():
+            value = getattr(inputs, name)
+            yield from ((name, other) for other in vary(declared, value))
+
+
+def _choices(declared: InputSpec, value: Any) -> list[str]:
+    """The choices behind the one that was made, then those before it."""
+    if declared.kind != "choice" or declared.advanced:
+        return []
+    choices = [choice for choice, _ in declared.choices]
+    place = choices.index(value) if value in choices else -1
+    return [*choices[place + 1 :], *choices[: max(0, place)]]
+
+
+def _counts(declared: InputSpec, value: Any) -> list[str]:
+    return [str(2 * value)] if declared.kind == "count" and value else []
+
+
+def _named(declared: InputSpec, value: Any) -> list[str]:
+    """Another model or GPU, or a list without its last."""
+    if declared.kind == "model":
+        return [name for name, _ in lookup.models()[:_TRIED]]
+    if declared.kind == "gpu":
+        return [card.id for card in accelerators()[:_TRIED]]
+    return [value.rpartition(",")[0]] if declared.kind == "text" and value else []
+
+
+def _differs(entry: EstimateSpec, words: Mapping[str, str], estimate: Estimate) -> bool:
+    """Whether the calculator answers, and the figure that matters first is another."""
+    try:
+        other = entry.compute(given_inputs.parse_inputs(entry.inputs, words))
+    except (ValueError, LookupError, ArithmeticError):
+        return False
+    return any(other[name].value != estimate[name].value for name in entry.first)
+
+
+Widget = Literal["select", "size", "number", "step", "tick", "line", "text"]
+
+_DIGITS = re.compile(r"[0-9]{4,15}")
+_WRITTEN_SHORT = frozenset({"token", "parameter"})
+_SIZES_OF_COUNTS = ((10**12, "T"), (10**9, "B"), (10**6, "M"))
+_STEPPED_UNITS = frozenset({"", "GPU", "node", "system"})
+_STEPPED_MOST = 1e6
+# Degrees that have to divide heads, layers or nodes are stepped by doubling.
+_DOUBLED = ("parallel", "gpus", "nodes", "replicas")
+_BLOCK_BAR = 34
+# Characters of a choice that are seen beside the label of its field, and below it.
+_BESIDE, _WHOLE = 13, 36
+_LINE = 1000  # characters up to which a text is one line of a form
+_NAMED = frozenset({"choice", "model", "gpu", "system", "network"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CourseLinks:
+    """What a calculator can point to: topics by slug, and the anchors of terms."""
+
+    topics: Mapping[str, str]
+    terms: Collection[str]
+
+
+NO_COURSE = CourseLinks({}, frozenset())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptionGroup:
+    """A group of choices; `title` is empty for a list without groups."""
+
+    title: str
+    choices: tuple[tuple[str, str], ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FormField:
+    """One input as it stands in a form, with what was typed and what is wrong."""
+
+    name: str
+    id: str
+    widget: Widget
+    label: str
+    value: str
+    unit: str = ""
+    options: tuple[OptionGroup, ...] = ()
+    help: str = ""
+    accepts: str = ""
+    least: str = ""
+    doubles: bool = False
+    topic: str = ""
+    term: str = ""
+    error: str = ""
+
+    @property
+    def wide(self) -> bool:
+        """Whether a choice is too long to stand beside its label without a cut."""
+        return self._longest > _BESIDE
+
+    @property
+    def long(self) -> bool:
+        """Whether a choice needs small letters to be seen whole."""
+        return self._longest > _WHOLE
+
+    @property
+    def _longest(self) -> int:
+        words = (words for group in self.options for _, words in group.choices)
+        return max((len(some) for some in words), default=0)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FieldGroup:
+    """Fields under one heading of the form."""
+
+    title: str
+    fields: tuple[FormField, ...]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class CalculatorForm:
+    """A calculator ready for `calculators/_instrument.html`.
+
+    `part` is the fragment that its form asks for: `result` on its own page,
+    `reading` (shorter) inside of a text. `reading` is None while an input is wrong.
+    """
+
+    name: str
+    title: str
+    id: str
+    part: str
+    sends: Literal["get", "post"]
+    groups: tuple[FieldGroup, ...]
+    folded: tuple[FieldGroup, ...]
+    unfolded: bool
+    reading: EstimateView | None
+    problems: tuple[InputProblem, ...]
+    link: str
+    compare: str
+
+    @property
+    def stray(self) -> tuple[InputProblem, ...]:
+        """The problems that stand at no field of this form."""
+        groups = (*self.groups, *self.folded)
+        names = {f.name for group in groups for f in group.fields}
+        return tuple(p for p in self.problems if p.field not in names)
+
+
+def build_calculator_form(
+    entry: EstimateSpec,
+    typed: Mapping[str, str],
+    *,
+    course: CourseLinks = NO_COURSE,
+    id: str = "calc",  # noqa: A002 - it is the id attribute
+    block: bool = False,
+) -> CalculatorForm:
+    """A calculator with its form filled in and its first answer.
+
+    `block` makes the short form for a place inside of a text: the fields that
+    `typed` names, and the short reading. `id` must be unique on the page.
+    """
+    inputs, reading, other, problems = _answer(entry, typed, course, block=block)
+    fields = fields_of(entry, typed, inputs, problems, id=id, course=course)
+    near, far = _arranged(entry, fields, typed if block else None)
+    query = reading.query if reading else urlencode({k: v for k, v in typed.items() if v})
+    against = "&".join(part for part in (query, other) if part)
+    return CalculatorForm(
+        name=entry.name,
+        title=entry.title,
+        id=id,
+        part="reading" if block else "result",
+        sends="post" if _has_text(near, far) else "get",
+        groups=near,
+        folded=far,
+        unfolded=any(f.error or f.name in typed for g in far for f in g.fields),
+        reading=reading,
+        problems=problems,
+        link=calculator_url(entry.name, query),
+        compare=calculator_url(entry.name, against, part="compare"),
+    )
+
+
+def fields_of(
+    entry: EstimateSpec,
+    typed: Mapping[str, str],
+    inputs: Any,
+    problems: Sequence[InputProblem],
+    *,
+    id: str,  # noqa: A002 - it is the id attribute
+    course: CourseLinks = NO_COURSE,
+) -> tuple[FormField, ...]:
+    """Every field of the form in the order of its declaration.
+
+    `inputs` is what was understood, None where something was not.
+    """
+    wrong = {p.field: p.message for p in problems}
+    defaults = {f.name: f.default for f in dataclasses.fields(entry.inputs)}
+    fields = []
+    for name, declared in given_inputs.input_specs(entry.inputs).items():
+        meant = getattr(inputs, name) if inputs is not None else defaults[name]
+        words = value_of(declared, typed.get(name), meant, sure=inputs is not None)
+        field = field_of(name, declared, words, f"{id}-{name}")
+        fields.append(
+            dataclasses.replace(
+                field,
+                topic=declared.topic if declared.topic in course.topics else "",
+                term=declared.term if declared.term in course.terms else "",
+                error=wrong.get(name, ""),
+            )
+        )
+    return tuple(fields)
+
+
+def value_of(declared: InputSpec, typed: str | None, meant: Any, *, sure: bool) -> str:
+    """What stands in a field: the words typed, or the value meant, written out.
+
+    Names from a list are shown as the list has them once they are understood.
+    """
+    if typed and not (sure and declared.kind in _NAMED):
+        return _as_people_write(declared, typed)
+    if meant is None:
+        return ""
+    if declared.kind == "flag" and typed == "":
+        return "no"
+    return _as_people_write(declared, given_inputs.format_input(declared, meant))
+
+
+def _as_people_write(declared: InputSpec, words: str) -> str:
+    """Plain digits with commas, and large counts as 15T or 70B."""
+    if declared.kind not in {"count", "number"} or not _DIGITS.fullmatch(words):
+        return words
+    value = int(words)
+    if declared.unit in _WRITTEN_SHORT and not declared.typed_unit:
+        for size, letter in _SIZES_OF_COUNTS:
+            if value >= size and value % (size // 100) == 0:
+                return f"{value / size:g}{letter}"
+    return f"{value:,}"
+
+
+def field_of(name: str, declared: InputSpec, value: str, id: str) -> FormField:  # noqa: A002 - it is the id attribute
+    """One field without its mistakes and links."""
+    unit = declared.typed_unit or units.PLURALS.get(declared.unit, declared.unit)
+    return FormField(
+        name=name,
+        id=id,
+        widget=_widget(declared),
+        label=declared.label,
+        value=value,
+        unit=unit,
+        options=_options(declared, value),
+        help=declared.help,
+        accepts=_accepts(declared),
+        least=f"{declared.minimum:g}" if declared.minimum is not None else "",
+        doubles=name.endswith(_DOUBLED),
+    )
+
+
+def _answer(
+    entry: EstimateSpec, typed: Mapping[str, str], course: CourseLinks, *, block: bool
+) -> tuple[Any, EstimateView | None, str, tuple[InputProblem, ...]]:
+    """The inputs understood and their reading, or the problems instead.
+
+    The third is what a second scenario would change, as a query.
+    """
+    inputs = None
+    try:
+        inputs = given_inputs.parse_inputs(entry.inputs, typed)
+        estimate = entry.compute(inputs)
+    except InvalidInputsError as bad:
+        return inputs, None, "", bad.problems
+    height = {"bar_height": _BLOCK_BAR} if block else {}
+    reading = build_estimate_view(entry, inputs, estimate, topics=course.topics, **height)
+    return inputs, reading, _other(entry, inputs, estimate), ()
+
+
+def _other(entry: EstimateSpec, inputs: Any, estimate: Estimate) -> str:
+    """What a second scenario would change, as a query."""
+    field, value = difference(entry, inputs, given_inputs.to_query(inputs), estimate)
+    return query_of({f"b.{field}": value}) if field else ""
+
+
+def comparison_of(entry: EstimateSpec, inputs: Any, estimate: Estimate, query: str) -> str:
+    """The address at which an answer, as a `query`, stands beside another one."""
+    against = "&".join(part for part in (query, _other(entry, inputs, estimate)) if part)
+    return calculator_url(entry.name, against, part="compare")
+
+
+def _arranged(
+    entry: EstimateSpec, fields: Sequence[FormField], named: Mapping[str, str] | None
+) -> tuple[tuple[FieldGroup, ...], tuple[FieldGroup, ...]]:
+    """The groups shown at once, and those behind “More inputs”."""
+    declared = given_inputs.input_specs(entry.inputs)
+    near = [f for f in fields if not declared[f.name].advanced]
+    far = [f for f in fields if declared[f.name].advanced]
+    if named is not None:
+        chosen = [f for f in fields if f.name in named]
+        return (FieldGroup("", tuple(chosen or near)),), ()
+    return _grouped(near, declared), _grouped(far, declared)
+
+
+def _grouped(
+    fields: Sequence[FormField], declared: Mapping[str, InputSpec]
+) -> tuple[FieldGroup, ...]:
+    titles = dict.fromkeys(declared[f.name].group for f in fields)
+    return tuple(
+        FieldGroup(t, tuple(f for f in fields if declared[f.name].group == t)) for t in titles
+    )
+
+
+def _has_text(*groups: tuple[FieldGroup, ...]) -> bool:
+    """Whether a field of the form takes a text too long for an address."""
+    fields = [f for part in groups for group in part for f in group.fields]
+    return any(f.widget == "text" for f in fields)
+
+
+def _widget(declared: InputSpec) -> Widget:
+    most = math.inf if declared.maximum is None else declared.maximum
+    if declared.kind == "text":
+        return "line" if most <= _LINE else "text"
+    if declared.kind in {"count", "number"}:
+        counted = declared.kind == "count" and declared.unit in _STEPPED_UNITS
+        return "step" if counted and most <= _STEPPED_MOST else "number"
+    if declared.kind == "model" and not declared.optional:
+        return "size"
+    return "tick" if declared.kind == "flag" else "select"
+
+
+def _accepts(declared: InputSpec) -> str:
+    """The range as a hint; lists show theirs by themselves."""
+    if declared.kind in {"number", "count"}:
+        return given_inputs.describe_range(declared)
+    return ""
+
+
+def _options(declared: InputSpec, value: str) -> tuple[OptionGroup, ...]:
+    """The choices of a field, with a foreign value kept as one more choice."""
+    if declared.kind == "choice":
+        groups: tuple[OptionGroup, ...] = (OptionGroup("", declared.choices),)
+    elif declared.kind in _NAMED:
+        groups = _offered(catalogued(declared.kind), dict(declared.choices))
+    else:
+        return ()
+    if declared.optional:
+        groups = (OptionGroup("", (("", "Not set"),)), *groups)
+    listed = {choice for group in groups for choice, _ in group.choices}
+    own_size = declared.kind == "model" and not declared.optional
+    if value in listed or own_size:
+        return groups
+    return (OptionGroup("", ((value, value),)), *groups) if value else groups
+
+
+def _offered(groups: tuple[OptionGroup, ...], only: Mapping[str, str]) -> tuple[OptionGroup, ...]:
+    """The groups with those choices alone that a list offers; all where none are."""
+    if not only:
+        return groups
+    left = (OptionGroup(g.title, tuple(c for c in g.choices if c[0] in only)) for g in groups)
+    return tuple(group for group in left if group.choices)
+
+
+@functools.cache
+def catalogued(kind: str) -> tuple[OptionGroup, ...]:
+    """The names of a catalog in groups, as a list to choose from."""
+    if kind == "model":
+        return (OptionGroup("By name", lookup.models()), OptionGroup("By size", _SIZES))
+    if kind == "gpu":
+        return _by([(a.vendor, a.id, a.name) for a in catalog.accelerators()])
+    if kind == "system":
+        return _by([(s.vendor, s.id, s.name) for s in catalog.systems()])
+    return _by([(n.kind, n.id, n.name) for n in catalog.networks()])
+
+
+_SIZES = tuple(
+    (size, f"{size}, Llama-shaped")
+    for size in (
+        "1B 3B 7B 8B 13B 20B 30B 34B 70B 120B 180B 250B 405B 500B 1T 2T".split()  # noqa: SIM905 - a list of words reads better
+    )
+)
+
+
+def _by(rows: Sequence[tuple[str, str, str]]) -> tuple[OptionGroup, ...]:
+    titles = dict.fromkeys(group for group, _, _ in rows)
+    return tuple(
+        OptionGroup(title, tuple((key, name) for group, key, name in rows if group == title))
+        for title in titles
+    )

@@ -1,0 +1,190 @@
+"""Columns per day, dot strips of errors, score ranges."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from app.widgets.scales import Axis, PlotArea
+from app.widgets.svg import Box, dot, line, rect, svg_root, text
+
+TOP, HEIGHT = 4.0, 120.0
+_FOOT = 24.0
+_GAP = 0.28
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ColumnLabel:
+    """Words below the columns at `place` percent; `anchor` is a class of text."""
+
+    place: float
+    words: str
+    anchor: str = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ColumnChart:
+    """What is drawn; a column is its parts from the foot up, as (class, value).
+
+    `width` is the part of the drawing that they take in percent; the words of the
+    scale stand behind it. `limit` is drawn across them.
+    """
+
+    columns: Sequence[Sequence[tuple[str, float]]]
+    axis: Axis
+    names: Sequence[ColumnLabel]
+    width: float
+    limit: float | None = None
+
+    @property
+    def slot(self) -> float:
+        """The room of one column in percent."""
+        return self.width / len(self.columns)
+
+
+def draw_columns(drawn: ColumnChart, says: str) -> Markup:
+    """Draw the columns; `says` is the whole of it as a sentence."""
+    plane = PlotArea(Box(0, TOP, drawn.width, HEIGHT), drawn.axis)
+    marks = plane.scale(drawn.axis.named)
+    for number, parts in enumerate(drawn.columns):
+        marks += _column(parts, plane, drawn.slot, number)
+    if drawn.limit is not None:
+        at = plane.down(drawn.limit)
+        marks.append(line("cap", 0, at, drawn.width, at))
+    foot = TOP + HEIGHT + _FOOT
+    marks += [text(n.words, n.place, foot - 6, n.anchor) for n in drawn.names]
+    return svg_root(marks, foot, says)
+
+
+def _column(
+    parts: Sequence[tuple[str, float]], plane: PlotArea, slot: float, number: int
+) -> list[str]:
+    left, wide = slot * (number + _GAP / 2), slot * (1 - _GAP)
+    marks, base = [], 0.0
+    for look, value in parts:
+        if value > 0:
+            top, foot = plane.down(base + value), plane.down(base)
+            marks.append(rect(look, left, top, wide, foot - top))
+            base += value
+    return marks
+
+
+_STRIP = 40
+_MOST = 0.5
+_TICKS = (-0.5, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5)
+_TOP = 26
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ErrorStrip:
+    """One kind of case: its name, and (error, fitted) for each case.
+
+    An error is predicted ÷ measured − 1; fitted cases are no evidence.
+    """
+
+    name: str
+    errors: tuple[tuple[float, bool], ...]
+
+
+def draw_strips(strips: tuple[ErrorStrip, ...]) -> Markup:
+    """Draw every error from −50% to +50%; what is beyond sits at its end."""
+    bottom = _TOP + len(strips) * _STRIP
+    marks = [_band(bottom), *_axis(bottom)]
+    for row, strip in enumerate(strips):
+        top = _TOP + row * _STRIP
+        marks.append(line("ax", 0, top, 100, top))
+        marks.append(text(strip.name, 0, top + 14))
+        marks += [_case(error, top + 27, fitted=f) for error, f in strip.errors]
+    marks.append(line("edge", 50, _TOP, 50, bottom))
+    return svg_root(marks, bottom + 8, _says(strips))
+
+
+def place(error: float) -> float:
+    """Where an error stands along the axis, in percent of its width.
+
+    >>> place(0.0), place(0.5), place(-3.0)
+    (50.0, 99.0, 1.0)
+    """
+    held = min(max(error, -_MOST), _MOST)
+    return 50 + held / _MOST * 49
+
+
+def _case(error: float, down: float, *, fitted: bool) -> str:
+    if abs(error) > _MOST:
+        return dot("bad-f", place(error), down, 4)
+    return dot("hole" if fitted else "seen", place(error), down, 4)
+
+
+def _band(bottom: float) -> str:
+    """The stretch within ten percent."""
+    start = place(-0.1)
+    return rect("bg", start, _TOP, place(0.1) - start, bottom - _TOP)
+
+
+def _axis(bottom: float) -> list[str]:
+    marks = []
+    for tick in _TICKS:
+        words = "0" if not tick else f"{'+' if tick > 0 else '−'}{abs(tick):.0%}"
+        marks.append(text(words, place(tick), 14, _anchor(tick)))
+        marks.append(line("ax", place(tick), _TOP - 6, place(tick), bottom))
+    return marks
+
+
+def _anchor(tick: float) -> str:
+    return "e" if tick == _MOST else "" if tick == -_MOST else "m"
+
+
+def _says(strips: tuple[ErrorStrip, ...]) -> str:
+    told = "; ".join(
+        f"{s.name}, {len(s.errors)} cases, {sum(abs(e) <= 0.1 for e, _ in s.errors)} within 10%"
+        for s in strips
+    )
+    return f"Error of each prediction by kind: {told or 'no cases'}."
+
+
+_RANGES_TOP, _HEIGHT = 20, 18
+_MARK = 1.8
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoreRange:
+    """A score of `of`, most likely between `low` and `high`; `target` 0 for none."""
+
+    score: float
+    low: float
+    high: float
+    of: float
+    target: float = 0.0
+    target_words: str = ""
+
+
+def draw_score(score: ScoreRange, says: str, ticks: tuple[float, ...]) -> Markup:
+    """Draw it; `ticks` are named below, the first at the left, the last at the end."""
+    low, high = _at(score.low, score), _at(score.high, score)
+    left = min(max(_at(score.score, score) - _MARK / 2, 0.0), 100 - _MARK)
+    marks = [
+        rect("bg", 0, _RANGES_TOP, 100, _HEIGHT),
+        rect("fill", 0, _RANGES_TOP, low, _HEIGHT),
+        rect("none", low, _RANGES_TOP, high - low, _HEIGHT),
+        line("edge", high, _RANGES_TOP, high, _RANGES_TOP + _HEIGHT),
+        rect("mark edge", left, _RANGES_TOP - 3, _MARK, _HEIGHT + 6),
+    ]
+    if 0 < score.target <= score.of:
+        marks += _target(score)
+    for tick in ticks:
+        anchor = "e" if tick == ticks[-1] else "m" if tick else ""
+        marks.append(text(f"{tick:g}", _at(tick, score), 59, anchor))
+    return svg_root(marks, 64, says)
+
+
+def _target(score: ScoreRange) -> list[str]:
+    at = _at(score.target, score)
+    anchor, beside = ("e b", -6) if at > 50 else ("b", 6)
+    return [
+        line("cap", at, 6, at, 43),
+        text(score.target_words, at, 13, anchor, dx=beside),
+    ]
+
+
+def _at(value: float, score: ScoreRange) -> float:
+    return 100 * min(max(value / (score.of or 1), 0.0), 1.0)

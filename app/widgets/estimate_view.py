@@ -1,0 +1,366 @@
+"""An estimate as text, tables, charts; the URL of a calculator."""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+from urllib.parse import quote_plus
+
+from markupsafe import Markup
+
+from app.estimator import data_files
+from app.estimator import inputs as given_inputs
+from app.estimator.hardware.part_values import address_of, find_part
+from app.estimator.registry import EstimateSpec
+from app.estimator.result import Estimate, Figure, FormulaStep, ResultTable, StackedBar, VerdictFlip
+from app.estimator.units import NBSP, format_range, format_value
+from app.widgets import draw
+from app.widgets.bar_charts import draw_bar, looks_of
+from app.widgets.svg import SIGNS, SvgChart, VerdictIcon, escaped
+
+_SUMS = frozenset({"Needed", "Total", "Sum", "All"})
+_PLAIN_NUMBER = re.compile(rf"[−\d][\d,.]*(?:[ {NBSP}]?%)?")
+_Cell = tuple[str, bool]
+
+
+def show_table(table: ResultTable, keys: Mapping[str, str]) -> Markup:
+    """A table in words; rows named like a component get its color from `keys`.
+
+    Columns with a number in them are set as numbers. A row whose first cell is a
+    number has no name.
+    """
+    read = [[_cell(cell) for cell in row] for row in table.rows if row]
+    kinds = [
+        ' class="n"' if any(row[i][1] for row in read) else "" for i in range(len(table.columns))
+    ]
+    label = escaped(table.label)
+    heads = "".join(
+        f'<th scope="col"{kind}>{escaped(words)}</th>'
+        for words, kind in zip(table.columns, kinds, strict=True)
+    )
+    rows = "".join([_row(cells, kinds, keys) for cells in read])
+    return Markup(  # noqa: S704 - every text in it went through `escaped`
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{label}">\n'
+        f'<table class="t"><caption class="sr">{label}</caption><thead><tr>{heads}'
+        f"</tr></thead><tbody>\n{rows}</tbody></table></div>"
+    )
+
+
+def _row(cells: Sequence[_Cell], kinds: Sequence[str], keys: Mapping[str, str]) -> str:
+    shown = [
+        f"<td{kind}>{escaped(words)}</td>" for (words, _), kind in zip(cells, kinds, strict=True)
+    ]
+    name, is_number = cells[0]
+    if is_number:
+        return f"<tr>{''.join(shown)}</tr>\n"
+    key, words = keys.get(name), escaped(name)
+    if key:
+        words = f'<span class="key {key}">{words}</span>'
+    kind = ' class="sum"' if name in _SUMS else ""
+    return f'<tr{kind}><th scope="row">{words}</th>{"".join(shown[1:])}</tr>\n'
+
+
+def _cell(cell: str | tuple[float, str]) -> _Cell:
+    """The words of a cell, and whether they are a number."""
+    if isinstance(cell, str):
+        return cell, _PLAIN_NUMBER.fullmatch(cell) is not None
+    return format_value(cell[0], cell[1]), True
+
+
+def calculator_url(name: str, query: str = "", *, part: str = "", anchor: str = "") -> str:
+    """The address of a calculator, or of a `part` of it such as `result`.
+
+    >>> calculator_url("kv-cache", "context=8k", anchor="total")
+    '/calculators/kv-cache?context=8k#total'
+    """
+    path = f"/calculators/{name}{'/' if part else ''}{part}"
+    asked = f"{path}?{query}" if query else path
+    return f"{asked}#{anchor}" if anchor else asked
+
+
+LONGEST_LINK = 2000
+
+# Figures and steps are tuples, for the template takes each apart in one go.
+
+_FIRST = 3
+_HARDWARE = frozenset({"gpu", "system", "network"})
+# What the unit of a figure measures; the last heading takes all others.
+_OTHERS = "Counts and shares"
+_MEASURES: dict[str, tuple[str, ...]] = {
+    "Memory and data": ("B",),
+    "Time": ("s", "GPU-h"),
+    "Rates": ("B/s", "token/s", "request/s", "FLOP/s", "FLOP"),
+    "Money": ("USD", "USD/h", "USD/month", "USD/year", "USD/Mtoken"),
+    "Power and air": ("W", "Wh", "kg", "A", "V", "BTU/h", "m3/s", "CFM"),
+    _OTHERS: (),
+}
+_MEASURED = {unit: title for title, units in _MEASURES.items() for unit in units}
+_WORDS = (bool, str)
+_NUMBER = re.compile(rf"(?<![\w.])[−\d][\d,.]*(?:×10[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+)?(?:{NBSP}[^\s,;.)]+)?")
+
+
+class FigureView(NamedTuple):
+    """A figure in words; `span` is its interval, or “exact” for an exact number."""
+
+    name: str
+    label: str
+    value: str
+    span: str
+    note: str
+    primary: bool
+    key: str = ""
+    applies: bool = True
+
+
+class StepView(NamedTuple):
+    """A line of the working; `source` and `address` say where it is from."""
+
+    label: str
+    formula: str
+    substituted: str
+    value: str
+    source: str
+    address: str
+    topic: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ChartView:
+    """A drawing with its key and its table; the table is None where it is shown."""
+
+    drawing: SvgChart
+    table: Markup | None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FlipView:
+    """An input that turns the verdict, with the address where it has done so."""
+
+    label: str
+    now: str
+    flips_at: str
+    becomes: str
+    address: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class EstimateView:
+    """Everything that `calculators/_result.html` shows.
+
+    `first` are the figures that matter first, `rest` all others in groups, and
+    `elsewhere` those that do not apply to these inputs. `parts` leads to the hardware
+    that was asked of. `link` leads to the calculator with these inputs; empty where
+    they are too long for an address; `query` is its part behind the question mark.
+    """
+
+    name: str
+    title: str
+    sign: VerdictIcon
+    lead: Markup
+    text: Markup
+    figures: tuple[FigureView, ...]
+    first: tuple[FigureView, ...]
+    rest: tuple[tuple[str, tuple[FigureView, ...]], ...]
+    elsewhere: tuple[FigureView, ...]
+    parts: tuple[tuple[str, str], ...]
+    pictures: tuple[ChartView, ...]
+    tables: tuple[Markup, ...]
+    changes: tuple[FlipView, ...]
+    steps: tuple[StepView, ...]
+    notes: tuple[str, ...]
+    link: str
+    query: str
+
+    @property
+    def more(self) -> int:
+        """How many figures are folded."""
+        return sum(len(figures) for _, figures in self.rest)
+
+
+def build_estimate_view(
+    entry: EstimateSpec,
+    inputs: Any,
+    estimate: Estimate,
+    *,
+    topics: Collection[str] = (),
+    bar_height: int = 44,
+) -> EstimateView:
+    """Put an estimate into words. `topics` are the concept pages that can be linked."""
+    words = given_inputs.to_query(inputs)
+    query = query_of(words)
+    short = len(query) <= LONGEST_LINK
+    sign = SIGNS[estimate.verdict.status]
+    keys = _component_keys(estimate)
+    figures = tuple(show_figure(f, keys) for f in estimate.figures)
+    numbers = {f.value for f in figures if f.span}
+    first = _first(entry, estimate, figures)
+    return EstimateView(
+        name=entry.name,
+        title=entry.title,
+        sign=sign,
+        lead=_marked(estimate.verdict.lead, numbers),
+        text=_marked(estimate.verdict.text, numbers),
+        figures=figures,
+        first=first,
+        rest=_grouped(estimate, [f for f in figures if f not in first]),
+        elsewhere=tuple(f for f in figures if not f.applies),
+        parts=_parts(entry, inputs),
+        pictures=_pictures(estimate, keys, bar_height),
+        tables=tuple(show_table(t, keys) for t in estimate.tables),
+        changes=tuple(_change(entry.name, c, words) for c in estimate.changes),
+        steps=tuple(_step(s, topics) for s in estimate.steps),
+        notes=estimate.notes,
+        link=calculator_url(entry.name, query) if short else "",
+        query=query if short else "",
+    )
+
+
+def query_of(words: Mapping[str, str]) -> str:
+    """Inputs in words as the query of an address."""
+    # Field names are plain words; most values were in the address before.
+    return "&".join([f"{name}={_quoted(value)}" for name, value in words.items()])
+
+
+def _quoted(value: str) -> str:
+    """A value as an address writes it; long ones are not kept, for they stay long."""
+    return quote_plus(value) if len(value) > given_inputs.LONGEST_VALUE else _kept_quoted(value)
+
+
+_kept_quoted = functools.lru_cache(maxsize=4096)(quote_plus)
+
+
+def show_figure(figure: Figure, keys: Mapping[str, str]) -> FigureView:
+    """A figure in words, with its interval where it is modeled.
+
+    One named like a component of a drawing gets its color from `keys`.
+    """
+    return FigureView(
+        figure.name,
+        figure.label,
+        figure.words,
+        interval(figure),
+        figure.note,
+        figure.primary,
+        keys.get(figure.label, ""),
+        figure.applies,
+    )
+
+
+def _first(
+    entry: EstimateSpec, estimate: Estimate, figures: Sequence[FigureView]
+) -> tuple[FigureView, ...]:
+    """The three figures that matter first; what is not known leaves its place."""
+    known = {
+        figure.name: shown
+        for figure, shown in zip(estimate.figures, figures, strict=True)
+        if figure.value is not None
+    }
+    return tuple(known[name] for name in entry.first if name in known)[:_FIRST]
+
+
+def _grouped(
+    estimate: Estimate, figures: Sequence[FigureView]
+) -> tuple[tuple[str, tuple[FigureView, ...]], ...]:
+    """Figures that apply under the heading of what their unit measures."""
+    units = {figure.name: figure.unit for figure in estimate.figures}
+    groups: dict[str, list[FigureView]] = {title: [] for title in _MEASURES}
+    for figure in figures:
+        if figure.applies:
+            title = _MEASURED.get(units[figure.name], _OTHERS)
+            groups[title].append(figure)
+    return tuple((title, tuple(some)) for title, some in groups.items() if some)
+
+
+def _parts(entry: EstimateSpec, inputs: Any) -> tuple[tuple[str, str], ...]:
+    """The hardware among the inputs, with the address of its page."""
+    chosen = [
+        getattr(inputs, name)
+        for name, declared in given_inputs.input_specs(entry.inputs).items()
+        if declared.kind in _HARDWARE
+    ]
+    known = (find_part(str(name)) for name in dict.fromkeys(chosen) if name)
+    return tuple((address_of(p.id), p.name) for p in known if p is not None)
+
+
+def interval(figure: Figure) -> str:
+    """The interval of a modeled figure: `72.1 to 86.4 GB`; “exact” for a number."""
+    if figure.value is None or isinstance(figure.value, _WORDS):
+        return ""
+    if figure.low is None or figure.high is None:
+        return "exact"
+    return format_range(figure.low, figure.high, figure.unit)
+
+
+def _marked(sentence: str, numbers: Collection[str]) -> Markup:
+    """A sentence of the verdict with the numbers that are its figures marked."""
+    marked = []
+    end = 0
+    for match in _NUMBER.finditer(sentence):
+        if match[0] in numbers and len(match[0]) > 2:  # a small number is any number
+            marked.append(escape(sentence[end : match.start()]))
+            marked.append(f'<span class="num">{match[0]}</span>')
+            end = match.end()
+    marked.append(escape(sentence[end:]))
+    return Markup("".join(marked))  # noqa: S704 - every piece is escaped or digits
+
+
+def _component_keys(estimate: Estimate) -> dict[str, str]:
+    """The color of every part that is drawn, by its name."""
+    return {
+        segment.label: look.key
+        for picture in estimate.pictures
+        if isinstance(picture, StackedBar)
+        for segment, look in zip(picture.segments, looks_of(picture), strict=True)
+    }
+
+
+def _pictures(
+    estimate: Estimate, keys: Mapping[str, str], bar_height: int
+) -> tuple[ChartView, ...]:
+    told = {row[0] for table in estimate.tables for row in table.rows if row}
+    told |= {f.label for f in estimate.figures}
+    shown = []
+    for picture in estimate.pictures:
+        if isinstance(picture, StackedBar):
+            drawing = draw_bar(picture, height=bar_height)
+            repeated = all(s.label in told for s in picture.segments)
+        else:
+            drawing, repeated = draw(picture), False
+        table = None if repeated else show_table(drawing.table, keys)
+        shown.append(ChartView(drawing, table))
+    return tuple(shown)
+
+
+def _change(name: str, change: VerdictFlip, words: Mapping[str, str]) -> FlipView:
+    query = query_of({**words, **change.words})
+    return FlipView(
+        label=change.label,
+        now=change.now,
+        flips_at=change.at,
+        becomes=within(change.becomes),
+        address=calculator_url(name, query) if len(query) <= LONGEST_LINK else "",
+    )
+
+
+def within(sentence: str) -> str:
+    """A verdict as part of a longer sentence.
+
+    >>> within("Does not fit.")
+    'does not fit'
+    """
+    return f"{sentence[:1].lower()}{sentence[1:]}".rstrip(".")
+
+
+def _step(step: FormulaStep, topics: Collection[str]) -> StepView:
+    source = data_files.SOURCES.get(step.source)
+    return StepView(
+        label=step.label,
+        formula=step.formula,
+        substituted=step.substituted,
+        value=format_value(step.value, step.unit),
+        source=f"{source.publisher}, {source.title}" if source else "",
+        address=source.url if source else "",
+        topic=step.topic if step.topic in topics else "",
+    )

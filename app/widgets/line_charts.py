@@ -1,0 +1,359 @@
+"""Lines over axes, option curves, timelines."""
+
+import dataclasses
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from markupsafe import Markup
+
+from app.estimator.result import Chart, ChartLine, ResultTable, Timeline, TimelineSpan
+from app.estimator.units import format_value
+from app.widgets.scales import (
+    SHARES,
+    Axis,
+    LabeledLine,
+    PlotArea,
+    in_percent,
+    linear,
+    logarithmic,
+    place_names,
+    scale_below,
+)
+from app.widgets.svg import (
+    Box,
+    Point,
+    SvgChart,
+    band,
+    dot,
+    fits,
+    line,
+    nested,
+    polyline,
+    rect,
+    svg_root,
+    text,
+)
+
+_TOP = 24.0
+_HEIGHT = 220.0
+_BOTTOM = _TOP + _HEIGHT
+_BOX = Box(0, _TOP, 100, _HEIGHT)
+_MOST_ROWS = 12
+_STROKES = ("ln", "ln ln2", "ln ln3", "ln ln4")
+_LOW, _HIGH = ", low", ", high"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _ChartArea:
+    """The two axes, and a point's place: percent across, pixels down."""
+
+    x: Axis
+    y: Axis
+
+    def at(self, point: tuple[float, float]) -> tuple[float, float]:
+        return self.x.place(point[0]), _BOTTOM - self.y.place(point[1]) * _HEIGHT / 100
+
+    def share(self, point: Point) -> Point:
+        """The point in the nested drawing of 100 by 100."""
+        return self.x.place(point[0]), 100 - self.y.place(point[1])
+
+
+def draw_chart(chart: Chart) -> SvgChart:
+    """Draw lines, limits and marks; two lines “x, low” and “x, high” make a band."""
+    lines = [_drawable(one, chart) for one in chart.lines]
+    points = [p for one in lines for p in one.points]
+    if not points:
+        return _empty(chart)
+    plane = _ChartArea(
+        _axis([p[0] for p in points], chart.x_unit, chart.x_log, room=1.0),
+        _axis([p[1] for p in points], chart.y_unit, chart.y_log, room=1.02),
+    )
+    marks = [*_grid(plane, chart), *_bands(lines, plane), *_strokes(lines, plane)]
+    marks += [*_dots(lines, plane), *_names(lines, plane)]
+    says = reading(chart)
+    svg = svg_root(marks, _BOTTOM + 44, says, "g plot")
+    return SvgChart(chart.label, svg, says, table_of(chart))
+
+
+def reading(chart: Chart) -> str:
+    """The chart as a sentence: its axes, then each line from end to end."""
+    told = "; ".join(_told(one, chart) for one in chart.lines if one.points)
+    below = chart.x_label[:1].lower() + chart.x_label[1:]
+    axes = f"{chart.y_label} over {below}"
+    return f"{chart.label}: {axes}. {told}." if told else f"{chart.label}: no points."
+
+
+def table_of(chart: Chart) -> ResultTable:
+    """The points behind the lines, at most a dozen places along the axis."""
+    lines = [one for one in chart.lines if one.points]
+    places = sorted({p[0] for one in lines for p in one.points})
+    if len(places) > _MOST_ROWS:
+        step = (len(places) - 1) / (_MOST_ROWS - 1)
+        places = [places[round(i * step)] for i in range(_MOST_ROWS)]
+    known = [dict(one.points) for one in lines]
+    rows = tuple(((place, chart.x_unit), *_cells(place, known, chart.y_unit)) for place in places)
+    columns = (chart.x_label, *(one.label for one in lines))
+    return ResultTable(chart.label, columns, rows)
+
+
+def _cells(
+    place: float, known: list[dict[float, float]], unit: str
+) -> tuple[str | tuple[float, str], ...]:
+    return tuple((ys[place], unit) if place in ys else "" for ys in known)
+
+
+def _told(one: ChartLine, chart: Chart) -> str:
+    points = sorted(one.points)
+    ends = [points[0]] if len(points) == 1 else [points[0], points[-1]]
+    places = " to ".join(
+        f"{format_value(y, chart.y_unit)} at {format_value(x, chart.x_unit)}" for x, y in ends
+    )
+    return f"{one.label}: {places}"
+
+
+def _drawable(one: ChartLine, chart: Chart) -> ChartLine:
+    """The points that the axes can show: finite, and positive on a log axis."""
+    points = tuple(
+        sorted(
+            p
+            for p in one.points
+            if all(map(math.isfinite, p))
+            and (p[0] > 0 or not chart.x_log)
+            and (p[1] > 0 or not chart.y_log)
+        )
+    )
+    return dataclasses.replace(one, points=points)
+
+
+def _axis(values: list[float], unit: str, log: bool, *, room: float) -> Axis:
+    if log:
+        return logarithmic(min(values), max(values), unit)
+    return linear(max(values), unit, room)
+
+
+def _grid(plane: _ChartArea, chart: Chart) -> list[str]:
+    marks = []
+    for tick in plane.y.ticks:
+        down = plane.at((plane.x.low, tick))[1]
+        marks.append(line("ax", 0, down, 100, down))
+        marks.append(text(plane.y.words(tick), 0, down + 4.5, "e", dx=-8))
+    for tick in plane.x.ticks:
+        across = plane.x.place(tick)
+        marks.append(line("ax", across, _BOTTOM, across, _BOTTOM + 6))
+        marks.append(text(plane.x.words(tick), across, _BOTTOM + 21, "m"))
+    title = _titled(chart.y_label, plane.y.unit)
+    marks.append(text(title, 0, 12, "", dx=-44))
+    marks.append(text(_titled(chart.x_label, plane.x.unit), 100, _BOTTOM + 40, "e"))
+    return marks
+
+
+def _titled(label: str, unit: str) -> str:
+    return f"{label}, {unit}" if unit and unit not in label.split() else label
+
+
+def _bands(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+    by_label = {one.label: one for one in lines if one.points}
+    shapes = []
+    for label, low in by_label.items():
+        high = by_label.get(label.removesuffix(_LOW) + _HIGH)
+        if label.endswith(_LOW) and high is not None:
+            edge = [*low.points, *reversed(high.points)]
+            shapes.append(band(map(plane.share, edge)))
+    return [nested(shapes, _BOX)] if shapes else []
+
+
+def _strokes(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+    shapes = []
+    solid = 0
+    for one in lines:
+        if one.style in {"dots", "mark"} or len(one.points) < 2 or _edge(one):
+            continue
+        stroke = "ln lim" if one.style == "dash" else _STROKES[solid % len(_STROKES)]
+        solid += one.style == "line"
+        shapes.append(polyline(stroke, map(plane.share, one.points)))
+    return [nested(shapes, _BOX)] if shapes else []
+
+
+def _edge(one: ChartLine) -> bool:
+    return one.label.endswith((_LOW, _HIGH))
+
+
+def _dots(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+    marks = []
+    for one in lines:
+        if one.style in {"dots", "mark"} or len(one.points) == 1:
+            kind, radius = ("mark edge", 6) if one.style == "mark" else ("fill", 3.5)
+            marks += [dot(kind, *plane.at(p), radius) for p in one.points]
+    return marks
+
+
+def _names(lines: list[ChartLine], plane: _ChartArea) -> list[str]:
+    """Each line's name beside it, in bold for a mark."""
+    named = [
+        LabeledLine(
+            "" if _edge(one) else one.label,
+            [plane.at(p) for p in one.points],
+            mark=one.style == "mark",
+            apart=one.style == "dots",
+        )
+        for one in lines
+    ]
+    return [
+        text(
+            "" if name.of.mark else name.of.words,
+            name.across,
+            name.down,
+            "halo e" if name.before else "halo",
+            bold=name.of.words if name.of.mark else "",
+            dx=-4 if name.before else 8,
+        )
+        for name in place_names(named, _TOP, _BOTTOM)
+    ]
+
+
+def _empty(chart: Chart) -> SvgChart:
+    says = f"{chart.label}: no points."
+    svg = svg_root([text("no points", 50, 30, "m")], 44, says)
+    return SvgChart(chart.label, svg, says, table_of(chart))
+
+
+_OPTION_SHARES_TOP, _OPTION_SHARES_HEIGHT, _APART = 16.0, 150.0, 15.0
+_LEFT, _WIDE = 12.0, 80.0
+_OPTION_SHARES_BOX = Box(_LEFT, _OPTION_SHARES_TOP, _WIDE, _OPTION_SHARES_HEIGHT)
+_PLANE = PlotArea(Box(0, _OPTION_SHARES_TOP, 100, _OPTION_SHARES_HEIGHT), SHARES)
+Fifths = Sequence[tuple[int, Mapping[str, float]]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class OptionCurve:
+    """One option: its letter, whether it is right, its share in each fifth."""
+
+    letter: str
+    right: bool
+    shares: tuple[float, ...]
+
+
+def curves_of(options: Sequence[tuple[str, str, bool]], found: Fifths) -> list[OptionCurve]:
+    """The curves of options given as (key, letter, right); none without fifths."""
+    if not found:
+        return []
+    return [
+        OptionCurve(letter, right, tuple(shares.get(key, 0.0) for _, shares in found))
+        for key, letter, right in options
+    ]
+
+
+def draw_curves(curves: Sequence[OptionCurve]) -> Markup:
+    """A good question has its key rising and the rest falling."""
+    marks = _PLANE.scale(in_percent, "left")
+    marks += [_lines(curves), *_option_shares_names(curves)]
+    bottom = _OPTION_SHARES_TOP + _OPTION_SHARES_HEIGHT + 19
+    marks.append(text("weakest fifth", _LEFT, bottom))
+    marks.append(text("strongest fifth", _LEFT + _WIDE, bottom, "e"))
+    return svg_root(marks, bottom + 6, says(curves))
+
+
+def says(curves: Sequence[OptionCurve]) -> str:
+    """The drawing as a sentence."""
+    told = "; ".join(
+        f"{c.letter}{', the key,' if c.right else ''} from {c.shares[0]:.0%} to {c.shares[-1]:.0%}"
+        for c in curves
+    )
+    return f"Share choosing each option, weakest to strongest fifth: {told}."
+
+
+def _lines(curves: Sequence[OptionCurve]) -> str:
+    return nested(
+        (polyline("ln" if c.right else "ln ln2", _points(c)) for c in curves), _OPTION_SHARES_BOX
+    )
+
+
+def _points(curve: OptionCurve) -> Iterator[Point]:
+    step = 100 / (len(curve.shares) - 1)
+    return ((n * step, 100 - 100 * share) for n, share in enumerate(curve.shares))
+
+
+def _option_shares_names(curves: Sequence[OptionCurve]) -> list[str]:
+    """The letters at the ends of their lines, moved apart where they would touch."""
+    made = []
+    free = _OPTION_SHARES_TOP + _OPTION_SHARES_HEIGHT + 4
+    for curve in sorted(curves, key=lambda c: c.shares[-1]):
+        down = min(_PLANE.down(curve.shares[-1]) + 4, free)
+        free = down - _APART
+        words = f"{curve.letter} key" if curve.right else curve.letter
+        made.append(text(words, 94, down, "b" if curve.right else ""))
+    return made
+
+
+_LANE = 46
+_BAR = 26
+
+
+def draw_timeline(timeline: Timeline) -> SvgChart:
+    """Draw each lane as a row; work hidden behind other work is hatched."""
+    lanes = tuple(dict.fromkeys(span.lane for span in timeline.spans))
+    axis = linear(max((s.end for s in timeline.spans), default=0.0), "s", room=1.0)
+    marks = []
+    for row, lane in enumerate(lanes):
+        top = row * _LANE
+        marks.append(text("", 0, top + 13, bold=lane))
+        for span in (s for s in timeline.spans if s.lane == lane):
+            marks += _span(span, axis, top + 19, hidden=is_hidden(span, timeline))
+    bottom = len(lanes) * _LANE + 2
+    marks += scale_below(axis, bottom - 6)
+    says = read_timeline(timeline)
+    hidden = any(is_hidden(s, timeline) for s in timeline.spans)
+    key = (("k-s", "On the critical path"), ("k-f", "Hidden behind other work"))
+    return SvgChart(
+        label=timeline.label,
+        svg=svg_root(marks, bottom + 26, says),
+        says=says,
+        table=timeline_table(timeline),
+        key=key if hidden else (),
+    )
+
+
+def is_hidden(span: TimelineSpan, timeline: Timeline) -> bool:
+    """Whether a span costs no time: work of another lane goes on meanwhile."""
+    return not span.exposed and any(
+        other.lane != span.lane and other.start < span.end and span.start < other.end
+        for other in timeline.spans
+    )
+
+
+def read_timeline(timeline: Timeline) -> str:
+    """The timeline as a sentence, lane by lane in the order of its spans."""
+    told = "; ".join(
+        f"{s.lane}, {s.label}: {format_value(s.end - s.start, 's')}"
+        + (", hidden" if is_hidden(s, timeline) else "")
+        for s in timeline.spans
+    )
+    end = max((s.end for s in timeline.spans), default=0.0)
+    return f"{timeline.label}, {format_value(end, 's')} in all: {told or 'nothing'}."
+
+
+def timeline_table(timeline: Timeline) -> ResultTable:
+    """Every span with its beginning and its length."""
+    rows = tuple(
+        (
+            s.lane,
+            s.label,
+            (s.start, "s"),
+            (s.end - s.start, "s"),
+            "hidden" if is_hidden(s, timeline) else "yes",
+        )
+        for s in timeline.spans
+    )
+    columns = ("Lane", "What", "From", "Takes", "Adds to the step")
+    return ResultTable(timeline.label, columns, rows)
+
+
+def _span(span: TimelineSpan, axis: Axis, top: float, *, hidden: bool) -> list[str]:
+    start = axis.place(span.start)
+    wide = axis.place(span.end) - start
+    if wide <= 0:
+        return []
+    marks = [rect("none" if hidden else "soft gap", start, top, wide, _BAR)]
+    if not hidden and fits(span.label, wide):
+        marks.append(text("", start + wide / 2, top + 17.5, "m", bold=span.label))
+    return marks

@@ -1,0 +1,361 @@
+"""Axes, ticks, plot area, label placement."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal
+
+from app.estimator import units
+from app.widgets.svg import CHARACTER, Box, Point, line, text
+
+_STEPS = (1.0, 2.0, 4.0, 5.0, 10.0)
+_DECADE = (1.0, 2.0, 5.0)
+_SHORT, _LONG = 1e-4, 1e6
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Axis:
+    """From `low` to `high` in base units; `factor` turns them into `unit`.
+
+    `unit` is the word shown at the end of the axis, such as GB.
+    """
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    unit: str
+    factor: float
+    log: bool = False
+    counted: bool = False
+
+    def place(self, value: float) -> float:
+        """How far along the axis a value stands, 0 to 100 (clipped)."""
+        if self.log:
+            value = max(value, self.low)
+            span = math.log(self.high / self.low)
+            share = math.log(value / self.low) / span
+        else:
+            share = (value - self.low) / (self.high - self.low)
+        return 100 * min(max(share, 0.0), 1.0)
+
+    def words(self, value: float) -> str:
+        """A value in the unit of the axis, without the unit."""
+        return _words(value / self.factor, _LONG if self.log else 1000 * _LONG)
+
+    def named(self, tick: float) -> str:
+        """The words of a tick: the last one of the axis has the unit behind it."""
+        words = self.words(tick)
+        return f"{words} {self.unit}".strip() if tick == self.ticks[-1] else words
+
+    def round(self, value: float) -> str:
+        """A value as it is named beside the axis: whole from a thousand on."""
+        shown = value / self.factor
+        return f"{shown:,.0f}" if abs(shown) >= 1000 else self.words(value)
+
+    def one_decimal(self, value: float) -> str:
+        """A value in the unit of the axis with one decimal, `105.0`; counts without."""
+        shown = value / self.factor
+        whole = self.counted or abs(shown) >= 1000
+        return f"{shown:,.0f}" if whole else f"{shown:,.1f}"
+
+
+def linear(top: float, unit: str, room: float = 1.02) -> Axis:
+    """An axis from zero to a round number above `top`, with three to five steps.
+
+    >>> axis = linear(149.4e9, "B")
+    >>> axis.unit, [axis.words(t) for t in axis.ticks]
+    ('GB', ['0', '40', '80', '120', '160'])
+    """
+    top = top if math.isfinite(top) and top > 1e-30 else 1.0
+    return _from_zero(top * room, _step, *shown_unit(top, unit))
+
+
+def unit_axis(top: float, word: str = "", room: float = 1.0) -> Axis:
+    """An axis from zero of values that are in their unit `word` already.
+
+    >>> axis = unit_axis(1400, "GB")
+    >>> [axis.named(t) for t in axis.ticks]
+    ['0', '500', '1,000', '1,500 GB']
+    """
+    top = top if math.isfinite(top) and top > 1e-30 else 1.0
+    return _from_zero(top * room, _step, word, 1.0)
+
+
+def count_axis(top: float, word: str = "") -> Axis:
+    """An axis of things that are counted: from zero in whole steps, at least one.
+
+    >>> [count_axis(most).ticks for most in (27, 2, 0)]
+    [(0.0, 10.0, 20.0, 30.0), (0.0, 1.0, 2.0), (0.0, 1.0)]
+    """
+    axis = _from_zero(max(top, 1.0), _whole_step, word, 1.0)
+    return dataclasses.replace(axis, counted=True)
+
+
+def _from_zero(top: float, step_of: Callable[[float], float], word: str, factor: float) -> Axis:
+    step = step_of(top / factor)
+    count = math.ceil(top / factor / step - 1e-9)
+    ticks = tuple(_clean(i * step) * factor for i in range(count + 1))
+    return Axis(0.0, ticks[-1], ticks, word, factor)
+
+
+def logarithmic(low: float, high: float, unit: str) -> Axis:
+    """An axis of powers of ten around two positive values.
+
+    >>> [round(t) for t in logarithmic(3, 400, "").ticks]
+    [1, 10, 100, 1000]
+    """
+    low, high = max(low, 1e-30), max(high, low * 1.0001, 1e-30)
+    word, factor = shown_unit(high, unit)
+    first = math.floor(math.log10(low / factor) + 1e-9)
+    last = max(math.ceil(math.log10(high / factor) - 1e-9), first + 1)
+    decades = range(first, last + 1, max(1, (last - first + 5) // 6))
+    ticks = tuple(10.0**e for e in decades)
+    if len(ticks) <= 3:
+        ticks = tuple(m * 10.0**e for e in range(first, last) for m in _DECADE)
+        ticks = (*ticks, 10.0**last)
+    shown = tuple(tick * factor for tick in ticks)
+    return Axis(shown[0], 10.0**last * factor, shown, word, factor, log=True)
+
+
+def shown_unit(size: float, unit: str) -> tuple[str, float]:
+    """The readable multiple of a base unit for values up to `size`: word, factor.
+
+    >>> shown_unit(80e9, "B")
+    ('GB', 1000000000.0)
+    """
+    if unit in units.UNITS and units.UNITS[unit][1] != 1.0:
+        return unit, units.UNITS[unit][1]
+    word = units.format_value(float(size), unit).partition(units.NBSP)[2]
+    known = units.UNITS.get(word)
+    return (word, known[1]) if known and known[0] == unit else (word or unit, 1.0)
+
+
+def _step(top: float) -> float:
+    """The step of the shortest axis that reaches `top` in three to five steps."""
+    scale = 10.0 ** math.floor(math.log10(top / 5))
+    usable = []
+    for step in (m * s for s in (scale, scale * 10) for m in _STEPS):
+        count = math.ceil(top / step - 1e-9)
+        if 3 <= count <= 5:
+            usable.append((_clean(count * step), -step))
+    return -min(usable)[1]
+
+
+def _whole_step(top: float) -> float:
+    """A step of one where things are few, and whole beyond."""
+    return max(1.0, _step(top))
+
+
+@functools.lru_cache(maxsize=4096)  # ticks are round, and stand under every picture
+def _words(value: float, long: float) -> str:
+    shown = _clean(value)
+    if _SHORT <= abs(shown) < long or not shown:
+        return units.format_number(shown)
+    mantissa, _, power = f"{shown:.2e}".partition("e")
+    raised = str(int(power)).translate(_RAISED)
+    digits = f"{float(mantissa):g}"
+    return f"10{raised}" if digits == "1" else f"{digits}×10{raised}"
+
+
+def _clean(value: float) -> float:
+    """Drop the dust of binary fractions."""
+    return float(f"{value:.10g}")
+
+
+@functools.lru_cache(maxsize=512)  # axes end at round numbers: there are few
+def scale_below(axis: Axis, top: float) -> tuple[str, ...]:
+    """The ticks of an axis along a drawing, its unit behind the last."""
+    marks = []
+    for tick in axis.ticks:
+        at = axis.place(tick)
+        last = tick == axis.ticks[-1]
+        marks.append(line("ax", at, top, at, top + 6))
+        words = axis.named(tick)
+        marks.append(text(words, at, top + 21, "e" if last else "m" if at else ""))
+    return tuple(marks)
+
+
+SHARES = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
+"""From none to all."""
+
+
+def in_percent(share: float) -> str:
+    """A share as a scale names it.
+
+    >>> in_percent(0.5)
+    '50%'
+    """
+    return f"{share:.0%}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlotArea:
+    """Where values stand: `axis` goes up the height of `box`."""
+
+    box: Box
+    axis: Axis
+
+    def down(self, value: float) -> float:
+        """How far from the top of the drawing a value stands, in pixels."""
+        share = self.axis.place(value) / 100
+        return self.box.y + self.box.height * (1 - share)
+
+    def scale(
+        self,
+        words: Callable[[float], str],
+        side: Literal["left", "right"] = "right",
+    ) -> list[str]:
+        """A line for each tick, its words behind it, or upon it at the left.
+
+        What grows from the left begins at the lowest tick, which is named below.
+        """
+        right = self.box.x + self.box.width
+        marks = []
+        for tick in self.axis.ticks:
+            at = self.down(tick)
+            marks.append(line("ax", 0, at, right, at))
+            if side == "right":
+                marks.append(text(words(tick), 100, at + 4, "e"))
+            else:
+                low = tick == self.axis.low
+                marks.append(text(words(tick), 0, at + 18 if low else at - 4))
+        return marks
+
+
+# A plot on a telephone is this wide in pixels; what is clear there is so everywhere.
+_WIDTH = 250.0
+_CLEAR = 8.0  # pixels between the middle of a name and a line
+_HIGH = 15.0  # of a name, in pixels
+_HALF = 4.0  # from the foot of a name to its middle
+_MARK = 6.0  # half of a mark
+_LINE_NAMES_STEPS, _PARTS = 24, 20
+_NEAR, _FAR = 4, 6  # places beside a line, and how many covered parts beat one farther
+_ABOVE, _BELOW = -6.0, 16.0
+_ABOVE_MARK, _BELOW_MARK = -12.0, 24.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LabeledLine:
+    """A line with its name: its places in percent across and pixels down.
+
+    `mark` is a point that stands for itself; `apart` are points without a line.
+    """
+
+    words: str
+    places: Sequence[Point]
+    mark: bool = False
+    apart: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class LineLabel:
+    """A name at its place; it ends there where `before`, else it begins there."""
+
+    of: LabeledLine
+    across: float
+    down: float
+    before: bool
+
+    @property
+    def extent(self) -> tuple[float, float]:
+        """From where to where it reaches across, in percent of a narrow plot."""
+        wide = (len(self.of.words) * CHARACTER + 8) / _WIDTH * 100
+        if self.before:
+            return self.across - wide, self.across
+        return self.across, self.across + wide
+
+
+def place_names(lines: Sequence[LabeledLine], top: float, bottom: float) -> list[LineLabel]:
+    """Each name where least is under it; those that would still touch are moved up.
+
+    Marks choose first, then lines from the lowest to the highest. `lines` without
+    words get no name, but are kept clear. `top` and `bottom` bound the plot, in pixels.
+    """
+    placed: list[LineLabel] = []
+    wanted = [one for one in lines if one.words and one.places]
+    wanted.sort(key=lambda one: (not one.mark, -one.places[-1][1]))
+    for one in wanted:
+        found = [
+            (_covered(name, lines) + _FAR * (place >= _NEAR), name)
+            for place, name in enumerate(_choices(one))
+            if _inside(name, top, bottom) and not any(_touch(name, other) for other in placed)
+        ]
+        _, best = min(found, key=lambda cost: cost[0], default=(0, None))
+        placed.append(best or _above_all(next(_choices(one)), placed))
+    return placed
+
+
+def _choices(one: LabeledLine) -> Iterator[LineLabel]:
+    """Above and below the end of a line, its beginning, its end again; or a mark."""
+    across, down = one.places[-1]
+    late = across > 50
+    if one.mark:
+        for before in (late, not late):
+            yield LineLabel(one, across, down + _ABOVE_MARK, before)
+            yield LineLabel(one, across, down + _BELOW_MARK, before)
+        return
+    yield LineLabel(one, across, down + _ABOVE, late)
+    yield LineLabel(one, across, down + _BELOW, late)
+    first, height = one.places[0]
+    yield LineLabel(one, first, height + _ABOVE, first > 50)
+    yield LineLabel(one, first, height + _BELOW, first > 50)
+    yield LineLabel(one, across, down + _ABOVE - _HIGH, late)
+    yield LineLabel(one, across, down + _BELOW + _HIGH, late)
+
+
+def _inside(name: LineLabel, top: float, bottom: float) -> bool:
+    start, end = name.extent
+    wide = start >= -2 and end <= 102
+    return wide and top - 2 <= name.down - _HIGH + _HALF and name.down <= bottom - 2
+
+
+def _touch(one: LineLabel, other: LineLabel) -> bool:
+    (start, end), (other_start, other_end) = one.extent, other.extent
+    beside = start >= other_end or other_start >= end
+    return not beside and abs(one.down - other.down) < _HIGH
+
+
+def _covered(name: LineLabel, lines: Sequence[LabeledLine]) -> int:
+    """How many of the parts of a name lie on a line; a mark counts as all of them."""
+    start, end = name.extent
+    middle = name.down - _HALF
+    parts = {
+        int((x - start) / (end - start) * _PARTS)
+        for line in lines
+        for x, y in _passing(line, (start, end), middle)
+        if abs(y - middle) < _CLEAR
+    }
+    marks = (place for line in lines if line.mark for place in line.places)
+    hit = (start - 2 <= x <= end + 2 and abs(y - middle) < _CLEAR + _MARK for x, y in marks)
+    return len(parts) + _PARTS * sum(hit)
+
+
+def _passing(line: LabeledLine, extent: Point, middle: float) -> Iterator[Point]:
+    """Points of a line where it passes between two places across.
+
+    Of pieces that stay above or below what is near `middle` there are none.
+    """
+    start, end = extent
+    high, low = middle - _CLEAR, middle + _CLEAR
+    if line.apart:
+        yield from ((x, y) for x, y in line.places if start <= x <= end)
+        return
+    for (x, y), (next_x, next_y) in zip(line.places, line.places[1:], strict=False):
+        if next_x < start or x > end:
+            continue
+        if max(y, next_y) <= high or min(y, next_y) >= low:
+            continue
+        for step in range(_LINE_NAMES_STEPS + 1):
+            across = x + step / _LINE_NAMES_STEPS * (next_x - x)
+            if start <= across <= end:
+                yield across, y + step / _LINE_NAMES_STEPS * (next_y - y)
+
+
+def _above_all(name: LineLabel, placed: Sequence[LineLabel]) -> LineLabel:
+    """The name moved up until it touches no other."""
+    for other in sorted(placed, key=lambda n: -n.down):
+        if _touch(name, other):
+            name = dataclasses.replace(name, down=other.down - _HIGH)
+    return name

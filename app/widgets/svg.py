@@ -1,0 +1,310 @@
+"""SVG elements, verdict icons, progress meters, SVG as a file of its own."""
+
+import dataclasses
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import NamedTuple, Protocol
+
+from markupsafe import Markup
+
+from app.estimator.result import ResultTable
+
+# Half of what a character of 13px text takes, and the narrowest drawing that
+# shows words inside its bars (narrower ones hide them), in px.
+CHARACTER = 6.6
+NARROWEST = 500.0
+
+
+_SILENT = 'aria-hidden="true"'
+Point = tuple[float, float]
+
+
+class Box(NamedTuple):
+    """Where something stands: x and width in percent, y and height in pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SvgChart:
+    """A finished picture. `key` names the fillings drawn, as (class, words).
+
+    `says` is the whole reading as one sentence: what a listener hears.
+    """
+
+    label: str
+    svg: Markup
+    says: str
+    table: ResultTable
+    key: tuple[tuple[str, str], ...] = ()
+
+
+def svg_root(
+    content: Iterable[str],
+    height: float,
+    says: str,
+    classes: str = "g",
+    width: float = 0.0,
+) -> Markup:
+    """The drawing itself: no viewBox, so text keeps its size at any width.
+
+    One that says nothing repeats what stands beside it. `width` is in pixels, 0 for
+    all that there is.
+    """
+    told = f'role="img" aria-label="{escape(str(says))}"' if says else _SILENT
+    wide = f' width="{number(width)}"' if width else ""
+    return Markup(  # noqa: S704 - every text in it went through `escape`
+        f'<svg class="{classes}" {told}{wide} height="{number(height)}">{"".join(content)}</svg>'
+    )
+
+
+def rect(classes: str, x: float, y: float, width: float, height: float) -> str:
+    """A box: x and width in percent of the drawing, y and height in pixels."""
+    return (
+        f'<rect class="{classes}" x="{number(x)}%" y="{number(y)}"'
+        f' width="{number(width)}%" height="{number(height)}"/>'
+    )
+
+
+def square(classes: str, x: float, y: float, width: float, height: float) -> str:
+    """A box in pixels both ways, in a drawing of a width of its own."""
+    return (
+        f'<rect class="{classes}" x="{number(x)}" y="{number(y)}"'
+        f' width="{number(width)}" height="{number(height)}"/>'
+    )
+
+
+def tile(classes: str, x: float, y: float, side: float) -> str:
+    """A square mark of `side` pixels around x percent and y pixels."""
+    half = number(side / 2)
+    return (
+        f'<svg x="{number(x)}%" y="{number(y)}" width="1" height="1"'
+        f' overflow="visible"><rect class="{classes}" x="-{half}" y="-{half}"'
+        f' width="{number(side)}" height="{number(side)}"/></svg>'
+    )
+
+
+def label(words: str, x: float, y: float) -> str:
+    """Words in pixels both ways."""
+    return f'<text x="{number(x)}" y="{number(y)}">{escaped(words)}</text>'
+
+
+def tag(letter: str, x: float, y: float) -> str:
+    """A letter in a circle around a point, in pixels both ways."""
+    return (
+        f'<circle class="tag" cx="{number(x)}" cy="{number(y)}" r="10"/>'
+        f'<text class="on-tag" x="{number(x)}" y="{number(y + 4.5)}"'
+        f' text-anchor="middle" fill="currentColor" stroke="none">'
+        f"{escaped(letter)}</text>"
+    )
+
+
+def line(classes: str, x1: float, y1: float, x2: float, y2: float) -> str:
+    """A straight line, x in percent, y in pixels."""
+    return (
+        f'<line class="{classes}" x1="{number(x1)}%" x2="{number(x2)}%"'
+        f' y1="{number(y1)}" y2="{number(y2)}"/>'
+    )
+
+
+def text(words: str, x: float, y: float, classes: str = "", *, bold: str = "", dx: int = 0) -> str:
+    """Words at x percent and y pixels; `bold` stands in front of them."""
+    strong = f'<tspan class="b">{escaped(bold)}</tspan>' if bold else ""
+    gap = " " if bold and words else ""
+    kind = f' class="{classes}"' if classes else ""
+    shift = f' dx="{dx}"' if dx else ""
+    return (
+        f'<text{kind} x="{number(x)}%" y="{number(y)}"{shift}>{strong}{gap}{escaped(words)}</text>'
+    )
+
+
+escaped = functools.lru_cache(maxsize=4096)(escape)  # labels and ticks come again
+
+
+def dot(classes: str, x: float, y: float, radius: float) -> str:
+    """A round mark at x percent and y pixels."""
+    return f'<circle class="{classes}" cx="{number(x)}%" cy="{number(y)}" r="{number(radius)}"/>'
+
+
+def polyline(classes: str, points: Iterable[Point]) -> str:
+    """A line through points of a nested drawing, 0 to 100 both ways."""
+    return f'<polyline class="{classes}" points="{_points(points)}"/>'
+
+
+def band(points: Iterable[Point]) -> str:
+    """An area within points of a nested drawing."""
+    return f'<polygon class="band" points="{_points(points)}"/>'
+
+
+def nested(shapes: Iterable[str], box: Box) -> str:
+    """A drawing of 100 by 100, stretched over a box; lines keep their width."""
+    return (
+        f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" overflow="visible"'
+        f' x="{number(box.x)}%" y="{number(box.y)}" width="{number(box.width)}%"'
+        f' height="{number(box.height)}">{"".join(shapes)}</svg>'
+    )
+
+
+def cross_line(classes: str, x: float, y: float, reach: float = 5.0) -> str:
+    """A short line across x percent, `reach` pixels to both sides."""
+    return (
+        f'<svg x="{number(x)}%" y="{number(y)}" width="1" height="1"'
+        f' overflow="visible"><line class="{classes}" x1="-{number(reach)}"'
+        f' x2="{number(reach)}" y1="0" y2="0"/></svg>'
+    )
+
+
+def _points(points: Iterable[Point]) -> str:
+    return " ".join(f"{number(x)},{number(y)}" for x, y in points)
+
+
+@functools.lru_cache(maxsize=4096)  # a picture has few places and names them often
+def number(value: float) -> str:
+    """A coordinate with two decimals at most.
+
+    >>> number(8.75), number(40.0), number(1 / 3)
+    ('8.75', '40', '0.33')
+    """
+    written = f"{value:.2f}".rstrip("0").rstrip(".")
+    return "0" if written == "-0" else written
+
+
+def fits(words: str, width_percent: float) -> bool:
+    """Whether words find room in a box of so many percent of a drawing."""
+    return len(words) * CHARACTER + 10 <= width_percent / 100 * NARROWEST
+
+
+class VerdictIcon(NamedTuple):
+    """The class that colors a verdict, and the icon before it; both may be empty.
+
+    `word` says what an answer was; an estimate has a sentence of its own.
+    """
+
+    look: str
+    icon: str
+    word: str = ""
+
+
+SIGNS = {
+    # of an estimate
+    "fits": VerdictIcon("good", "i-check"),
+    "tight": VerdictIcon("warn", "i-tight"),
+    "no": VerdictIcon("bad", "i-cross"),
+    "info": VerdictIcon("", ""),
+    # of an answer
+    "right": VerdictIcon("good", "i-check", "right"),
+    "partly": VerdictIcon("warn", "i-tight", "partly right"),
+    "wrong": VerdictIcon("bad", "i-cross", "not right"),
+    "near": VerdictIcon("warn", "i-tight"),
+    "refused": VerdictIcon("warn", "i-alert"),
+}
+
+_WIDTH, _LEFT, _RIGHT, _ABOVE = 820, 60, 24, 10
+_TOKEN = re.compile(r"--([\w-]+):\s*(?:light-dark\()?\s*(#[0-9a-f]+)")
+_USE = re.compile(r"var\(--([\w-]+)\)")
+_RULE = re.compile(r"^\.(?:g[ .]|defs)[^{]*\{[^}]*\}.*$", re.MULTILINE)
+_HEIGHT = re.compile(r' height="([\d.]+)"')
+_PATTERNS = (
+    '<defs class="defs"><pattern id="fill-free" width="6" height="6"'
+    ' patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<path d="M0 0v6" stroke-width="1"/></pattern>'
+    '<pattern id="fill-over" width="7" height="7" patternUnits="userSpaceOnUse"'
+    ' patternTransform="rotate(-45)"><path class="pap" d="M0 0v7"/></pattern></defs>'
+)
+
+
+def standalone(drawing: SvgChart, tokens: str, rules: str) -> str:
+    """The drawing with its style; `tokens` and `rules` are the style sheets."""
+    height = float((_HEIGHT.search(drawing.svg) or ["", "200"])[1])
+    inner = drawing.svg.replace(
+        Markup("<svg "),
+        Markup(  # noqa: S704 - numbers of our own
+            f'<svg x="{_LEFT}" y="{_ABOVE}" width="{_WIDTH - _LEFT - _RIGHT}" '
+        ),
+        1,
+    )
+    return (
+        '<?xml version="1.0" encoding="UTF-8"?>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}"'
+        f' height="{number(height + 2 * _ABOVE)}" class="g">'
+        f"<style>{style_of(tokens, rules)}</style>{_PATTERNS}"
+        f'<rect width="100%" height="100%" fill="#fff"/>{inner}</svg>\n'
+    )
+
+
+def style_of(tokens: str, rules: str) -> str:
+    """The rules of drawings with every color written out, light theme.
+
+    >>> style_of("--ink: light-dark(#111, #eee)", ".g .e { fill: var(--ink) }")
+    '.g .e { fill: #111 } .g { font: 400 13px "Source Sans 3", sans-serif }'
+    """
+    colors = dict(_TOKEN.findall(tokens))
+    found = " ".join(rule[0] for rule in _RULE.finditer(rules))
+    written = _USE.sub(lambda use: colors.get(use[1], "sans-serif"), found)
+    return f'{written} .g {{ font: 400 13px "Source Sans 3", sans-serif }}'
+
+
+def draw_meter(share: float, says: str = "", height: float = 6) -> Markup:
+    """One bar that is filled from the left; without words where they stand beside."""
+    filled = rect("fill" if height > 6 else "ink", 0, 0, _held(share), height)
+    return svg_root([rect("bg", 0, 0, 100, height), filled], height, says)
+
+
+def draw_meters(meters: Sequence[tuple[str, float]], says: str) -> Markup:
+    """Bars one below the other, each with its name before it."""
+    marks: list[str] = []
+    for row, (name, share) in enumerate(meters):
+        top = row * _ROW
+        marks.append(text(name, 0, top + 10))
+        marks.append(rect("bg", _METERS_LEFT, top, 100 - _METERS_LEFT, 12))
+        marks.append(rect("fill", _METERS_LEFT, top, _held(share) * (1 - _METERS_LEFT / 100), 12))
+    return svg_root(marks, len(meters) * _ROW - 6, says)
+
+
+def draw_steps(looks: Sequence[str], here: int, says: str) -> Markup:
+    """A box for each step of a run; the one at `here`, from 0 on, stands out."""
+    wide = 100 / max(1, len(looks))
+    gap = 0.5 if wide > 2 else 0.1
+    marks = [
+        rect("mark", place * wide, 0, wide - gap, 10)
+        if place == here
+        else rect(look, place * wide, 2, wide - gap, 6)
+        for place, look in enumerate(looks)
+    ]
+    return svg_root(marks, 10, says)
+
+
+class OptionBar(Protocol):
+    """An option of a question, and the share (0..1) that chose it."""
+
+    @property
+    def letter(self) -> str: ...
+    @property
+    def right(self) -> bool: ...
+    @property
+    def share(self) -> float: ...
+
+
+def draw_shares(options: Sequence[OptionBar], says: str) -> Markup:
+    """The share of each option side by side, the right one in ink."""
+    wide = 100 / max(1, len(options))
+    marks: list[str] = []
+    for place, option in enumerate(options):
+        x, look = place * wide, "ink" if option.right else "soft"
+        marks.append(rect(look, x, 0, option.share * wide * 0.88, 12))
+        words = f"{option.letter} {option.share * 100:.0f}"
+        marks.append(text(words, x, 27, "b" if option.right else ""))
+    return svg_root(marks, 32, says)
+
+
+_ROW = 20
+_METERS_LEFT = 22
+
+
+def _held(share: float) -> float:
+    return 100 * min(max(share, 0.0), 1.0)
