@@ -61,7 +61,6 @@ def _stopped_at(module: str, how: signal.Signals, begin: str) -> subprocess.Comp
     [
         ("check", "app.cli.content"),
         ("check", "app.content.file_reader"),
-        ("serve", "app.cli.launcher"),  # before it is ready to be stopped
     ],
 )
 def test_a_command_that_is_interrupted_says_so_by_its_status_alone(command: str, module: str):

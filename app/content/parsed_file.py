@@ -25,7 +25,7 @@ class ItemFingerprint:
 
     `options` are (key, hash of its words) in authored order; `asks` is whether its stem
     has words; `key` stands for what is right: the key of a question, the figures of a
-    card. `sketch` samples its words, see `identity.sketch`, and `heading` and `body`
+    card. `sketch` samples its words, see `ids.bottom_k_sketch`, and `heading` and `body`
     are hashes of them, all without its comment; `full_sketch` is with it, as in older
     lines of ids.lock. `id_at` is the line and the column of its id.
     """

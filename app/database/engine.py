@@ -161,7 +161,7 @@ def create_read_semaphore() -> asyncio.Semaphore:
     """Where a request waits that wants to read, before it takes a connection.
 
     It waits on the event loop, which costs nothing. Writers have a room of their own
-    (see `writer.turns`), for who reads may have to write something down beside.
+    (see `write_queue.create_write_session`), for who reads may have to write something down beside.
     """
     return asyncio.Semaphore(READERS)
 

@@ -193,7 +193,7 @@ _SUMS = (
         func.sum(_MEMORY.c.last_at),
         func.sum(1 / func.nullif(_MEMORY.c.stability, 0)),
     )
-    # Added cards are no part of what the course has to learn: see `cards.names`.
+    # Added cards are no part of what the course has to learn: see `card_ids.is_added_card`.
     .where(_MEMORY.c.learner_id == _learned_mine, _MEMORY.c.card.not_like("%:%"))
     .group_by(_MEMORY.c.topic)
 )

@@ -97,7 +97,7 @@ def _count(condition: Any) -> Any:
 
 _mine = (bindparam("topic") == "") | (MEMORY.c.topic == bindparam("topic"))
 _learner = MEMORY.c.learner_id == bindparam("learner")
-# Added cards are no part of what the course has to learn: see `cards.names`.
+# Added cards are no part of what the course has to learn: see `card_ids.is_added_card`.
 _of_course = MEMORY.c.card.not_like("%:%")
 
 GRADED = (

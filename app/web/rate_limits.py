@@ -1,6 +1,6 @@
 """Rate limits per client.
 
-The limits themselves are the settings `rate_…` in `app/config.py`.
+The limits themselves are the settings `rate_…` in `app/settings.py`.
 """
 
 import dataclasses

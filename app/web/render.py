@@ -173,7 +173,7 @@ def render_page(
     """A whole page (or a fragment that has an address of its own).
 
     A template gets only what its route passes; the frame of the page needs
-    `learner` (see `learners.current`) and reads the rest from `request`.
+    `learner` (see `accounts.current_learner`) and reads the rest from `request`.
     """
     answer = HTMLResponse(_render(request, template, context), status)
     if getattr(context.get("learner"), "home", 0) and not is_trustworthy(request):

@@ -35,7 +35,7 @@ def test_it_opens_to_authors_only(app):
 
 
 def test_an_installation_without_it_says_so(client, monkeypatch, tmp_path):
-    monkeypatch.setattr("app.authoring.problem_list.manual", lambda: manual(tmp_path / "none.md"))
+    monkeypatch.setattr("app.authoring.pages.manual", lambda: manual(tmp_path / "none.md"))
 
     answer = client.get("/authoring/help")
 

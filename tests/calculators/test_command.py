@@ -18,7 +18,7 @@ def listed(monkeypatch):
     def find_also(name):
         return ENTRY if name == "sample" else find(name)
 
-    monkeypatch.setattr(registry, "find", find_also)
+    monkeypatch.setattr(registry, "find_estimate", find_also)
     monkeypatch.setattr(registry, "entries", lambda: (*shipped, ENTRY))
 
 

@@ -109,7 +109,7 @@ def test_no_inputs_bring_a_search_onto_the_event_loop(
 
 
 def _module_of(entry: registry.EstimateSpec) -> str:
-    return f"app.estimator.estimates.{entry.name.replace('-', '_')}.entry"
+    return f"app.estimator.estimates.{entry.name.replace('-', '_')}_report"
 
 
 def test_costly_estimates_wait_for_each_other_and_nobody_waits_for_them() -> None:

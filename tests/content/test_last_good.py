@@ -247,8 +247,8 @@ def test_half_written_copies_of_the_dead_go_and_those_of_the_living_stay(
 
 _WRITER = """
 import pathlib, sys
-from app.content.live.lastgood import LastGood
-kept = LastGood(pathlib.Path(sys.argv[1]), pathlib.Path("/course"))
+from app.content.parse_cache import LastGoodFiles
+kept = LastGoodFiles(pathlib.Path(sys.argv[1]), pathlib.Path("/course"))
 for number in range(int(sys.argv[2])):
     word = sys.argv[3].encode() * 20_000
     kept.forget_all_but(["a/b/one.md", "two.md"] if number % 3 else ["two.md", "three"])

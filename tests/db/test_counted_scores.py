@@ -20,7 +20,7 @@ def test_whoever_counts_a_score_asks_for_the_one_that_counts() -> None:
     }
 
     # The report of a closed exam shows both.
-    assert readers == {"db/counted_scores.py", "exams/store.py"}
+    assert readers == {"database/engine.py", "exams/store.py"}
 
 
 def test_the_regrade_that_none_follows_counts(session: Session) -> None:

@@ -9,8 +9,7 @@ ELEMENT = re.compile(r"<(rect|line|polyline|polygon|circle|text)\s")
 OTHERS = {"_sprite.html", "place.html"}
 # The elements, and what surrounds them in a file of its own.
 WRITERS = {
-    "app/drawings/svg.py",
-    "app/drawings/standalone.py",
+    "app/widgets/svg.py",
 }
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.estimator import data_files
 from app.estimator.hardware import collectives as networks
 from app.estimator.hardware.catalog import find_accelerator
 from app.estimator.hardware.collectives import Collective
@@ -105,6 +106,6 @@ def test_gpus_beyond_one_domain_need_a_network() -> None:
 
 
 def test_every_link_says_what_its_numbers_were_fitted_on() -> None:
-    rows = networks.catalogue.load("links.toml", "link")
+    rows = data_files.load_table("links.toml", "link")
     assert all(row["fitted_on"] for row in rows.values())
     assert [networks.link(name).id for name in rows] == list(rows)

@@ -33,12 +33,13 @@ def test_each_overdue_paper_is_closed_in_a_transaction_of_its_own(
         with visit(app) as client:
             begin(client)
     closed_before = []
+    close_sitting = sitting.close
 
     def close(*given):
         with Session(app.state.engine) as other:
             ended = select(Sitting).where(Sitting.closed_by == "time")
             closed_before.append(len(other.exec(ended).all()))
-        return sitting.close(*given)
+        return close_sitting(*given)
 
     monkeypatch.setattr("app.exams.sitting.close", close)
 

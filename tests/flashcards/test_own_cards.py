@@ -154,10 +154,11 @@ def test_a_card_that_was_kept_before_the_limit_stays_usable(
     row.front, row.back, row.source = long, long, json.dumps([WIDE, WIDE])
     session.commit()
     cleaned = []
+    clean_html = added_cards.cleaned
 
     def clean(html: str):
         cleaned.append(len(html))
-        return added_cards.cleaned(html)
+        return clean_html(html)
 
     monkeypatch.setattr("app.spaced_repetition.card_ids.cleaned", clean)
     shown = rosa.get(f"/flashcards?card={row.card}&show=1").text

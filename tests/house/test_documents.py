@@ -14,7 +14,7 @@ def test_every_test_that_security_names_is_there() -> None:
 
 
 def test_every_setting_that_the_hosting_guide_names_is_one() -> None:
-    settings = (ROOT / "app/config.py").read_text()
+    settings = (ROOT / "app/settings.py").read_text()
     named = set(re.findall(r"\bHEADROOM_([A-Z_]+)\b", (ROOT / "docs/hosting.md").read_text()))
 
     assert named

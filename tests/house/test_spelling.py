@@ -16,7 +16,7 @@ FOLDERS = (
 )
 KINDS = {".py", ".html", ".css", ".js", ".md", ".toml", ".svg"}
 FOREIGN = ("static/vendor/", "tests/content/cases/", "tests/exchange/fuhrmanator/")
-BOTH = ("app/search/words.py", "tests/search/test_find.py")
+BOTH = ("app/lessons/search.py", "tests/search/test_find.py")
 """What knows that learners write both."""
 _VERBS = (
     "central|custom|emphas|initial|material|maxim|minim|normal|optim|organ|priorit"

@@ -38,7 +38,7 @@ def test_the_range_grows_and_the_expected_score_stays(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wide = ahead(library, 100, 0.6, 0.7)
-    monkeypatch.setattr(readiness, "moved", lambda b, g: spread_belief(b, g, 0.0))
+    monkeypatch.setattr(readiness, "spread_belief", lambda b, g: spread_belief(b, g, 0.0))
     narrow = ahead(library, 100, 0.6, 0.7)
 
     assert SPREAD > 0

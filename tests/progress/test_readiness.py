@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # `python -m benchmarks.readiness`, except that the course was read before.
 PROGRAM = """
 import functools, pathlib, runpy, sys
-from app.content.live import library
+from app.content import library
 library.load = functools.partial(library.load, cache=pathlib.Path(sys.argv.pop()))
 runpy.run_module("benchmarks.readiness", run_name="__main__")
 """

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlmodel import Session
 
 from app.content.library import Library
-from app.progress import plan_page as calendar
+from app.progress import plan_page
 from app.progress.plan_page import calendar_of, escaped, folded
 from app.spaced_repetition.review_pace import TimeSpent, shrink_mean
 from app.study_plan import loader
@@ -378,9 +378,10 @@ def test_the_calendar_is_made_again_only_when_something_has_changed(
 ):
     made = []
     whole = loader.whole_plan
-    monkeypatch.setattr(calendar, "whole_plan", lambda *known: made.append(1) or whole(*known))
+    monkeypatch.setattr(plan_page, "whole_plan", lambda *known: made.append(1) or whole(*known))
     aiming.post("/plan/calendar", data={"wish": "new"})
     known = address(aiming.get("/plan").text)
+    made.clear()
 
     def asked(**headers: str) -> int:
         status = milo.get(known, headers=headers).status_code

@@ -108,7 +108,7 @@ def test_a_disk_that_fails_on_the_way_leaves_all_as_it_was(
         if next(calls) == 1:  # the key is replaced, the database is not
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("app.database.file_guards.sync", full)
+    monkeypatch.setattr("app.database.backup.sync", full)
     with pytest.raises(InstallationError, match="No space left"):
         restore(installation, backup, NOW)
 
