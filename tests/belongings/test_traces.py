@@ -233,7 +233,9 @@ def test_a_day_has_one_rewriting_also_where_no_copy_can_be_made(
 ):
     _gone, left = erase_half(app, path, turns=2)
     copier = _copier(path, copies)
-    monkeypatch.setattr("app.database.backup_schedule.create_backup", Mock(side_effect=OSError("full")))
+    monkeypatch.setattr(
+        "app.database.backup_schedule.create_backup", Mock(side_effect=OSError("full"))
+    )
     copier.look()
     assert not noted(path)
 

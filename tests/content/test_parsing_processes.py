@@ -18,9 +18,9 @@ TINY = ROOT / "tests/courses/tiny"
 def test_a_crew_reads_what_one_reader_reads() -> None:
     program = textwrap.dedent("""
         from pathlib import Path
-        from app.content.live import parsing_processes as crew
-        from app.content.read import parse
-        from app.content.terms import names_of
+        from app.content import file_watcher as crew
+        from app.content.file_reader import parse
+        from app.content.parsed_file import names_of
 
         names = names_of(())
         tiny = Path("tests/courses/tiny")
@@ -50,7 +50,7 @@ def test_a_crew_ends_with_the_process_that_wants_its_readings(how: signal.Signal
         import os
         import signal
         import time
-        from app.content.live import parsing_processes as crew
+        from app.content import file_watcher as crew
 
         # A job in the background is begun with this signal ignored.
         signal.signal(signal.SIGINT, signal.default_int_handler)

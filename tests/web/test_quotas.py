@@ -42,11 +42,10 @@ def _few(monkeypatch: pytest.MonkeyPatch) -> None:
         ("SITTINGS", "app.exams.store"),
         ("SESSIONS", "app.accounts.learner_store"),
         ("CARD_LOG", "app.spaced_repetition.review_log"),
-        ("CARD_LOG", "app.spaced_repetition.review_log"),
     ):
         few = dataclasses.replace(getattr(quotas, name), most=3)
         monkeypatch.setattr(f"{module}.{name}", few)
-    monkeypatch.setattr("app.database.quotas.MOST_RUNS", 3)
+    monkeypatch.setattr("app.quiz.store.MOST_RUNS", 3)
 
 
 def count(session: Session, table: type) -> int:
