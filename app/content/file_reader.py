@@ -35,6 +35,7 @@ from app.markup.html_renderer import RenderContext, anchor, render_tokens
 from app.markup.ids import (
     bottom_k_sketch,
     content_hash,
+    hashed_text,
     lies_within,
     normalize_text,
     slug,
@@ -450,7 +451,7 @@ def _fact(
         options = types.type_of(item).options(item.answer)
         right = types.type_of(item).key_words(item.answer)
         right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
-        words = f"{' '.join(right)} {item.computed or ''}"
+        words = f"{' '.join(right)} {hashed_text(item.computed) if item.computed else ''}"
         # A key may be signs alone, such as `{}`, which are no words.
         key = content_hash(normalize_text(words) or words)[:6]
     elif isinstance(item, Flashcard):

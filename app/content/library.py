@@ -42,7 +42,7 @@ from app.content.link_rules import drawings_at
 from app.content.parse_cache import LastGoodFiles, code_version
 from app.content.parsed_file import ParsedFile
 from app.content.root_causes import drop_consequences
-from app.markup.ids import closest_word, content_hash, lies_within
+from app.markup.ids import closest_word, content_hash, hashed_text, lies_within
 from app.markup.images import ENOUGH, Size, kind_of, size_of
 from app.markup.model import (
     REVERSE,
@@ -304,7 +304,7 @@ def _drawn(question: Question, bank: ParsedCourse) -> Question:
     if not found:
         return question
     answer = kind.drawn(question.answer, found)
-    words = content_hash(f"{question.revision} {found}")
+    words = content_hash(f"{question.revision} {hashed_text(found)}")
     return dataclasses.replace(question, answer=answer, revision=words)
 
 

@@ -48,7 +48,7 @@ def test_memory_and_time_agree_to_the_byte(
     whole = {"global_batch": batches and batches * data * layout["micro_batch"]}
     habits = {
         "framework": kind.framework,
-        "fused_loss": kind.fused,
+        "fused_loss": kind.fused_loss,
         "precision": "bf16-mixed-fp32-grads" if wide else "bf16-mixed",
         "micro_batches": batches,
     }

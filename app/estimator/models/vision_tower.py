@@ -329,7 +329,7 @@ def read_beside(config: Config, text: int) -> VisionTowerInfo:
     kind = KINDS.get(family)
     if kind is None or not isinstance(vision, Mapping) or _VISION not in named:
         return VisionTowerInfo(unread=named)
-    if vision.get("model_type") not in {None, "", family, *kind.names}:
+    if str(vision.get("model_type") or "") not in {"", family, *kind.names}:
         return VisionTowerInfo(unread=named)
     rest = tuple(key for key in named if key != _VISION)
     found = _read(kind, vision, config, text)
