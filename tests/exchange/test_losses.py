@@ -10,7 +10,7 @@ from app.import_export.formats.gift import read_gift, write_gift
 from app.import_export.formats.moodle_xml import read_moodle, write_moodle
 from app.import_export.formats.qti_reader import read_qti
 from app.import_export.formats.qti_writer import write_qti
-from app.import_export.items import ExportResult, ImportResult, Item
+from app.import_export.items import ExportResult, ImportResult, Item, ItemPair
 from tests.exchange.bank import bare, told
 
 MOST = ("single", "multiple", "true-false", "numeric", "short", "order", "match")
@@ -44,6 +44,11 @@ KEPT = {
 @given(item=told(*MOST))
 def test_all_comes_back_but_what_is_reported_lost(form: str, item: Item) -> None:
     comes_back(form, item)
+
+
+def test_the_reason_of_a_pair_whose_left_side_is_a_sign_comes_back() -> None:
+    pairs = (ItemPair("\\-", "0000", "A"), ItemPair("b", "c"))
+    comes_back("gift", Item(name="n", kind="match", stem="Q", pairs=pairs))
 
 
 @pytest.mark.parametrize("form", [f for f in FORMATS if f != "gift"])

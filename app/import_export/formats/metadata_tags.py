@@ -157,5 +157,17 @@ def _parted(text: str, label: str) -> tuple[str, bool, str]:
 
 
 def _after(start: str, lines: list[str]) -> str:
-    found = (line.removeprefix(start) for line in lines if line.startswith(start))
-    return next(found, "") if start != ": " else ""
+    """Return what follows `start` in the first line that begins with it, else ""."""
+    if start == ": ":
+        return ""
+    # The way through HTML drops escapes that Markdown needs only in other places.
+    plain = _without_escapes(start)
+    for line in lines:
+        for end in range(len(plain), min(len(line), 2 * len(start)) + 1):
+            if _without_escapes(line[:end]) == plain:
+                return line[end:]
+    return ""
+
+
+def _without_escapes(markdown: str) -> str:
+    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", markdown)
