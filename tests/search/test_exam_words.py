@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.content.live.library import Library
-from app.search.index import find
+from app.content.library import Library
+from app.lessons.search import find
 
 WORDS = {
     "accelerated computing": "accelerated-computing",
