@@ -120,7 +120,7 @@ class RouteNames:
             return "-"
         if id(found) not in self._names:
             for one in iter_route_contexts(self._app.routes):
-                # Quick routes set `endpoint` to a different function than FastAPI does.
+                # Quick routes leave only `endpoint` in the scope, no `route`.
                 self._names[id(one.original_route)] = one.path or "-"
                 self._names[id(one.endpoint)] = one.path or "-"
         return self._names.get(id(found), "-")
