@@ -152,7 +152,7 @@ def _run(settings: Settings, app: FastAPI) -> None:
 def health(_given: argparse.Namespace) -> int:
     """Print the server's readiness checks. Returns 1 if it is not ready."""
     settings = read_settings()
-    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - asked about, not listened on
+    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound to
     try:
         connection = http.client.HTTPConnection(host, settings.port, timeout=10)
         connection.request("GET", "/readyz")

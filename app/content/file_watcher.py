@@ -204,7 +204,7 @@ def empty_topic_folders(folder: Path) -> list[str]:
 
 def _stamp(path: str) -> Stamp | None:
     try:
-        state = os.stat(path)  # noqa: PTH116 - asked for every file at every request
+        state = os.stat(path)  # noqa: PTH116 - faster than Path.stat, and called for every file
     except OSError:
         return None
     return state.st_mtime_ns, state.st_size, state.st_ino

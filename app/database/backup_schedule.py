@@ -124,7 +124,7 @@ class _DailyBackup:
             return
         except (InstallationError, OSError) as error:
             self._say(str(error))
-        except Exception:  # noqa: BLE001 - logged, and the next look tries again
+        except Exception:  # noqa: BLE001 - logged, and the next check retries
             _log.exception("The daily copy could not be made")
         else:
             self._said = ""

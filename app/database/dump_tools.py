@@ -68,7 +68,7 @@ def newest_moment(path: Path) -> int | None:
     """Return the time of the newest row, in milliseconds since 1970; None without rows."""
     with open_read_only(path) as connection:
         found = [
-            connection.execute(f'SELECT max("{column}") FROM "{table}"').fetchone()[0]  # noqa: S608 - names of ours
+            connection.execute(f'SELECT max("{column}") FROM "{table}"').fetchone()[0]  # noqa: S608 - constant names
             for table, column in _MOMENTS.items()
             if table in _tables(connection)
         ]
@@ -224,7 +224,7 @@ def newest_server_moment(connection: Connection) -> int | None:
     """Return the time of the newest row, in milliseconds since 1970; None without rows."""
     there = set(tables(connection))
     found = [
-        connection.execute(text(f"SELECT max({column}) FROM {table}")).scalar()  # noqa: S608 - names of ours
+        connection.execute(text(f"SELECT max({column}) FROM {table}")).scalar()  # noqa: S608 - constant names
         for table, column in _SERVER_MOMENTS
         if table in there
     ]
@@ -233,7 +233,7 @@ def newest_server_moment(connection: Connection) -> int | None:
 
 def _run(engine: Engine, words: list[str], breath: Callable[[], object] = lambda: None) -> None:
     """Run a PostgreSQL program. Raises InstallationError with its last line of output."""
-    with subprocess.Popen(  # noqa: S603 - programs of PostgreSQL, arguments of ours
+    with subprocess.Popen(  # noqa: S603 - PostgreSQL programs, arguments from this code
         words,
         env={**os.environ, **_environment(engine)},
         stdin=subprocess.DEVNULL,

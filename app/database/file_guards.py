@@ -111,7 +111,7 @@ class DatabaseFileGuard:
 
     def _look(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self._path)  # noqa: PTH116 - asked at every write
+            found = os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
         except OSError:
             return None
         return found.st_dev, found.st_ino

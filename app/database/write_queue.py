@@ -191,7 +191,7 @@ class _CommitGroup:
         """Commit the group in a thread, because the commit waits for the disk."""
         try:
             await run_in_threadpool(self._commit)
-        except Exception as error:  # noqa: BLE001 - told to all who wait for it
+        except Exception as error:  # noqa: BLE001 - reported to all members of the group
             self.done.set_exception(error)
             self.done.exception()  # avoid a warning if nobody awaits it
         else:

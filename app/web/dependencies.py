@@ -68,7 +68,7 @@ RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
 Address = Annotated[str, AfterValidator(require_local_url), Field(max_length=400)]
 
 
-_EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - asked about, not listened on
+_EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
 
 
 def server_url(url: str, host: str, port: int) -> str:

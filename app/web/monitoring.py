@@ -181,7 +181,7 @@ class Metrics:
             f"headroom_{name}",
             words,
             registry=self._registry,
-            multiprocess_mode=mode,  # type: ignore[arg-type] # one of its words
+            multiprocess_mode=mode,  # type: ignore[arg-type] # a valid mode
         )
 
     def _gauges(self) -> tuple[tuple[Gauge, Callable[[], float]], ...]:
@@ -417,7 +417,7 @@ def _of_file(path: Path, born: tuple[int, int] | None) -> str:
             rows = connection.execute(_TABLES).fetchall()
             connection.rollback()
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary error code
         return _SAID.get(code, _DAMAGED)
     return _missing_tables(name for (name,) in rows)
 
@@ -545,11 +545,11 @@ class _TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - overrides logging
         record.message = _sentence(record)
         return super().formatMessage(record)
 
-    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - its name
+    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
         return _where(ei[1])
 
 
@@ -567,7 +567,7 @@ class _JsonFormatter(JsonFormatter):
     def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
         return {name: log_data[name] for name in _WRITTEN if name in log_data}
 
-    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - its name
+    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
         return _where(ei[1])
 
 
