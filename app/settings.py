@@ -60,8 +60,8 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", env_ignore_empty=True)
 
-    host: str = Field("127.0.0.1", description="Network address to listen on.")
-    port: int = Field(8000, ge=1, le=65535, description="TCP port to listen on.")
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
     data: Path = Field(
         ROOT / "data",
         description="Folder for the database, the secret key and the content cache.",
