@@ -1,4 +1,4 @@
-"""Study day (rolls over at 04:00), time zones, datetime to milliseconds and back, default retention."""
+"""Clock, time zones and study days, which begin at 04:00; default desired retention."""
 
 import datetime as dt
 import zoneinfo
@@ -8,24 +8,24 @@ from fastapi import Depends, Request
 
 
 async def current_time(request: Request) -> dt.datetime:
-    """The present in UTC, from the clock that the app was built with."""
-    # `async` although it waits for nothing: a plain `def` costs a thread.
+    """Return the current time in UTC, from the app's clock."""
+    # `async` although it does not wait: a plain `def` would run in a thread.
     now: dt.datetime = request.app.state.clock()
     return now
 
 
 def utc_now() -> dt.datetime:
-    """The machine's clock in UTC."""
+    """Return the system time in UTC."""
     return dt.datetime.now(dt.UTC)
 
 
 def to_milliseconds(moment: dt.datetime) -> int:
-    """A moment as the database keeps it: milliseconds since 1970 in UTC."""
+    """Return a time as stored in the database: milliseconds since 1970 in UTC."""
     return int(moment.timestamp() * 1000)
 
 
 def from_milliseconds(milliseconds_utc: int) -> dt.datetime:
-    """The inverse of `milliseconds`."""
+    """Inverse of `to_milliseconds`."""
     return dt.datetime.fromtimestamp(milliseconds_utc / 1000, dt.UTC)
 
 
@@ -35,7 +35,7 @@ _ROLLOVER = dt.timedelta(hours=4)
 
 
 def zone_of(name: str) -> dt.tzinfo:
-    """The time zone of that name, UTC where this machine does not know it."""
+    """Return the time zone with this name, UTC if it is unknown on this machine."""
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
@@ -43,12 +43,12 @@ def zone_of(name: str) -> dt.tzinfo:
 
 
 def study_day_of(moment: dt.datetime, zone: str) -> dt.date:
-    """The study day that `moment` belongs to in a zone."""
+    """Return the study day of a time in a time zone."""
     return (moment.astimezone(zone_of(zone)) - _ROLLOVER).date()
 
 
 def study_day_start(day: dt.date, zone: str) -> dt.datetime:
-    """The moment at which a study day begins in a zone."""
+    """Return when a study day begins in a time zone."""
     return dt.datetime.combine(day, dt.time(), zone_of(zone)) + _ROLLOVER
 
 
@@ -56,7 +56,7 @@ RETENTION = 0.9
 
 
 def round_minutes(minutes: float) -> int:
-    """Minutes as pages show them, so that what is shown adds up.
+    """Round minutes for display: to whole minutes, but at least 1 unless 0.
 
     >>> [round_minutes(n) for n in (0, 0.4, 14.6)]
     [0, 1, 15]

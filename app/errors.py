@@ -1,15 +1,15 @@
-"""NotFoundError, ConflictError, InvalidInputError, ForbiddenError."""
+"""Errors with a message for people, which handlers turn into responses."""
 
 
 class AppError(Exception):
-    """What was asked cannot be done; `message` says why, `hint` what to do.
+    """The request cannot be done. `message` says why, `hint` what to do.
 
-    `onward` is the address of a page that leads on, and what the link to it says.
+    `onward` is the URL and the link text of a page that helps.
     """
 
     status = 400
     retry_after = 0
-    """Seconds after which the same request may succeed; 0 where nothing is known."""
+    """Seconds after which the same request may succeed; 0 if unknown."""
 
     def __init__(self, message: str, hint: str = "", onward: tuple[str, str] | None = None) -> None:
         super().__init__(message)
@@ -19,31 +19,31 @@ class AppError(Exception):
 
 
 class NotFoundError(AppError):
-    """There is no such thing, or it belongs to somebody else."""
+    """The object does not exist, or it belongs to another learner."""
 
     status = 404
 
 
 class ForbiddenError(AppError):
-    """The asker may not do this at all."""
+    """The client is not allowed to do this."""
 
     status = 403
 
 
 class ConflictError(AppError):
-    """It was possible once and is not any more."""
+    """The current state does not allow this, e.g. because something changed."""
 
     status = 409
 
 
 class StorageFullError(AppError):
-    """There is no room for more on the server."""
+    """The server has no space for more data."""
 
     status = 507
 
 
 class QuotaExceededError(AppError):
-    """So much was asked that the rest has to wait for some seconds."""
+    """The client has reached a limit and must wait `retry_after` seconds."""
 
     status = 429
 
@@ -53,7 +53,7 @@ class QuotaExceededError(AppError):
 
 
 class InvalidInputError(AppError):
-    """What was typed cannot be used; `field` names where it was typed."""
+    """The input is invalid. `field` names the form field."""
 
     status = 422
 
@@ -63,13 +63,13 @@ class InvalidInputError(AppError):
 
 
 class BusyError(AppError):
-    """Somebody else is in the way for the moment."""
+    """The database is busy with other writers."""
 
     status = 503
     retry_after = 60
 
 
 class DiskFullError(AppError):
-    """There is no room to save anything."""
+    """The disk is full, so nothing can be saved."""
 
     status = 507

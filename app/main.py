@@ -1,4 +1,4 @@
-"""App factory: build the FastAPI app from settings, mount every router."""
+"""App factory: builds the FastAPI app from the settings and registers every router."""
 
 import contextlib
 import datetime as dt
@@ -46,13 +46,14 @@ from app.web.render import StaticAssets, create_template_env
 from app.web.request_limits import BodyBuffer, BodyTimeouts, FairSlots, RequestGuard, RequestLimits
 from app.web.visitor import SessionCookies
 
-# The files of the course are looked at twenty times a second at most: nobody saves one
-# and reloads faster, and a look takes a millisecond from all other requests.
+# Check the course files at most twenty times a second. Authors do not save and reload
+# faster, and each check takes a millisecond from other requests.
 _GLANCE = 0.05
-# Requests that a process works on at a time; others wait. Pages need the processor, of
-# which Python uses one: with more at a time each would only take longer. Forms have
-# slots of their own, so that they do not wait behind pages, nor pages behind a locked
-# database. Estimates and files wait for others once more.
+# Requests that a process works on at a time; others wait. Rendering pages is limited by
+# the single CPU core that Python uses: with more at a time, each would only take
+# longer. Forms have separate slots, so that they do not wait behind pages, nor pages
+# behind a locked database. Estimates and files have further ones, because they are
+# slow.
 _SLOTS = {"pages": 8, "forms": 4, "estimates": 8, "files": 32}
 
 
@@ -61,10 +62,10 @@ def create_app(
     clock: Callable[[], dt.datetime] = utc_now,
     library: LiveLibrary | None = None,
 ) -> FastAPI:
-    """The application; `clock` gives the present in UTC."""
+    """Create the application. `clock` returns the current time in UTC."""
     app = FastAPI(
         title="Headroom",
-        openapi_url=None,  # /api/v1 describes itself
+        openapi_url=None,  # /api/v1 has its own schema
         telemetry={"tracing": False, "metrics": False, "logs": False},
         lifespan=lifespan,
     )
@@ -102,7 +103,7 @@ def create_app(
 
 
 def courses_of(settings: Settings, library: LiveLibrary | None) -> CourseRegistry:
-    """The courses that the settings name, or the one that is there already."""
+    """Return the courses in the content folder, or only the given `library`."""
     if library is not None:
         return CourseRegistry({ALONE: library})
     cache, kept = settings.data / "cache", settings.data / "last-good"
@@ -112,14 +113,14 @@ def courses_of(settings: Settings, library: LiveLibrary | None) -> CourseRegistr
 
 
 def serve_app() -> FastAPI:
-    """The application of a server process, whose log goes where the settings say."""
+    """Create the application of a server process, and configure its log."""
     settings = Settings()
     monitoring.configure(settings.log)
     return create_app(settings)
 
 
 def doorkeeper_of(settings: Settings) -> SessionCookies:
-    """Who recognizes browsers; commands make codes with it that the server accepts."""
+    """Return the object that recognizes browsers by their cookies and hashes device codes."""
     return SessionCookies(
         Signer(load_secret_key(settings.secret, settings.data / "secret"), salt="learner")
     )
@@ -127,7 +128,7 @@ def doorkeeper_of(settings: Settings) -> SessionCookies:
 
 @contextlib.asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-    """What runs beside the requests from start to stop."""
+    """Run the background tasks from startup to shutdown."""
     state = app.state
     async with contextlib.AsyncExitStack() as beside:
         if state.metrics is not None:
@@ -147,17 +148,17 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 @functools.cache
 def load_assets() -> tuple[StaticAssets, Environment]:
-    """Static files and templates, which are read once in a process."""
+    """Load static files and templates, once per process."""
     static = StaticAssets(ROOT / "static")
     return static, create_template_env(ROOT / "templates", static)
 
 
 @functools.cache
 def all_routes(*, authoring: bool) -> tuple[BaseRoute, ...]:
-    """The routes of every room, in the order in which they are tried.
+    """Return all routes, in the order in which they are matched.
 
-    They are the same for every app of a process, and FastAPI reads what each of them
-    asks for when it is first asked.
+    They are cached for all apps of a process. FastAPI analyzes the parameters of a
+    route when it is first used.
     """
     offered = [Depends(require_calculators)]
     together = APIRouter(routes=[*pages.quick, *flashcards.quick])
@@ -204,7 +205,7 @@ def edge_config(app: FastAPI) -> EdgeConfig:
 
 
 def _storage(app: FastAPI) -> tuple[StorageLimit, DailyQuota, Downloads]:
-    """What bounds the files that learners bring, and makes those that they take."""
+    """Return the storage limit, the daily upload quota and the downloads."""
     settings, engine = app.state.settings, app.state.engine
     limit = StorageLimit(engine, settings.data, settings.max_data_gb)
     quota = DailyQuota(settings.client_data_mb * 1e6)
@@ -216,7 +217,7 @@ def _installation(settings: Settings) -> Installation:
 
 
 def _metrics(app: FastAPI) -> Metrics | None:
-    """What is counted, where somebody may ask for it."""
+    """Return the metrics, None unless HEADROOM_METRICS_TOKEN is set."""
     state = app.state
     if not state.settings.metrics_token:
         return None

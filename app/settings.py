@@ -1,4 +1,4 @@
-"""Settings from the environment (was config.py)."""
+"""Settings, read from HEADROOM_… environment variables."""
 
 import difflib
 import os
@@ -17,8 +17,8 @@ from app.web.visitor import COOKIE
 _HIDDEN = {"secret", "metrics_token"}
 ROOT = Path(__file__).resolve().parent.parent
 PREFIX = "HEADROOM_"
-# What Kubernetes puts into every container beside a service of this name, and what
-# the tests read.
+# Kubernetes sets these in containers if a service is named headroom; the tests read the
+# last.
 _NOT_OURS = re.compile(r"HEADROOM_(SERVICE_|PORT_\d|TEST_)")
 
 
@@ -56,7 +56,7 @@ RateWords = Annotated[str, AfterValidator(_rate)]
 
 
 class Settings(BaseSettings):
-    """Everything that can be set, each as HEADROOM_<NAME> in the environment."""
+    """All settings. Each is the environment variable HEADROOM_<NAME>."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", env_ignore_empty=True)
 
@@ -64,158 +64,167 @@ class Settings(BaseSettings):
     port: int = Field(8000, ge=1, le=65535, description="Port to listen on.")
     data: Path = Field(
         ROOT / "data",
-        description="Folder of the database, the secret and the content cache.",
+        description="Folder for the database, the secret key and the content cache.",
     )
     content: Path = Field(
         ROOT / "content",
-        description="Folder of the course, or of several, each in a folder of its own.",
+        description="Folder of the course, or of several courses, each in its own folder.",
     )
     database_url: str = Field(
         "",
-        description="Database address; empty means SQLite in the data folder.",
+        description="Database URL; empty means SQLite in the data folder.",
     )
     secret: str = Field(
         "",
-        description="Key that signs cookies; empty means one made in the data folder.",
+        description="Key that signs cookies; empty means a key generated in the data folder.",
     )
     backups: str = Field(
         "",
-        description="Folder of the daily copies; empty means “backups” in the data "
-        "folder, “off” makes none.",
+        description="Folder for daily backups; empty means “backups” in the data folder, “off” "
+        "disables them.",
     )
     prices: str = Field(
         "",
-        description="File of your own prices of parts (TOML), shown on the pages of "
-        "hardware and offered to calculators; empty means none.",
+        description="TOML file with your own hardware prices, shown on the hardware pages and "
+        "offered to calculators; empty means none.",
     )
     workers: int = Field(
         1,
         ge=1,
         le=64,
-        description="Server processes; each counts rates and connections by itself, so "
-        "a client may reach every limit once in each.",
+        description="Number of server processes. Each counts rates and connections separately, "
+        "so a client can reach every limit once per process.",
     )
     url: Annotated[str, AfterValidator(_public)] = Field(
         "",
-        description="Public address, e.g. https://study.example/nca/, for links that "
-        "are sent or printed; its path is the prefix of every address.",
+        description="Public URL, e.g. https://study.example/nca/, used for links that are sent "
+        "or printed. Its path is the prefix of every URL.",
     )
     hosts: str = Field(
         "",
-        description="Names under which the server answers, parted by commas; empty means any.",
+        description="Host names that the server accepts, separated by commas; empty means any.",
     )
     proxies: Annotated[str, AfterValidator(_proxies)] = Field(
         "",
-        description="Addresses or networks of proxies, parted by commas, whose "
-        "X-Forwarded-For and -Proto are believed; without HEADROOM_URL -Prefix too.",
+        description="Addresses or networks of trusted proxies, separated by commas. Their "
+        "X-Forwarded-For and -Proto headers are used, and -Prefix if HEADROOM_URL "
+        "is empty.",
     )
     secure_cookies: bool = Field(
         False,
-        description="Send cookies over HTTPS only; not needed where HEADROOM_URL or a "
-        "named proxy says that it is HTTPS.",
+        description="Send cookies over HTTPS only. Not needed if HEADROOM_URL or a trusted "
+        "proxy says that the connection is HTTPS.",
     )
     cookie: Annotated[str, AfterValidator(_cookie)] = Field(
         COOKIE,
-        description="Name of the cookie with a learner's key; servers that share a "
-        "host need one each. Over HTTPS and without a path it begins with __Host-.",
+        description="Name of the cookie with a learner's key. Servers that share a host need "
+        "different names. Over HTTPS without a path, the name gets the prefix "
+        "__Host-.",
     )
     log: Literal["text", "json"] = Field(
-        "text", description="How the log is written to standard error: text or json."
+        "text", description="Log format on standard error: text or json."
     )
     metrics_token: str = Field(
         "",
-        description="Token that opens /metrics for Prometheus, sent as "
-        "“Authorization: Bearer …”; empty means that there is no such address.",
+        description="Token for /metrics (Prometheus), sent as “Authorization: Bearer …”; empty "
+        "disables /metrics.",
     )
     authoring: bool = Field(
         True,
-        description="Offer the author's bench under /authoring, to browsers that "
-        "`headroom author link` has let in; 0 removes it.",
+        description="Offer the author pages under /authoring to browsers that opened an author "
+        "link (`headroom author link`); 0 removes them.",
     )
     max_data_gb: float = Field(
         10.0,
         ge=0,
-        description="GB that the database may have; from then on learners import and "
-        "write no cards, but go on saving all else. The last tenth is for those who "
-        "began more than a day ago. 0 means no limit.",
+        description="Maximum size of the database in GB. When it is reached, learners cannot "
+        "import or write cards, but everything else is still saved. The last tenth "
+        "is reserved for learners who started more than a day ago. 0 means no "
+        "limit.",
     )
     client_data_mb: float = Field(
-        2000.0,  # sixty learners, each with the largest file that may be sent
+        2000.0,  # sixty learners, each uploading the largest file allowed
         ge=0,
-        description="MB of cards and pictures that may be added from one address in a "
-        "day (UTC). 0 means no limit.",
+        description="MB of cards and pictures that one address can add per day (UTC). 0 means "
+        "no limit.",
     )
-    connections: int = Field(1000, ge=10, description="Connections that one process holds open.")
+    connections: int = Field(
+        1000, ge=10, description="Maximum number of open connections per process."
+    )
     client_connections: int = Field(
-        400,  # 30 browsers behind one address open 6 each, and more while pages change
+        400,  # 30 browsers behind one address open 6 each, and more during navigation
         ge=5,
-        description="Connections of one client, proxies that are named aside.",
+        description="Maximum number of connections per client; trusted proxies are exempt.",
     )
     request_seconds: float = Field(
-        20.0, ge=1, description="Seconds in which a form has to arrive; files get more."
+        20.0,
+        ge=1,
+        description="Seconds within which a form must arrive; larger uploads get more time.",
     )
     client_requests: int = Field(
         4,
         ge=1,
-        description="Requests of one client that a process works on at a time; its others wait.",
+        description="Requests of one client that a process works on at a time; further ones wait.",
     )
     rate_writes: RateWords = Field(
         "1200/minute;20000/hour",
-        description="Forms that one client may send, or off.",
+        description="Forms that one client can send, or off.",
     )
     rate_writes_browser: RateWords = Field(
         "300/minute;5000/hour",
-        description="Forms that one browser may send, or off.",
+        description="Forms that one browser can send, or off.",
     )
     rate_exports: RateWords = Field(
         "30/minute",
-        description="Archives and packages that one client may take along, or off.",
+        description="Archives and packages that one client can download, or off.",
     )
     rate_calendars: RateWords = Field(
         "120/minute",
-        description="Times that one client may ask for a calendar, or off.",
+        description="Calendar requests of one client, or off.",
     )
     rate_estimates: RateWords = Field(
-        "900/minute", description="Estimates that one client may ask for, or off."
+        "900/minute", description="Estimates that one client can request, or off."
     )
     rate_comparisons: RateWords = Field(
-        "180/minute", description="Comparisons that one client may ask for, or off."
+        "180/minute", description="Comparisons that one client can request, or off."
     )
     rate_searches: RateWords = Field(
-        "300/minute", description="Searches that one client may ask for, or off."
+        "300/minute", description="Searches that one client can run, or off."
     )
     rate_imports: RateWords = Field(
         "60/minute",
-        description="Files of cards that may come from one address, or off.",
+        description="Card files that one address can upload, or off.",
     )
     rate_imports_browser: RateWords = Field(
-        "6/minute", description="Files of cards that one browser may send, or off."
+        "6/minute", description="Card files that one browser can upload, or off."
     )
-    # There are 30^8 codes, 6.6 * 10^11. 600 tries a minute with a cookie and as many
-    # without are 12,000 in the ten minutes of a code, so one code in 55 million is
-    # guessed. With 30 codes in use at any time of the day, one is guessed in 35 years.
+    # There are 30^8 codes, 6.6 * 10^11. At most 600 tries a minute with a cookie and as
+    # many without give 12,000 tries in the ten minutes of a code, so one code in 55
+    # million is guessed. With 30 codes in use at any time of day, one is guessed in 35
+    # years.
     rate_codes: RateWords = Field(
         "600/minute",
-        description="Wrong device codes that may come from one address, or off.",
+        description="Wrong device codes that one address can enter, or off.",
     )
     rate_codes_browser: RateWords = Field(
-        "10/minute", description="Wrong device codes that one browser may try, or off."
+        "10/minute", description="Wrong device codes that one browser can enter, or off."
     )
-    # A learner with a first page read takes 610 bytes on the disk: at most 106 MB a day
-    # from one address, with and without a cookie. Who only reads pages has no row.
+    # A learner with one page read takes 610 bytes on disk, so one address can add at
+    # most 106 MB a day, with and without a cookie. A visitor who only reads pages has
+    # no row.
     rate_learners: RateWords = Field(
         "120/minute;3600/hour",
-        description="Learners that may begin from one address, or off.",
+        description="New learners from one address, or off.",
     )
 
     @property
     def database(self) -> str:
-        """The database address in force."""
+        """The database URL in use."""
         return self.database_url or f"sqlite:///{self.data / 'headroom.db'}"
 
     @property
     def backups_folder(self) -> Path | None:
-        """Where daily copies go; None where they are switched off."""
+        """The folder of the daily backups; None if they are off."""
         if self.backups == "off":
             return None
         return Path(self.backups) if self.backups else self.data / "backups"
@@ -227,35 +236,35 @@ class Settings(BaseSettings):
 
     @property
     def origin(self) -> str:
-        """Scheme and host of the public address, empty where it is not set."""
+        """Scheme and host of the public URL; empty if it is not set."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}" if self.url else ""
 
     @property
     def prefix(self) -> str:
-        """The path of the public address without a slash at its end."""
+        """The path of the public URL without a trailing slash."""
         return prefix_in(urlsplit(self.url).path)
 
     @property
     def host_names(self) -> frozenset[str]:
-        """The names under which the server answers, none for any."""
+        """The host names that the server accepts; empty for any."""
         names = (name.strip().lower() for name in self.hosts.split(","))
         return frozenset(name for name in names if name)
 
     @property
     def trusted(self) -> tuple[Network, ...]:
-        """The proxies that are believed."""
+        """The trusted proxies."""
         return networks(self.proxies)
 
     @property
     def rates(self) -> dict[str, str]:
-        """The limit of each kind of costly work, by the name after `rate_`."""
+        """Limits by rate limit kind, the setting's name without `rate_`."""
         names = [name for name in type(self).model_fields if name.startswith("rate_")]
         return {name.removeprefix("rate_"): getattr(self, name) for name in names}
 
 
 def rows(settings: Settings) -> list[tuple[str, str, str, str]]:
-    """Each setting as (variable, value, default, meaning); the secret is hidden."""
+    """Return each setting as (variable, value, default, meaning). Secrets are hidden."""
     return [
         (
             f"{PREFIX}{name.upper()}",
@@ -268,7 +277,7 @@ def rows(settings: Settings) -> list[tuple[str, str, str, str]]:
 
 
 def unknown() -> list[str]:
-    """A sentence for each variable that looks like a setting and is none."""
+    """Return a message for each HEADROOM_ variable that is no setting."""
     known = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     return [
         _unknown(name, known)

@@ -1,4 +1,4 @@
-"""Who may see the author pages."""
+"""Author sign-in: the guard of the author pages and the page that uses an author link."""
 
 import functools
 import logging
@@ -25,7 +25,7 @@ _log = logging.getLogger("headroom")
 
 
 class AuthorRoute(APIRoute):
-    """A route of the bench: closed, before its body is read, to who was not let in."""
+    """A route of the author pages. Refuses other browsers before it reads the body."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -50,11 +50,11 @@ async def _author(request: Request) -> SignedInAuthor:
 
 
 CurrentAuthor = Annotated[SignedInAuthor, Depends(_author)]
-"""For routes of the class `AuthorRoute` alone."""
+"""The signed-in author. Only for routes of the class `AuthorRoute`."""
 
 
 def set_author_cookie(answer: Response, token: str) -> None:
-    """Leave the session in the browser, for as long as it will be accepted."""
+    """Set the session cookie, valid as long as the session."""
     answer.set_cookie(
         AUTHOR,
         token,
@@ -65,7 +65,7 @@ def set_author_cookie(answer: Response, token: str) -> None:
 
 
 def forget(answer: Response) -> None:
-    """Take the session out of the browser."""
+    """Delete the session cookie."""
     answer.delete_cookie(AUTHOR)
 
 
@@ -87,7 +87,7 @@ async def _read_author(request: Request) -> SignedInAuthor | None:
 
 
 async def _renew(request: Request, author: SignedInAuthor) -> bool:
-    """Note once a day that the session is in use; a failure to write is no reason."""
+    """Update the session's last use once a day. Returns False if it was not due or failed."""
     now = await current_time(request)
     if now - author.last_used < RENEWAL:
         return False
@@ -125,7 +125,7 @@ _REASONS: dict[State, str] = {
 def ask_before(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Query()] = ""
 ) -> HTMLResponse:
-    """Only a button: what fetches a link to preview it must not use it up."""
+    """Show only a button, so that a link preview does not use up the link."""
     state = author_store.state_of(db, hash_session_key(token), now)
     if state != "good":
         return _refused(request, state)
@@ -136,7 +136,7 @@ def ask_before(
 def enter(
     request: Request, db: DbSession, now: Now, token: Annotated[str, Form()] = ""
 ) -> responses_Response:
-    """Use the link up and let this browser in."""
+    """Use up the link and sign this browser in."""
     digest = hash_session_key(token)
     if not author_store.use_link(db, digest, now):
         return _refused(request, author_store.state_of(db, digest, now))
@@ -144,7 +144,7 @@ def enter(
     key = new_token()
     device = describe_user_agent(request.headers.get("user-agent", ""))
     author = author_store.begin_session(db, hash_session_key(key), device, now)
-    if former is not None:  # its cookie is about to go
+    if former is not None:  # the new cookie replaces its cookie
         author_store.revoke(db, [former.id], author, now)
     answer = RedirectResponse("/authoring", 303)
     set_author_cookie(answer, key)

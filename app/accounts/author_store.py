@@ -1,4 +1,4 @@
-"""Author links, sessions, audit log."""
+"""Stores author links, author sessions and the audit log."""
 
 import dataclasses
 import datetime as dt
@@ -13,27 +13,27 @@ from app.clock import from_milliseconds, to_milliseconds
 from app.database.tables import AuditEntry, AuthorLink, AuthorSession
 
 LIFE = dt.timedelta(minutes=15)
-"""How long a link works."""
+"""How long an author link is valid."""
 STAY = dt.timedelta(days=30)
-"""How long a browser stays in after its last use of the bench."""
+"""How long after its last use an author session expires."""
 RENEWAL = dt.timedelta(days=1)
-"""How old the last use may be before it is written down anew."""
+"""Minimum age of the last use before it is updated."""
 
 
 def new_token() -> str:
-    """A word of 256 bits: nobody guesses it, so nobody needs to be locked out."""
+    """Return a token of 256 random bits. Guessing it is hopeless, so no lockout is needed."""
     return secrets.token_urlsafe(32)
 
 
 def link_of(address: str, token: str) -> str:
-    """The link as it is printed; `address` is that of the server."""
+    """Return the author link to print. `address` is the server's URL."""
     return f"{address}/authoring/enter?token={token}"
 
 
 State = Literal["good", "used", "expired", "unknown"]
 COMMAND_LINE = 0
-"""The session of what was done in a terminal."""
-_TOLD = dt.timedelta(days=7)  # for so long an old link is told from one never made
+"""The session id of actions on the command line."""
+_TOLD = dt.timedelta(days=7)  # how long an expired link differs from an unknown one
 _FIND = select(col(AuthorSession.id), col(AuthorSession.last_used)).where(
     col(AuthorSession.digest) == bindparam("wanted"),
     col(AuthorSession.revoked_at).is_(None),
@@ -43,7 +43,7 @@ _FIND = select(col(AuthorSession.id), col(AuthorSession.last_used)).where(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class SignedInAuthor:
-    """A browser that was let in; `last_used` is told to within a day."""
+    """A signed-in author's browser. `last_used` is accurate to a day."""
 
     id: int
     last_used: dt.datetime
@@ -51,7 +51,7 @@ class SignedInAuthor:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuthorSessionRow:
-    """A session as a list shows it."""
+    """A session for the list of sessions."""
 
     id: int
     device: str
@@ -61,7 +61,7 @@ class AuthorSessionRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AuditRecord:
-    """Something that an author did; `session` is 0 for the command line."""
+    """An audit log entry. `session` is 0 for the command line."""
 
     at: dt.datetime
     session: int
@@ -70,7 +70,7 @@ class AuditRecord:
 
 
 def add_link(db: Session, digest: str, now: dt.datetime) -> None:
-    """Keep a link that was just made, and forget those that ended long ago."""
+    """Store a new link, and delete those that expired long ago."""
     old = to_milliseconds(now - _TOLD)
     db.execute(delete(AuthorLink).where(col(AuthorLink.expires_at) < old))
     db.add(
@@ -84,7 +84,7 @@ def add_link(db: Session, digest: str, now: dt.datetime) -> None:
 
 
 def state_of(db: Session, digest: str, now: dt.datetime) -> State:
-    """What a link is good for; asking does not use it up."""
+    """Return the state of a link without using it up."""
     link = db.execute(
         select(col(AuthorLink.used_at), col(AuthorLink.expires_at)).where(
             col(AuthorLink.digest) == digest
@@ -98,7 +98,7 @@ def state_of(db: Session, digest: str, now: dt.datetime) -> State:
 
 
 def use_link(db: Session, digest: str, now: dt.datetime) -> bool:
-    """Use a link up; says whether it was good. Of two who try, one succeeds."""
+    """Use up a link. Returns whether it was valid; of two concurrent uses one succeeds."""
     used = db.scalar(
         update(AuthorLink)
         .where(
@@ -113,7 +113,7 @@ def use_link(db: Session, digest: str, now: dt.datetime) -> bool:
 
 
 def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> int:
-    """Let a browser in; returns the number of its session."""
+    """Start a session for a browser and return its id."""
     at = to_milliseconds(now)
     row = AuthorSession(digest=digest, device=device, created_at=at, last_used=at)
     db.add(row)
@@ -124,14 +124,14 @@ def begin_session(db: Session, digest: str, device: str, now: dt.datetime) -> in
 
 
 def find(db: Session, digest: str, now: dt.datetime) -> SignedInAuthor | None:
-    """The session of a cookie; None where it was revoked, is over, or never was."""
+    """Return the session of a cookie; None if it is revoked, expired or unknown."""
     values = {"wanted": digest, "since": to_milliseconds(now - STAY)}
     row = db.connection().execute(_FIND, values).first()
     return SignedInAuthor(row[0] or 0, from_milliseconds(row[1])) if row else None
 
 
 def renew(db: Session, number: int, now: dt.datetime) -> None:
-    """Note that a session is in use."""
+    """Update the last use of a session."""
     db.execute(
         update(AuthorSession)
         .where(col(AuthorSession.id) == number)
@@ -140,7 +140,7 @@ def renew(db: Session, number: int, now: dt.datetime) -> None:
 
 
 def sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow]:
-    """The sessions that let a browser in, the first one first."""
+    """Return the valid sessions, oldest first."""
     rows = db.execute(
         select(
             col(AuthorSession.id),
@@ -158,7 +158,7 @@ def sessions(db: Session, now: dt.datetime) -> list[AuthorSessionRow]:
 
 
 def revoke(db: Session, wanted: Sequence[int], by: int, now: dt.datetime) -> list[int]:
-    """End sessions; returns those that stood until now. `by` is who asked for it."""
+    """End sessions; returns the ids of those that were valid. `by` is the revoking session."""
     ended = db.scalars(
         update(AuthorSession)
         .where(col(AuthorSession.id).in_(wanted), *_standing(now))
@@ -171,7 +171,7 @@ def revoke(db: Session, wanted: Sequence[int], by: int, now: dt.datetime) -> lis
 
 
 def record(db: Session, deed: AuditRecord) -> None:
-    """Write down what an author did: never an answer, a name or a secret."""
+    """Add an audit log entry. It must not contain answers, names or secrets."""
     db.add(
         AuditEntry(
             at=to_milliseconds(deed.at),
@@ -183,7 +183,7 @@ def record(db: Session, deed: AuditRecord) -> None:
 
 
 def deeds(db: Session, most: int) -> list[AuditRecord]:
-    """The newest entries of the audit log, the newest first."""
+    """Return the latest entries of the audit log, newest first."""
     rows = db.execute(
         select(
             col(AuditEntry.at),

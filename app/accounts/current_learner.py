@@ -1,4 +1,4 @@
-"""Learner of the request; request context; study habits."""
+"""The learner of the request, their study habits, and the request context."""
 
 import contextlib
 import dataclasses
@@ -36,16 +36,16 @@ from app.web.render import render_page
 from app.web.visitor import SessionCookies, Visitor, describe_user_agent
 
 LAST_WEEK = 7
-"""Days before the exam whose minutes may be doubled."""
+"""Days before the exam on which the study time may be doubled."""
 _WEEK = 7
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class StudyHabits:
-    """What a learner chose.
+    """A learner's choices for the study plan.
 
-    With `fill` no minute of a plan is left unused; with `double` the days of the last
-    week have twice the minutes; `off` are the weekdays without any (Monday is 0).
+    `fill` uses all minutes of each day, `double` doubles the minutes in the last week,
+    `off` are the weekdays without study time (Monday is 0).
     """
 
     fill: bool = False
@@ -53,13 +53,13 @@ class StudyHabits:
     off: frozenset[int] = frozenset()
 
     def is_off(self, day: int) -> bool:
-        """Whether a study day, an ordinal, is without minutes."""
+        """Return whether a study day (a date ordinal) is a day off."""
         return (day - 1) % _WEEK in self.off
 
     def share_on(self, day: int, exam: int) -> int:
-        """The minutes of a study day as a multiple of the usual ones: 0, 1 or 2.
+        """Return the minutes of a study day as a multiple of the usual minutes: 0, 1 or 2.
 
-        The day of the exam is none of the days off.
+        The exam day is never a day off.
         """
         if self.is_off(day) and day < exam:
             return 0
@@ -73,14 +73,13 @@ _A_DAY = dt.timedelta(days=1)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerProfile:
-    """The asker: `id` is 0 until something of theirs is kept.
+    """The learner of a request. `id` is 0 until something is saved in this course.
 
-    `key` begins what is drawn for them and is the same in each of their browsers.
-    `calendar` shows the study log, `missed` lets missed questions come back as cards.
-    `last_seen` is the moment at which this browser was last noted, in milliseconds.
-    `acts` grows with each thing that is set to a card by hand.
-    `person` is the word that their rows in all courses share. `home` is a row of
-    theirs, in whatever course, and 0 for a stranger.
+    `key` seeds draws and is the same in all of the learner's browsers. `calendar` shows
+    the study log; `missed` turns missed questions into cards. `last_seen` is when this
+    browser was last recorded, in milliseconds. `acts` counts manual edits of cards.
+    `person` is shared by the learner's rows in all courses. `home` is the id of their
+    row in any course, 0 for a new visitor.
     """
 
     key: str
@@ -101,30 +100,30 @@ class LearnerProfile:
     home: int = 0
 
     def study_day(self, now: dt.datetime) -> dt.date:
-        """The day `now` belongs to for this learner: it turns at 04:00 local time."""
+        """Return the learner's study day at `now`. It changes at 04:00 local time."""
         return study_day_of(now, self.zone)
 
     def is_off(self, day: dt.date) -> bool:
-        """Whether nothing is planned for a day: a day off before the exam."""
+        """Return whether nothing is planned for a day: a day off before the exam."""
         exam = self.exam_day
         return exam is not None and day < exam and self.habits.is_off(day.toordinal())
 
     def minutes_on(self, day: dt.date) -> int:
-        """The minutes of a study day; on a day off those of any other, if they come."""
+        """Return the minutes of a study day. A day off counts like any other day."""
         if self.exam_day is None:
             return self.minutes_a_day
         share = self.habits.share_on(day.toordinal(), self.exam_day.toordinal())
         return self.minutes_a_day * max(1, share)
 
     def next_study_day(self, now: dt.datetime) -> dt.datetime:
-        """The moment at which the study day after `now` begins."""
+        """Return when the study day after `now` begins."""
         return study_day_start(self.study_day(now) + dt.timedelta(days=1), self.zone)
 
 
 async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
-    """The learner of the cookie; the front has read it and made one if need be.
+    """Return the learner of the session cookie.
 
-    A browser whose session was revoked goes on as one that was never here.
+    A browser with a revoked session becomes a new visitor.
     """
     visitor: Visitor = request.state.visitor
     course: str = request.state.course
@@ -145,27 +144,27 @@ async def read_learner(request: Request, db: DbSession) -> LearnerProfile:
 
 
 async def find_learner_at_once(request: Request) -> LearnerProfile:
-    """The learner of the cookie, for a route that waits afterwards.
+    """Return the learner of the session cookie, for a route that waits afterwards.
 
-    It must not hold a place among those who read meanwhile.
+    Does not hold a reader slot while the route waits.
     """
     async with read_only_session(request) as db:
         return await read_learner(request, db)
 
 
 def learner_of(db: Session, learner_id: int) -> LearnerProfile | None:
-    """A learner who is asked for without a browser; None where there is none."""
+    """Return a learner by id, without a browser; None if there is no such row."""
     found = learner_numbered(db, learner_id)
     return _value(found) if found else None
 
 
 def learner_key(session_key: str) -> str:
-    """The key of the learner who begins with this session; it does not lead back."""
+    """Return the person key of a new session. The session key cannot be derived from it."""
     return hashlib.sha256(f"learner:{session_key}".encode()).hexdigest()[:32]
 
 
 def arrival_of(request: Request, now: dt.datetime) -> BrowserVisit:
-    """The browser that asks, as its session will be listed."""
+    """Return the requesting browser, as its session will be listed."""
     device = describe_user_agent(request.headers.get("user-agent", ""))
     return BrowserVisit(request.state.visitor.digest, device, now)
 
@@ -199,16 +198,17 @@ async def enrolled_learner(
     db: DbSession,
     now: Now,
 ) -> LearnerProfile:
-    """The learner with a row to write for: what every POST route asks for.
+    """Return the learner with a row to write for. Every POST route depends on this.
 
-    Counts the change, so whoever writes for a learner must ask for this.
+    It also increments the change counter, so that cached pages become invalid.
     """
-    if not learner.home:  # a row for good, so nobody makes them without end
+    if not learner.home:  # rows are permanent, so creating them is rate limited
         visitor: Visitor = request.state.visitor
         rates: RateLimiter = request.app.state.rates
         new = "learners", client_key(request.scope), visitor.known_digest
         rates.check(*new)
-        # What is refused after this, such as a form with a mistake, leaves no row.
+        # A request that fails later, e.g. on a form error, creates no row and is not
+        # counted.
         event.listen(db, "after_commit", lambda _db: rates.count(*new), once=True)
     return await run_query(db, lambda: _enrolled(db, learner, request, now))
 
@@ -217,10 +217,10 @@ async def enrolled_learner(
 async def write_dependencies(
     request: Request,
 ) -> AsyncIterator[tuple[Session, LearnerProfile]]:
-    """What `DbSession` and `EnrolledLearner` give a route that declares them.
+    """Yield what `DbSession` and `EnrolledLearner` give to a route.
 
-    For routes that are asked so often that resolving dependencies shows; what was
-    written is on disk once the block was left without an exception.
+    For frequent routes, where resolving dependencies takes noticeable time. The writes
+    are on disk once the block exits without an exception.
     """
     turn: Turn = request.app.state.turn
     async with turn() as db:
@@ -235,7 +235,7 @@ def _enrolled(
         if learner.study_day(from_milliseconds(learner.last_seen)) != learner.study_day(now):
             touch_session(db, arrival_of(request, now))
         return learner
-    # The first write; or another request has erased everything since they were read.
+    # The first write, or another request has just erased the learner.
     new = learner
     if learner.id:
         person = learner_key(request.state.visitor.key)
@@ -248,9 +248,9 @@ def _enrolled(
 
 
 async def expect_storage(request: Request, now: Now) -> None:
-    """Refuse a route that brings cards where the server is full, or nearly so.
+    """Refuse a route that adds cards if the server is full, or nearly so.
 
-    Raises StorageFullError, or QuotaExceededError for what came from one address.
+    Raises StorageFullError, or QuotaExceededError for the quota of one client.
     """
     quota: DailyQuota = request.app.state.daily_quota
     quota.check(client_key(request.scope))
@@ -266,21 +266,21 @@ async def expect_storage(request: Request, now: Now) -> None:
 
 
 def count_stored(request: Request, size: int) -> None:
-    """Count bytes of cards and pictures for the address from which they came."""
+    """Count bytes of cards and pictures toward the client's daily quota."""
     quota: DailyQuota = request.app.state.daily_quota
     quota.count(client_key(request.scope), size)
 
 
 CurrentLearner = Annotated[LearnerProfile, Depends(read_learner)]
 EnrolledLearner = Annotated[LearnerProfile, Depends(enrolled_learner)]
-"""A route that keeps something asks for `EnrolledLearner`, all others for the first."""
+"""For routes that write; all others use `CurrentLearner`."""
 
 Result = TypeVar("Result")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestContext:
-    """What a route works with; `found` is what was looked up once for this request."""
+    """What a route works with. `found` caches lookups for this request."""
 
     request: Request
     library: Library
@@ -291,11 +291,11 @@ class RequestContext:
 
     @property
     def day(self) -> dt.date:
-        """The study day of the learner."""
+        """The learner's study day."""
         return self.learner.study_day(self.now)
 
     def page(self, template: str, *, status: int = 200, **context: Any) -> HTMLResponse:
-        """A whole page for the learner."""
+        """Render a whole page for the learner."""
         learner = self.learner
         return render_page(self.request, template, status=status, learner=learner, **context)
 
@@ -309,8 +309,8 @@ async def _writing(request: Request, learner: EnrolledLearner, db: DbSession) ->
 
 
 async def desk_of(request: Request, learner: LearnerProfile, db: Session) -> RequestContext:
-    """The desk of a request; a route that can wait declares `Reader` or `Writer`."""
-    # Asked directly: each further dependency costs as much as a question to SQLite.
+    """Build the request context; a route that can wait declares `Reader` or `Writer`."""
+    # Called directly: each further dependency costs as much as an SQLite query.
     library, now = await current_library(request), await current_time(request)
     return RequestContext(request, library, learner, db, now)
 
@@ -320,10 +320,10 @@ Writer = Annotated[RequestContext, Depends(_writing)]
 
 
 async def run_reading(request: Request, work: Callable[[RequestContext], Result]) -> Result:
-    """Run `work` in a thread with a session that keeps nothing.
+    """Run `work` in a thread with a read-only session.
 
-    For the costly parts of a POST: what is chosen before the write transaction, and
-    the page that is rendered after it or instead of it.
+    For the slow parts of a POST: selecting before the write transaction, and rendering
+    the page after it or instead of it.
     """
     async with read_only_session(request) as db:
         desk = await desk_of(request, await read_learner(request, db), db)
@@ -331,9 +331,9 @@ async def run_reading(request: Request, work: Callable[[RequestContext], Result]
 
 
 async def run_writing(request: Request, work: Callable[[RequestContext], Result]) -> Result:
-    """Run `work` in a thread within a write transaction; committed on return.
+    """Run `work` in a thread within a write transaction, which commits on return.
 
-    All other writers wait meanwhile, so it should take a few milliseconds.
+    All other writers wait in the meantime, so it should take a few milliseconds.
     """
     async with write_dependencies(request) as (db, learner):
         desk = await desk_of(request, learner, db)

@@ -1,4 +1,4 @@
-"""Pair and sign out devices."""
+"""Pages to pair a device with a code, and to sign devices out."""
 
 import datetime as dt
 import secrets
@@ -30,30 +30,30 @@ from app.web.visitor import (
 )
 
 LIFE = dt.timedelta(minutes=10)
-_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # none that is easily taken for another
+_LETTERS = "23456789ABCDEFGHJKMNPQRSTVWXYZ"  # no characters that are easily confused
 LENGTH = 8
 
 
 def new_code() -> str:
-    """A code as it is shown, e.g. “7KQ2-M9TD”: 39 bits, enough for ten minutes."""
+    """Return a new code for display, e.g. “7KQ2-M9TD”: 39 bits, enough for ten minutes."""
     letters = "".join(secrets.choice(_LETTERS) for _ in range(LENGTH))
     return f"{letters[:4]}-{letters[4:]}"
 
 
 def normalize_code(typed: str) -> str:
-    """A code as it is compared: letters only, as large ones."""
+    """Return the code for comparison: uppercase, without other characters."""
     return "".join(c for c in typed.upper() if c in _LETTERS)
 
 
 router = APIRouter()
-_MOST = 2**31 - 1  # of a row's number, with either database
-_LONGEST = 40  # characters of a code, whatever stands between them
+_MOST = 2**31 - 1  # largest row id, on either database
+_LONGEST = 40  # characters of a code, separators included
 Number = Annotated[int, Path(ge=1, le=_MOST)]
 _NOT_VALID = "This code is not valid. A code works once, for ten minutes."
 
 
 class _CodeError(Exception):
-    """A code that is not taken: the message says why."""
+    """A rejected code. The message says why."""
 
     def __init__(
         self, message: str, status: int = 422, headers: Mapping[str, str] | None = None
@@ -65,7 +65,7 @@ class _CodeError(Exception):
 
 @router.post("/settings/codes")
 def make_code(request: Request, learner: EnrolledLearner, db: DbSession, now: Now) -> HTMLResponse:
-    """Shown in the answer and nowhere else: the database keeps a digest."""
+    """Create a device code. Only this response shows it: the database stores a hash."""
     code = new_code()
     learner_store.add_code(db, learner.id, _digest(request, code), now + LIFE)
     address = f"{public_base_url(request)}/continue"
@@ -80,7 +80,7 @@ def enter_code(
     now: Now,
     code: Annotated[str, Query(max_length=_LONGEST)] = "",
 ) -> HTMLResponse:
-    """Ask for a code, or say whose records those are of the code in the address."""
+    """Ask for a device code, or show whose data the code in the URL gives access to."""
     if not code or not _is_opened(request):
         return _entry(request, learner, code)
     try:
@@ -98,7 +98,7 @@ def use_code(
     now: Now,
     form: Annotated[CodeForm, Form()],
 ) -> Response:
-    """Say whose records those are; sign the browser in once that was confirmed."""
+    """Show whose data it is. After confirmation, sign this browser in as that learner."""
     code = form.code
     try:
         records = _find_records(request, learner, db, now, code)
@@ -107,7 +107,7 @@ def use_code(
     except _CodeError as error:
         return _entry(request, learner, code, error)
     owner = learner_store.use_code(db, _digest(request, code), now)
-    if owner is None:  # another browser was quicker
+    if owner is None:  # another browser used it first
         return _entry(request, learner, code, _CodeError(_NOT_VALID))
     learner_store.revoke_own_session(db, _visitor(request).digest, now)
     key = create_session_key()
@@ -120,7 +120,7 @@ def use_code(
 def sign_out(
     request: Request, session: Number, learner: CurrentLearner, db: DbSession, now: Now
 ) -> Response:
-    """Sign one browser of the learner out; it may be the one that asks."""
+    """Sign out one browser of the learner, possibly this one."""
     digest = learner_store.revoke(db, learner.home, session, now)
     if digest is None:
         raise NotFoundError("This browser is signed out already, or it is not yours.")
@@ -132,7 +132,7 @@ def sign_out(
 
 @router.post("/settings/sessions/revocation")
 def sign_others_out(request: Request, learner: CurrentLearner, db: DbSession, now: Now) -> Response:
-    """Sign every browser of the learner out but the one that asks."""
+    """Sign out every other browser of the learner."""
     learner_store.revoke_others(db, learner.home, _visitor(request).digest, now)
     learner_store.void_codes(db, learner.home)
     return RedirectResponse("/settings?ended=yes#devices", 303)
@@ -155,9 +155,10 @@ def leave_device(
 
 
 def _is_opened(request: Request) -> bool:
-    """Whether somebody opens the page.
+    """Return whether a person opened the page.
 
-    What another site loads in the background must not use up the tries of an address.
+    Requests that other sites make in the background must not use up the tries of an
+    address.
     """
     site = request.headers.get("sec-fetch-site", "none")
     opened = request.headers.get("sec-fetch-dest") == "document"
@@ -171,7 +172,7 @@ def _find_records(
     now: dt.datetime,
     code: str,
 ) -> Records:
-    """Whose records a code leads to; raises _CodeError, and counts wrong codes."""
+    """Return whose data a code gives access to. Raises _CodeError, and counts wrong codes."""
     if len(normalize_code(code)) != LENGTH:
         given = f"“{code[:_LONGEST]}” is not a code." if code else "Enter a code."
         raise _CodeError(
@@ -217,7 +218,7 @@ def _confirmation(
     form: CodeForm,
     records: Records,
 ) -> HTMLResponse:
-    """Whose records those are; 422 where it was confirmed without the tick."""
+    """Show whose data it is; 422 if it was confirmed without ticking the box."""
     message = "Tick the box first: this browser has records of its own."
     return render_page(
         request,

@@ -1,4 +1,4 @@
-"""Files that learners download: made one at a time, on disk."""
+"""Downloads of learners: files created one at a time, on disk."""
 
 import asyncio
 import contextlib
@@ -23,18 +23,19 @@ from app.web.rate_limits import client_key
 from app.web.request_limits import FairSlots, Transfer, TransferSlots
 
 LONGEST_WAIT = 30.0
-"""Seconds until somebody is sent away."""
-_MOST_FILES = 16  # that are being made or sent, so that they cannot fill the disk
+"""Seconds until a waiting request is refused."""
+_MOST_FILES = 16  # created or sent at a time, so that they cannot fill the disk
 _OF_ONE_CLIENT = 2
 _PIECE = 256 * 1024
-_SECONDS_OF_PIECE = 10.0  # in which a client has to take each piece
+_SECONDS_OF_PIECE = 10.0  # within which a client must receive each piece
 WriteFile = Callable[[Session, IO[bytes]], None]
 
 
 class Downloads:
-    """Makes files for learners in a thread, one at a time, and sends them.
+    """Creates files for learners in a thread, one at a time, and sends them.
 
-    Clients that have none come first, and the slowest reader gives way to who waits.
+    Clients without a download come first. The slowest download is ended for a waiting
+    client.
     """
 
     def __init__(
@@ -48,10 +49,10 @@ class Downloads:
         self._persons: set[str] = set()
 
     async def make(self, request: Request, person: str, name: str, write: WriteFile) -> Response:
-        """The file `name` that `write` makes from the database, as it is now.
+        """Return a response with the file that `write` creates from the current database.
 
-        Raises Conflict while another file of the same person is made or sent,
-        HTTPException 503 where others keep the server busy, and StorageFullError.
+        Raises ConflictError while the person has another download, HTTPException 503 if
+        too many others wait, and StorageFullError.
         """
         if person in self._persons:
             raise ConflictError(
@@ -65,7 +66,7 @@ class Downloads:
                 await self._wait(client_key(request.scope), stack, turn)
                 if await request.is_disconnected():
                     raise ClientDisconnect
-                # The file has no name, so that it is gone when the server ends.
+                # The file has no name, so it disappears with the process.
                 file = stack.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
                 await run_in_threadpool(self._write, write, file)
             return _Download(file, name, self._places, stack.pop_all())
@@ -93,7 +94,7 @@ class Downloads:
 
 
 class _Download(StreamingResponse):
-    """A file that is sent piece by piece; `held` is let go when it was."""
+    """A file sent in pieces. `held` is closed afterwards."""
 
     def __init__(
         self,
@@ -118,18 +119,18 @@ class _Download(StreamingResponse):
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the file, and stop where it is taken too slowly."""
+        """Send the file. Stops if the client receives it too slowly."""
         try:
             async with self._places.transfer() as transfer:
                 await super().__call__(scope, receive, _timed(send, transfer))
         except TimeoutError:
-            return  # the connection is closed with the answer cut short
+            return  # the connection is closed, so the client sees an incomplete file
         finally:
             await self._held.aclose()
 
 
 def _timed(send: Send, transfer: Transfer) -> Send:
-    """A `send` that gives the client some seconds for each piece."""
+    """Return a `send` with a time limit for each piece."""
 
     async def send_piece(message: Message) -> None:
         now = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""Learners, sessions, device codes, erasure."""
+"""Stores learners, their browser sessions and device codes; export and erasure of their rows."""
 
 import base64
 import dataclasses
@@ -39,7 +39,7 @@ _SEEN = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BrowserVisit:
-    """A browser that comes: the digest of its key, what it is, and when."""
+    """A browser's visit: the hash of its session key, its name and the time."""
 
     digest: str
     device: str
@@ -48,7 +48,7 @@ class BrowserVisit:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BrowserSession:
-    """A session that may come in; `here` marks that of the browser that asks."""
+    """A valid session. `here` marks the session of the requesting browser."""
 
     id: int
     device: str
@@ -58,10 +58,10 @@ class BrowserSession:
 
 
 def begin_session(db: Session, learner_id: int, arrival: BrowserVisit) -> None:
-    """Let a browser come in as this learner from now on.
+    """Start a session for a browser of this learner.
 
-    Raises Conflict where the learner has had as many browsers as one may have; those
-    that were signed out count, for their rows stay.
+    Raises ConflictError if the learner has reached the maximum number of sessions.
+    Revoked ones count, because their rows remain.
     """
     at = to_milliseconds(arrival.at)
     row = LearnerSession(
@@ -77,19 +77,19 @@ def begin_session(db: Session, learner_id: int, arrival: BrowserVisit) -> None:
 
 
 def rows_of(learner_id: int) -> Any:
-    """The rows of the person whose row this is, one for each of their courses."""
+    """Return a query for the ids of all rows of the person, one per course."""
     mine = select(col(Learner.person)).where(col(Learner.id) == learner_id)
     return select(col(Learner.id)).where(col(Learner.person) == mine.scalar_subquery())
 
 
 def touch_session(db: Session, arrival: BrowserVisit) -> None:
-    """Note that a session is in use."""
+    """Update the last use of a session."""
     now = to_milliseconds(arrival.at)
     db.connection().execute(_SEEN, {"wanted": arrival.digest, "now": now, "named": arrival.device})
 
 
 def browsers(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
-    """The sessions of a learner that stand: the asking one, then the newest first."""
+    """Return a learner's valid sessions: the requesting one, then the newest first."""
     rows = db.execute(
         select(
             col(LearnerSession.id),
@@ -114,7 +114,7 @@ def browsers(db: Session, learner_id: int, digest: str) -> list[BrowserSession]:
 
 
 def digests_of(db: Session, learner_id: int) -> frozenset[str]:
-    """The digests of all sessions of a learner, revoked ones too."""
+    """Return the key hashes of all sessions of a learner, revoked ones included."""
     rows = db.scalars(
         select(col(LearnerSession.digest)).where(
             col(LearnerSession.learner_id).in_(rows_of(learner_id))
@@ -124,7 +124,7 @@ def digests_of(db: Session, learner_id: int) -> frozenset[str]:
 
 
 def revoke(db: Session, learner_id: int, number: int, now: dt.datetime) -> str | None:
-    """End one session of a learner; its digest, None where there is no such session."""
+    """End one session of a learner; returns its key hash, None if there is no such session."""
     ended: str | None = db.scalar(
         _revoking(now)
         .where(
@@ -137,7 +137,7 @@ def revoke(db: Session, learner_id: int, number: int, now: dt.datetime) -> str |
 
 
 def revoke_others(db: Session, learner_id: int, digest: str, now: dt.datetime) -> None:
-    """End every session of a learner but one."""
+    """End every session of a learner except one."""
     db.execute(
         _revoking(now).where(
             col(LearnerSession.learner_id).in_(rows_of(learner_id)),
@@ -147,12 +147,12 @@ def revoke_others(db: Session, learner_id: int, digest: str, now: dt.datetime) -
 
 
 def revoke_own_session(db: Session, digest: str, now: dt.datetime) -> None:
-    """End the session of this digest, where there is one."""
+    """End the session with this key hash, if there is one."""
     db.execute(_revoking(now).where(col(LearnerSession.digest) == digest))
 
 
 def _revoking(now: dt.datetime) -> Any:
-    # The row stays, so that a cookie that still goes round is never taken for new.
+    # The row remains, so that its cookie is never treated as new.
     return (
         update(LearnerSession)
         .where(col(LearnerSession.revoked_at).is_(None))
@@ -181,7 +181,7 @@ _COLUMNS: tuple[Any, ...] = tuple(
         Learner.course,
     )
 )
-# Every request asks the first and every write the second.
+# Precompiled: every request runs the first and every write the second.
 _FIND = (
     select(
         col(LearnerSession.revoked_at),
@@ -202,10 +202,10 @@ _COUNT = (
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerRecord:
-    """A session and its learner, as they lie in the tables.
+    """A session and its learner, as stored.
 
-    `id` is 0 where the person is known from another course alone; `home` is then the
-    row of that one.
+    `id` is 0 if the person has rows only in other courses; `home` is the id of such a
+    row.
     """
 
     revoked_at: int | None
@@ -231,7 +231,7 @@ class LearnerRecord:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Enrollment:
-    """What the first write puts down about a learner; `arrival` is their browser."""
+    """Values for a new learner row. `arrival` is the learner's browser."""
 
     person: str
     course: str
@@ -242,7 +242,7 @@ class Enrollment:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LearnerListRow:
-    """A learner as a list names them; `last_seen` is of the last day with a write."""
+    """A learner for the list. `last_seen` is the last day with a write."""
 
     id: int
     name: str
@@ -252,7 +252,7 @@ class LearnerListRow:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Records:
-    """What a person has on this server, told so that they know it for their own."""
+    """A summary of a person's data, by which they can recognize it as their own."""
 
     person: str
     name: str
@@ -265,7 +265,7 @@ class Records:
 
 
 def people(db: Session) -> list[LearnerListRow]:
-    """Everybody, the first one first; the number is that of their oldest row."""
+    """Return all people, oldest first, with the id of their oldest row."""
     rows = db.execute(
         select(
             func.min(col(Learner.id)),
@@ -289,7 +289,7 @@ def people(db: Session) -> list[LearnerListRow]:
 
 
 def find_learner(db: Session, digest: str, course: str = "") -> LearnerRecord | None:
-    """The session whose key has this digest, with its learner; None before a write."""
+    """Return the session with this key hash and its learner; None before the first write."""
     row = db.connection().execute(_FIND, {"wanted": digest}).first()
     if row is None:
         return None
@@ -298,7 +298,7 @@ def find_learner(db: Session, digest: str, course: str = "") -> LearnerRecord | 
 
 
 def _elsewhere(db: Session, known: LearnerRecord, course: str) -> LearnerRecord:
-    """The same person in another course than that in which this browser began."""
+    """Return the person's record in another course than the one their session began in."""
     wanted = {"person": known.person, "course": course}
     row = db.connection().execute(_OF_COURSE, wanted).first()
     if row:
@@ -323,7 +323,7 @@ def _elsewhere(db: Session, known: LearnerRecord, course: str) -> LearnerRecord:
 
 
 def key_in(person: str, course: str) -> str:
-    """The key of a person in a course; it does not lead back."""
+    """Return the learner key of a person in a course. The person cannot be derived from it."""
     if not course:
         return person
     return hashlib.sha256(f"{person}:{course}".encode()).hexdigest()[:32]
@@ -337,13 +337,13 @@ _OF_NUMBER = select(*_COLUMNS).where(col(Learner.id) == bindparam("wanted"))
 
 
 def learner_numbered(db: Session, learner_id: int) -> LearnerRecord | None:
-    """A learner without a browser, as a calendar program asks for them."""
+    """Return a learner by id, without a session, e.g. for a calendar program."""
     row = db.connection().execute(_OF_NUMBER, {"wanted": learner_id}).first()
     return LearnerRecord(*[None, 0, *row, learner_id]) if row else None
 
 
 def enroll(db: Session, enrollment: Enrollment) -> int:
-    """Write a learner down at the first thing worth keeping; returns the id."""
+    """Insert a learner with the first write; returns the id."""
     arrival = enrollment.arrival
     row = Learner(
         key=key_in(enrollment.person, enrollment.course),
@@ -354,29 +354,29 @@ def enroll(db: Session, enrollment: Enrollment) -> int:
         created_at=to_milliseconds(arrival.at),
     ).model_dump(exclude={"id"})
     number = insert_if_absent(db, Learner, row)
-    if number is None:  # another first write of theirs came at the same moment
+    if number is None:  # a concurrent first write inserted the row
         mine = col(Learner.key) == row["key"]
         return db.scalar(select(col(Learner.id)).where(mine)) or 0
-    begin_session(db, number, arrival)  # where none was begun in another course
+    begin_session(db, number, arrival)  # does nothing if a session exists from another course
     return number
 
 
 def bump_change_counter(db: Session, learner_id: int) -> bool:
-    """Note that something of this learner changes, so that kept pages fall away.
+    """Increment the learner's change counter, so that cached pages become invalid.
 
-    Says whether there is such a learner still. With many writers at a time, others
-    who write for the same learner wait here until this transaction has ended.
+    Returns whether the learner still exists. On PostgreSQL, other writers for this
+    learner wait here until this transaction ends.
     """
     return db.connection().execute(_COUNT, {"wanted": learner_id}).first() is not None
 
 
 def lock_learner(db: Session, learner_id: int) -> None:
-    """Wait for others who write for this learner; without counting a change."""
+    """Wait for other writers for this learner, without incrementing the change counter."""
     db.execute(select(col(Learner.id)).where(col(Learner.id) == learner_id).with_for_update())
 
 
 def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> None:
-    """Set columns of one learner; name and zone are the person's in every course."""
+    """Set columns of a learner. `name` and `zone` are set in all of the person's courses."""
     db.execute(update(Learner).where(col(Learner.id) == learner_id).values(**values))
     shared = {name: value for name, value in values.items() if name in _SHARED}
     if shared:
@@ -385,15 +385,16 @@ def change_settings(db: Session, learner_id: int, values: Mapping[str, Any]) -> 
 
 
 def in_course(db: Session, course: str) -> int:
-    """How many learners a course has."""
+    """Return the number of learners in a course."""
     theirs = select(func.count()).where(col(Learner.course) == course)
     return db.scalar(theirs) or 0
 
 
 def move_to_course(db: Session, course: str) -> tuple[int, int]:
-    """Give a course what was done when it was alone: how many rows, and how many not.
+    """Move learners from when the server had one course to `course`.
 
-    Who has begun anew in the course keeps that; the row of before stays as it is.
+    Returns how many rows were moved and how many were not. A learner who already has a
+    row in the course keeps both.
     """
     begun = select(col(Learner.person)).where(col(Learner.course) == course)
     done = db.execute(
@@ -405,13 +406,13 @@ def move_to_course(db: Session, course: str) -> tuple[int, int]:
 
 
 def add_code(db: Session, learner_id: int, digest: str, expires: dt.datetime) -> None:
-    """Keep a device code; earlier ones of this learner stop working."""
+    """Store a device code. Earlier codes of this learner become invalid."""
     void_codes(db, learner_id)
     db.add(DeviceCode(learner_id=learner_id, digest=digest, expires_at=to_milliseconds(expires)))
 
 
 def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
-    """The learner whose code this is, once and in time; else None."""
+    """Use up a code and return its learner; None if it is used, expired or unknown."""
     return db.scalar(
         update(DeviceCode)
         .where(
@@ -425,7 +426,7 @@ def use_code(db: Session, digest: str, now: dt.datetime) -> int | None:
 
 
 def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
-    """The learner of a code that is unused and in time; it stays unused."""
+    """Return the learner of a valid code without using it up."""
     return db.scalar(
         select(col(DeviceCode.learner_id)).where(
             col(DeviceCode.digest) == digest,
@@ -436,7 +437,7 @@ def find_code_owner(db: Session, digest: str, now: dt.datetime) -> int | None:
 
 
 def describe_records(db: Session, learner_id: int) -> Records:
-    """How much a person has in all courses together, and since when."""
+    """Summarize a person's data in all courses."""
     rows = rows_of(learner_id)
     person, name, since = db.execute(
         select(
@@ -473,7 +474,7 @@ def describe_records(db: Session, learner_id: int) -> Records:
 
 
 def void_codes(db: Session, learner_id: int) -> None:
-    """Let no code of this learner work any more."""
+    """Invalidate all device codes of this learner."""
     db.execute(delete(DeviceCode).where(col(DeviceCode.learner_id).in_(rows_of(learner_id))))
 
 
@@ -490,12 +491,12 @@ _SAT = select(SITTING.c.paper).where(
 
 
 def in_running_exam(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
-    """Questions of a mock exam that the learner is sitting."""
+    """Return the questions of the mock exam in progress."""
     return _asked(db, _PAPERS, learner_id, now)
 
 
 def in_past_exams(db: Session, learner_id: int, now: dt.datetime) -> frozenset[str]:
-    """Questions of the mock exams that the learner has sat, answered or not."""
+    """Return the questions of all finished mock exams, answered or not."""
     return _asked(db, _SAT, learner_id, now)
 
 
@@ -507,30 +508,30 @@ def _asked(db: Session, papers: Select[Any], learner_id: int, now: dt.datetime) 
     return frozenset(slot[1] for paper in found for slot in json.loads(paper))
 
 
-# Never shown: keys and digests are for the server alone. The content of pictures has
-# files of its own.
+# Never exported: keys and hashes are for the server only. Picture contents are separate
+# files.
 _KEPT_BACK = {"key", "person", "digest", "content"}
 _LEFT_OUT = {DeviceCode.__tablename__}
 _PICTURE = TABLES["own_picture"]
 _ROWS_AT_ONCE = 200
 _ERASED_LAST = {Learner.__tablename__, LearnerSession.__tablename__}
 _ROWS_OF_PART = 500
-# How many rows take as long: a picture has up to 2 MB, a card or a paper some kB.
+# Erasing weight per row: a picture has up to 2 MB, a card or an exam paper some kB.
 _WEIGHTS = {"own_picture": 100, "own_card": 5, "sitting": 5}
 
 
 def exported_tables() -> tuple[Table, ...]:
-    """Every table whose rows a learner may take along."""
+    """Return the tables that a learner can export."""
     return tuple(table for table in owned_tables() if table.name not in _LEFT_OUT)
 
 
 def columns_of(table: Table) -> tuple[str, ...]:
-    """The names of the columns that a learner may take along."""
+    """Return the columns that a learner can export."""
     return tuple(c.name for c in table.columns if c.name not in _KEPT_BACK)
 
 
 def read_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping]:
-    """The rows of a learner in a table, oldest first, a few at a time in memory."""
+    """Yield a learner's rows of a table, oldest first, loading a few at a time."""
     columns = [table.c[name] for name in columns_of(table)]
     numbers = _numbers(db, table, learner_id)
     for begin in range(0, len(numbers), _ROWS_AT_ONCE):
@@ -540,31 +541,31 @@ def read_rows(db: Session, table: Table, learner_id: int) -> Iterator[RowMapping
 
 
 def read_pictures(db: Session, learner_id: int) -> Iterator[tuple[str, bytes]]:
-    """The pictures of a learner, each once, with the names of their files."""
+    """Yield the names and contents of a learner's pictures, each once."""
     seen = set()
     for number in _numbers(db, _PICTURE, learner_id):
         wanted = select(_PICTURE.c.name, _PICTURE.c.content)
         name, content = db.execute(wanted.where(_PICTURE.c.id == number)).one()
-        if name not in seen:  # two courses may have the same
+        if name not in seen:  # two courses may have the same picture
             yield name, base64.b64decode(content)
         seen.add(name)
 
 
 def _numbers(db: Session, table: Table, learner_id: int) -> "array[int]":
-    """The ids of a learner's rows, in order.
+    """Return the ids of a learner's rows, in order.
 
-    Rows are looked up by them: to have the database sort whole rows would take as much
-    room as they do.
+    Rows are loaded by id, because sorting whole rows in the database would take as much
+    memory as they do.
     """
     wanted = select(table.c.id).where(_theirs(table, learner_id)).order_by(table.c.id)
     return array("q", db.scalars(wanted.execution_options(yield_per=1000)))
 
 
 def count(db: Session, learner_id: int) -> dict[str, int]:
-    """How much each table holds of a learner, as a person would count it.
+    """Return how many entries of each table a learner has, as a person would count them.
 
-    A review that was undone is none, and its undoing, a row of the same log, is none
-    either; a card that was only added or put aside has a row and was not begun.
+    Undone reviews and their undo entries do not count, nor do cards that were never
+    reviewed.
     """
     return {
         table.name: db.scalar(
@@ -588,7 +589,7 @@ def _counted(table: Table) -> tuple[ColumnElement[bool], ...]:
 
 
 def is_sitting(db: Session, learner_id: int) -> bool:
-    """Whether an exam of this learner is still running."""
+    """Return whether a mock exam of this learner is in progress."""
     open_ones = select(func.count()).where(
         col(Sitting.learner_id).in_(rows_of(learner_id)),
         col(Sitting.closed_at).is_(None),
@@ -597,19 +598,20 @@ def is_sitting(db: Session, learner_id: int) -> bool:
 
 
 def erase(db: Session, learner_id: int) -> None:
-    """Delete a learner, in every course: all rows of theirs.
+    """Delete a learner with all rows, in every course.
 
-    What stays of them in the files is removed later (see `app.database.secure_delete`).
+    Remains in the database files are removed later (see `app.database.secure_delete`).
     """
     note_erasure(db)
     db.execute(sqlalchemy_delete(Learner).where(col(Learner.id).in_(rows_of(learner_id))))
 
 
 def erase_part(db: Session, learner_id: int) -> bool:
-    """Delete some rows of a learner; returns whether there may be more to delete.
+    """Delete some rows of a learner; returns whether there may be more.
 
-    One statement for all of them would let everybody else wait for seconds. The learner
-    and their browsers stay for `erase`, which also deletes what was added meanwhile.
+    A single statement for all rows would block other writers for seconds. The learner
+    and their sessions are left to `erase`, which also deletes rows added in the
+    meantime.
     """
     note_erasure(db)
     left = _ROWS_OF_PART
@@ -628,13 +630,13 @@ def erase_part(db: Session, learner_id: int) -> bool:
 
 @functools.cache
 def owned_tables() -> tuple[Table, ...]:
-    """The learner and all that hangs on it, parents first."""
+    """Return the learner table and all tables with rows of learners, parents first."""
     tables = SQLModel.metadata.sorted_tables
     return tuple(table for table in tables if _way(table) is not None)
 
 
 def _way(table: Table) -> tuple[str, Table] | None:
-    """The column by which rows are a learner's, and the table it points into."""
+    """Return the column that links rows to a learner, and the table it refers to."""
     if table.name == Learner.__tablename__:
         return "id", table
     for owner, column in _parents(table):
@@ -653,7 +655,7 @@ def _parents(table: Table) -> Iterator[tuple[Table, str]]:
 
 
 def _theirs(table: Table, learner_id: int) -> ColumnElement[bool]:
-    """The condition that picks the rows of one learner, in every course."""
+    """Return the condition that selects a learner's rows, in every course."""
     way = _way(table)
     if way is None:
         raise LookupError(f"No row of {table.name} belongs to a learner.")

@@ -1,6 +1,6 @@
-"""Data export and erasure.
+"""Export and erasure of personal data.
 
-It is written row by row, so that it takes no more memory for many rows than for few.
+The archive is written row by row, so that memory use does not grow with the rows.
 """
 
 import csv
@@ -37,7 +37,7 @@ from app.database.write_queue import Turn
 from app.web.render import render_page
 from app.web.visitor import FORGET_KEPT, forget_line
 
-# Columns that hold JSON as text; in the JSON files it is JSON again.
+# Text columns with JSON; the JSON files contain it as JSON.
 _NESTED = {"raw", "parsed", "items", "paper", "struck", "refused"}
 _ABOUT = """Everything that Headroom keeps about you, of {day}.
 
@@ -75,18 +75,18 @@ Questions, cards and topics are named as in the files of the course.
 
 
 _FORMAT = 2
-"""Goes up when the archive changes its shape. Since 2 pictures are files in it."""
+"""Version of the archive's structure. Since 2 it contains pictures as files."""
 
 
 def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes]) -> None:
-    """Write a zip file with everything that is kept about a learner."""
+    """Write a zip file with all data about a learner."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.txt", _ABOUT.format(day=now.date().isoformat()))
         counts = {
             table.name: _add_table(archive, table, learner_store.read_rows(db, table, learner_id))
             for table in learner_store.exported_tables()
         }
-        # Pictures are packed as they are; to deflate them takes long and saves nothing.
+        # Pictures are stored uncompressed: deflating takes long and saves nothing.
         for name, content in learner_store.read_pictures(db, learner_id):
             archive.writestr(f"pictures/{name}", content, zipfile.ZIP_STORED)
         about = {"app": "headroom", "format": _FORMAT, "at": _time(now), "rows": counts}
@@ -94,10 +94,10 @@ def write_archive(db: Session, learner_id: int, now: dt.datetime, file: IO[bytes
 
 
 def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping]) -> int:
-    """Write the rows of a table in both forms; returns how many there are."""
+    """Write the rows of a table as JSON and CSV; returns their number."""
     count, columns = 0, learner_store.columns_of(table)
     times = [name for name in columns if _is_time(name)]
-    # A zip file takes one file after the other, so the second waits beside it.
+    # A zip file is written one member at a time, so the CSV waits in a temporary file.
     with tempfile.TemporaryFile("w+", encoding="utf-8", newline="") as lines:
         spreadsheet = csv.DictWriter(lines, columns)
         spreadsheet.writeheader()
@@ -111,7 +111,7 @@ def _add_table(archive: zipfile.ZipFile, table: Table, rows: Iterable[RowMapping
             objects.write("\n]\n" if count else "[]\n")
         lines.seek(0)
         with _new_file(archive, f"{table.name}.csv") as copied:
-            copied.write("\ufeff")  # or Excel takes it for something else
+            copied.write("\ufeff")  # Excel needs it to detect UTF-8
             shutil.copyfileobj(lines, copied)
     return count
 
@@ -122,7 +122,7 @@ def _new_file(archive: zipfile.ZipFile, name: str) -> io.TextIOWrapper:
 
 
 def _readable(row: RowMapping, times: Collection[str]) -> dict[str, Any]:
-    """A row with times that people can read."""
+    """Return a row with times as ISO 8601 text."""
     values = dict(row)
     for name in times:
         if values[name] is not None:
@@ -172,7 +172,7 @@ def ask_before(request: Request, learner: CurrentLearner, db: DbSession) -> HTML
 
 @router.post("/erasure")
 async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "") -> Response:
-    """Erase everything, part by part, so that others can write meanwhile."""
+    """Erase all data in parts, so that other requests can write in between."""
     if word.strip().casefold() != WORD:
         return await run_reading(request, lambda desk: _refuse(desk, word))
     home = await run_reading(request, lambda desk: desk.learner.home)
@@ -186,7 +186,7 @@ async def erase(request: Request, word: Annotated[str, Form(max_length=100)] = "
         await run_in_threadpool(learner_store.erase, db, home)
     request.app.state.pages.forget(sessions)
     response = RedirectResponse("/settings/erased", 303, headers=FORGET_KEPT)
-    # It runs when the transaction was committed, and the answer does not wait for it.
+    # Runs after the commit, without delaying the response.
     response.background = BackgroundTask(request.app.state.log_truncation.request)
     response.raw_headers.append((b"set-cookie", forget_line()))
     return response

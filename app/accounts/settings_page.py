@@ -1,4 +1,4 @@
-"""Learner settings."""
+"""The learner's settings page."""
 
 import datetime as dt
 import functools
@@ -18,7 +18,7 @@ from app.web.render import render_page
 from app.web.visitor import YEAR
 
 Problems = list[dict[str, str]]
-_DIGITS = 9  # of a number: reading thousands of them takes long, or fails
+_DIGITS = 9  # of a number: parsing thousands of digits takes long or fails
 WEEKDAYS = {
     "0": "Monday",
     "1": "Tuesday",
@@ -28,12 +28,12 @@ WEEKDAYS = {
     "5": "Saturday",
     "6": "Sunday",
 }
-"""What a form sends for a weekday, and what it is called."""
-_LONGEST = 40  # characters of an input that an answer repeats
+"""Form values of weekdays and their names."""
+_LONGEST = 40  # characters of an input that an error message repeats
 
 
 class CodeForm(BaseModel):
-    """A device code as typed, and what was agreed to."""
+    """A submitted device code, and the boxes that were ticked."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -43,7 +43,7 @@ class CodeForm(BaseModel):
 
 
 class SettingsForm(BaseModel):
-    """The settings as typed; `read` turns them into values."""
+    """The settings as submitted; `read` validates them."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -60,9 +60,9 @@ class SettingsForm(BaseModel):
     days_off: list[str] = []
 
     def read(self, today: dt.date, kept: dt.date | None = None) -> tuple[dict[str, Any], Problems]:
-        """Column values, and what is wrong with the fields that have none.
+        """Return column values, and problems for fields with invalid values.
 
-        The exam day that is `kept` may be over: it stays until another is typed.
+        An exam day in the past is accepted only if it equals `kept`, the saved one.
         """
         reader = _SettingsReader(self)
         values = {
@@ -81,7 +81,7 @@ class SettingsForm(BaseModel):
 
 
 class _SettingsReader:
-    """Reads fields one by one and collects what is wrong."""
+    """Validates fields one by one and collects problems."""
 
     def __init__(self, form: SettingsForm) -> None:
         self._form = form
@@ -150,13 +150,13 @@ class _SettingsReader:
 
 
 def _quoted(typed: str) -> str:
-    """What was typed, cut where it is longer than a sentence bears."""
+    """Return the rejected value for display, truncated if it is long."""
     return f"“{typed}”" if len(typed) <= _LONGEST else f"“{typed[:_LONGEST]}…”"
 
 
 @functools.cache
 def zones() -> tuple[str, ...]:
-    """The time zones to choose from, by region and city."""
+    """Return the time zones to choose from, by region and city."""
     regions = "Africa America Antarctica Arctic Asia Atlantic Australia Europe Indian"
     wanted = {*regions.split(), "Pacific"}
     known = zoneinfo.available_timezones()
@@ -170,7 +170,7 @@ def settings_page(
     typed: SettingsForm,
     problems: Problems,
 ) -> HTMLResponse:
-    """The page with what was typed, 422 where something is wrong with it."""
+    """Render the settings page with the submitted values; 422 if there are problems."""
     asked = request.query_params
     return render_page(
         request,
@@ -196,7 +196,7 @@ def _is_over(learner: LearnerProfile, now: dt.datetime) -> bool:
 
 
 def as_typed(learner: LearnerProfile) -> SettingsForm:
-    """The settings as they stand."""
+    """Return the current settings as form values."""
     return SettingsForm(
         name=learner.name,
         exam_day=learner.exam_day.isoformat() if learner.exam_day else "",
@@ -239,7 +239,7 @@ def change_settings(
 def change_appearance(
     theme: Annotated[str, Form()] = "", keys: Annotated[str, Form()] = ""
 ) -> Response:
-    """Kept in this browser and not with the learner: a screen is not a person."""
+    """Save appearance settings in this browser, not with the learner: they depend on the screen."""
     response = RedirectResponse("/settings?kept=yes", 303)
     for name, value in (
         ("theme", theme if theme in {"light", "dark"} else ""),

@@ -1,6 +1,6 @@
-"""`headroom`: one argument parser.
+"""The `headroom` command and its argument parser.
 
-What a command needs is imported when it is run: another one need not wait for it.
+A command's modules are imported when it runs, so that other commands start faster.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from typing import Any
 
 from app.cli.launcher import CommandError, load
 
-# Commands whose options are known to their rooms: what each is for, and who runs it.
+# Commands that parse their own arguments: help text and function.
 _ROOMS = {
     "estimate": (
         "size a model: estimate --list names all",
@@ -56,11 +56,12 @@ _ROOMS = {
     ),
 }
 _INTERRUPTED = 130
-_BY_NAME = {"import", "export", "backup", "restore", "doctor"}  # one runs several
+# their function runs several commands and needs the name
+_BY_NAME = {"import", "export", "backup", "restore", "doctor"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the status is 0, 1 (found wrong), 2 (cannot) or 130 (Ctrl-C)."""
+    """Run a command. Returns 0, 1 (problems found), 2 (failed) or 130 (Ctrl-C)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if words[:1] and words[0] in _ROOMS:
@@ -71,15 +72,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CommandError as stop:
         print(f"headroom: {stop}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:  # who says stop knows why; a shell expects 128 + SIGINT
+    except KeyboardInterrupt:  # no message needed; shells expect 128 + SIGINT
         return _INTERRUPTED
-    except BrokenPipeError:  # the reader went away, e.g. `headroom check | head`
+    except BrokenPipeError:  # the reader ended, e.g. `headroom check | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def _run(action: str, given: Any) -> int:
-    """Call the function that is named as `module:function`."""
+    """Call the function named `module:function`."""
     run: Callable[[Any], int] = load(action)
     return run(given)
 

@@ -1,4 +1,4 @@
-"""check, new, coverage."""
+"""The commands `check`, `new` and `coverage`, and the course option of `import` and `export`."""
 
 import argparse
 import contextlib
@@ -29,7 +29,7 @@ _OPTION = "--course"
 
 
 def course_folder(settings: Settings, name: str) -> Path:
-    """The folder of the course `name`; Stop where it is not clear which is meant."""
+    """Return the folder of a course. Raises CommandError if the name is missing or unknown."""
     courses = folders(settings.content)
     if ALONE in courses:
         if name:
@@ -44,7 +44,7 @@ def course_folder(settings: Settings, name: str) -> Path:
 
 
 def pop_course_option(words: Sequence[str]) -> tuple[list[str], str]:
-    """The words without `--course NAME`, and the name; empty where none was given."""
+    """Split `--course NAME` from the arguments; the name is empty if the option is missing."""
     rest, name = list(words), ""
     for place, word in enumerate(rest):
         option, equals, value = word.partition("=")
@@ -61,10 +61,10 @@ def pop_course_option(words: Sequence[str]) -> tuple[list[str], str]:
 
 
 def split_course_option(words: Sequence[str], naming: Sequence[str]) -> tuple[list[str], Path]:
-    """The words without the course, and its folder.
+    """Split the course option from the arguments; returns the rest and the course's folder.
 
-    Where one of the options `naming` or a question for help is among the words, the
-    folder is that of the settings: another was named, or none is needed.
+    If the arguments ask for help or contain an option in `naming`, which names a
+    folder, the folder is that of the settings.
     """
     settings = read_settings()
     rest, name = pop_course_option(words)
@@ -75,7 +75,7 @@ def split_course_option(words: Sequence[str], naming: Sequence[str]) -> tuple[li
 
 
 def check_content(given: argparse.Namespace) -> int:
-    """Print the problems, after what `--fix` mends; 1 where one is an error."""
+    """Print the problems after applying `--fix`. Returns 1 if one is an error."""
     if given.explain:
         return _explained(given.explain.upper())
     if given.dry_run and not given.fix:
@@ -88,7 +88,7 @@ def check_content(given: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _failures(*, shown: bool) -> Iterator[None]:
-    """Leave the ways to our own failures out: E00 says that one was, and where."""
+    """Hide tracebacks of internal failures unless `shown`; problem E00 reports them anyway."""
     before = LOG.disabled
     LOG.disabled = not shown
     try:
@@ -104,7 +104,7 @@ def _checked(given: argparse.Namespace) -> int:
         if given.fix:
             _fix(folder, given)
         every = [_within(name, p) for p in check(folder)]
-        found = [p for p in every if p not in problems]  # what is shared is told once
+        found = [p for p in every if p not in problems]  # shared files are reported once
         if given.format == "text":
             print(_told(name, found))
         problems += found
@@ -112,14 +112,14 @@ def _checked(given: argparse.Namespace) -> int:
     if beside and given.format == "text":
         print(write(beside))
     problems += beside
-    gc.freeze()  # the command ends: nothing is left that should be looked for
+    gc.freeze()  # the command ends soon: skip garbage collection
     if given.format != "text":
         print(write(problems, given.format))
     return int(any(p.severity == "error" for p in problems))
 
 
 def _passed_over(content: Path) -> list[ContentProblem]:
-    """E00: a folder beside the courses, or in place of one, that is none."""
+    """Report E00 for each folder that looks like a course but is not served."""
     hints = "Write its syllabus.toml.", "Use lower-case letters, digits and hyphens."
     return [
         make_problem(
@@ -133,25 +133,25 @@ def _passed_over(content: Path) -> list[ContentProblem]:
 
 
 def _within(course: str, found: ContentProblem) -> ContentProblem:
-    """A problem with its path as seen from the folder that was named."""
+    """Return a problem with its path relative to the folder of all courses."""
     shared = found.path.startswith(f"{SHARED}/")
-    if shared == bool(course):  # as it is named there already
+    if shared == bool(course):  # relative to that folder already
         return found
     above = ".." if shared else course
     return dataclasses.replace(found, path=f"{above}/{found.path}")
 
 
 def _told(course: str, found: list[ContentProblem]) -> str:
-    """The problems of one course of several below its name."""
+    """Format the problems of one course, under its name if there are several."""
     words = write(found)
     gap = "\n" if found else " "
     return f"{course}:{gap}{words}" if course else words
 
 
 def _fix(folder: Path, given: argparse.Namespace) -> None:
-    """Write what `--fix` mends, or nothing in a dry run, and show it either way.
+    """Apply `--fix`, or only compute it in a dry run, and print the diff.
 
-    Where a program reads the problems, the difference goes to people.
+    With a machine-readable format, the diff goes to standard error.
     """
     today = dt.datetime.now(dt.UTC).date()
     make = changes if given.dry_run else fix_folder
@@ -171,7 +171,7 @@ def _explained(code: str) -> int:
 
 
 def folder_of(given: argparse.Namespace) -> Path:
-    """The folder that was named, or that of the settings."""
+    """Return the folder argument, or the folder of the settings."""
     if given.folder and given.course:
         raise CommandError("name a folder or a course, not both.")
     folder: Path = given.folder or course_folder(read_settings(), given.course)
@@ -185,9 +185,9 @@ Found = tuple[ContentProblem, ...]
 
 
 def watch(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]:
-    """What to print: every problem first, then after each change what is different.
+    """Yield the text to print: all problems first, then the differences after each change.
 
-    Ends when `wait`, which is called between two looks, raises KeyboardInterrupt.
+    Ends when `wait`, which is called between two checks, raises KeyboardInterrupt.
     """
     pause = wait or (lambda: time.sleep(_PAUSE))
     files = WatchedFiles(folder, None)
@@ -209,9 +209,9 @@ def watch(folder: Path, wait: Callable[[], None] | None = None) -> Iterator[str]
 
 
 def differences(before: Found, now: Found) -> str:
-    """What was mended and what is new, and how many are left.
+    """Return which problems were fixed, which are new, and how many are left.
 
-    A problem whose line moved while its words stayed is neither.
+    A problem that only moved to another line is neither.
     """
     old, new = _words(before), _words(now)
     gone = [problem for words, problem in old.items() if words not in new]
@@ -226,14 +226,14 @@ def differences(before: Found, now: Found) -> str:
 
 
 def _look(files: WatchedFiles, folder: Path) -> tuple[Found, FileStamps]:
-    # The check speaks of the files as they are; only a server keeps a good version.
+    # Check the files as they are. Only a server keeps the last good version.
     files.good.clear()
     readings, stamps = files.read()
     return tuple(sorted(assemble_library(readings, folder).problems)), stamps
 
 
 def _words(problems: Found) -> dict[tuple[str, str, str, int], ContentProblem]:
-    """Problems by all but their line; equal ones are told apart by their order."""
+    """Index problems by everything but their line; equal ones by their order."""
     found: dict[tuple[str, str, str, int], ContentProblem] = {}
     for problem in problems:
         number = 0
@@ -248,9 +248,9 @@ def _place(problem: ContentProblem) -> str:
 
 
 def new_command(words: Sequence[str], folder: Path, name: str = "") -> int:
-    """`headroom new …`: 0 when written, 2 when not, with a sentence on stderr.
+    """Run `headroom new …`. Returns 0 if written, 2 with a message on stderr if not.
 
-    `name` is that of the course among several, empty for one alone.
+    `name` is the course's name, empty on a server with a single course.
     """
     given = _parser(folder).parse_args(words)
     given.base = f"/courses/{name}" if name else ""
@@ -265,7 +265,7 @@ def new_command(words: Sequence[str], folder: Path, name: str = "") -> int:
 
 
 def coverage_command(words: Sequence[str], folder: Path) -> int:
-    """`headroom coverage`: what each objective has, and what choices give away."""
+    """Run `headroom coverage`: items per objective, and answer cues of choice questions."""
     parser = argparse.ArgumentParser(
         prog="headroom coverage", description="Count what serves each objective."
     )
@@ -289,8 +289,8 @@ def coverage_command(words: Sequence[str], folder: Path) -> int:
 
 
 def watch_command(folder: Path) -> int:
-    """`headroom check --watch`: goes on until it is interrupted, and then quietly."""
-    with contextlib.suppress(KeyboardInterrupt):  # it may come while printing
+    """Run `headroom check --watch` until it is interrupted."""
+    with contextlib.suppress(KeyboardInterrupt):  # may be raised while printing
         for words in watch(folder):
             sys.stdout.write(f"{words}\n")
             sys.stdout.flush()
@@ -391,7 +391,7 @@ def _count(text: str) -> int:
 
 
 def new(words: Sequence[str]) -> int:
-    """Begin a topic, a question or a mock exam."""
+    """Run `headroom new`: start a topic, a question or a mock exam."""
     if words[:1] == ["course"]:
         return new_command(words, read_settings().content)
     rest, folder = split_course_option(words, ("--content", "--dir"))
@@ -399,19 +399,19 @@ def new(words: Sequence[str]) -> int:
 
 
 def exchange(words: Sequence[str]) -> int:
-    """Take questions in from another format, or write them for others."""
+    """Run `headroom import` or `headroom export`."""
     rest, folder = split_course_option(words, ("--content",))
     return exchange_command(rest, folder, read_settings().database, _name_of(folder))
 
 
 def _name_of(folder: Path) -> str | None:
-    """The name under which a server has the course; None for a folder it has not."""
+    """Return the course's name on the server; None for any other folder."""
     courses = folders(read_settings().content)
     return next((name for name, place in courses.items() if place == folder), None)
 
 
 def coverage(words: Sequence[str]) -> int:
-    """Count what the course has for each objective."""
+    """Run `headroom coverage`: count what the course has for each objective."""
     rest, name = pop_course_option(words)
     given = name or not any(not word.startswith("-") for word in rest)
     _, folder = split_course_option(words, ()) if given else (rest, read_settings().content)
@@ -419,7 +419,7 @@ def coverage(words: Sequence[str]) -> int:
 
 
 def watch_content(given: argparse.Namespace) -> int:
-    """Print the problems until somebody says stop."""
+    """Print problems after every change until interrupted."""
     folder = folder_of(given)
     if given.fix or given.explain or given.format != "text":
         raise CommandError("--watch prints text and writes nothing; leave the others out.")

@@ -1,4 +1,4 @@
-"""backup, restore, doctor, db, settings."""
+"""The commands `backup`, `restore`, `doctor`, `db` and `settings`."""
 
 import argparse
 import contextlib
@@ -43,7 +43,7 @@ from app.web.dependencies import server_url
 
 
 def read_settings() -> Settings:
-    """Read them from the environment; Stop names the first that cannot be used."""
+    """Read the settings from the environment. Raises CommandError for the first invalid one."""
     for sentence in unknown():
         raise CommandError(sentence)
     try:
@@ -57,10 +57,10 @@ def read_settings() -> Settings:
 
 
 def list_settings(_given: argparse.Namespace) -> int:
-    """`headroom settings`: each with its value, its default and its meaning."""
+    """Print each setting with its value, default and meaning."""
     for variable, value, default, meaning in rows(read_settings()):
         if variable == "HEADROOM_DATABASE_URL" and value:
-            value = redact_url(value)  # noqa: PLW2901 - as it may be seen
+            value = redact_url(value)  # noqa: PLW2901 - without its password
         print(f"{variable}\n    value    {value}\n    default  {default or '(empty)'}")
         print(f"    meaning  {meaning}")
     return 0
@@ -70,9 +70,9 @@ _log = logging.getLogger("headroom")
 
 
 def prepare(installation: Installation, now: dt.datetime) -> None:
-    """Bring the database up to date, and let its owner alone read what is kept.
+    """Migrate the database, and make the data readable for its owner only.
 
-    Raises Unusable, in one sentence, where the database must not be used.
+    Raises InstallationError if the database must not be used.
     """
     keep_new_files_private()
     engine = installation.engine()
@@ -105,7 +105,7 @@ def prepare(installation: Installation, now: dt.datetime) -> None:
 
 
 def _remove_traces(engine: Engine) -> None:
-    """Rewrite a database in which an erasure is noted; the start goes on without."""
+    """Vacuum a database after an erasure. A failure does not stop the start."""
     if engine.dialect.name != "sqlite":
         return
     try:
@@ -121,18 +121,17 @@ def _newest_copy(installation: Installation) -> str:
 
 
 def installation_of(settings: Settings) -> Installation:
-    """The installation that the settings name."""
     return Installation(settings.data, settings.database, settings.secret, settings.backups_folder)
 
 
 @contextlib.contextmanager
 def database(settings: Settings) -> Iterator[Engine]:
-    """The database of the server, which may be running meanwhile."""
+    """Yield an engine for the server's database. The server may be running."""
     file = _file_of(settings)
     engine = make_engine(settings.database)
     with keeping_owner(settings):
         try:
-            # To open a file of SQLite that is not there would make one.
+            # Opening a missing SQLite file would create it.
             if (file and not file.is_file()) or not is_current(engine):
                 raise CommandError(
                     "the database is not there yet or has an older shape; start the "
@@ -145,7 +144,7 @@ def database(settings: Settings) -> Iterator[Engine]:
 
 @contextlib.contextmanager
 def keeping_owner(settings: Settings) -> Iterator[None]:
-    """Whatever root writes meanwhile belongs to the owner of the data folder."""
+    """Give files that root creates during the block to the owner of the data folder."""
     try:
         yield
     finally:
@@ -156,7 +155,7 @@ def keeping_owner(settings: Settings) -> Iterator[None]:
 
 
 def _file_of(settings: Settings) -> Path | None:
-    """The file of a SQLite database; None for others, and for no address at all."""
+    """Return the file of a SQLite database; None for other databases or an invalid URL."""
     try:
         url = make_url(settings.database)
     except (ArgumentError, ValueError):
@@ -167,17 +166,17 @@ def _file_of(settings: Settings) -> Path | None:
 
 
 def address_of(settings: Settings) -> str:
-    """Where a browser finds the server."""
+    """Return the URL of the server for a browser."""
     return server_url(settings.url, settings.host, settings.port)
 
 
 def make_folder(folder: Path) -> None:
-    """Make the data folder, for its owner alone; Stop where it cannot be written."""
+    """Create the private data folder. Raises CommandError if it is not writable."""
     try:
         make_private_folder(folder)
         probe = folder / ".writable"
         probe.touch()
-        probe.unlink(missing_ok=True)  # another process that starts may be first
+        probe.unlink(missing_ok=True)  # another starting process may have deleted it
     except OSError as error:
         raise CommandError(
             f"the data folder {folder} cannot be written ({error.strerror}); "
@@ -187,7 +186,7 @@ def make_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def prepared_database(settings: Settings) -> Iterator[None]:
-    """Use the data folder, in which the database was made ready."""
+    """Prepare the database, and mark the data folder as in use during the block."""
     installation = installation_of(settings)
     try:
         with keeping_owner(settings), installation.in_use():
@@ -198,12 +197,11 @@ def prepared_database(settings: Settings) -> Iterator[None]:
 
 
 def look_after_database(given: argparse.Namespace) -> int:
-    """`headroom db upgrade` and `headroom db vacuum`."""
+    """Run `headroom db upgrade` or `headroom db vacuum`."""
     return {"upgrade": _upgrade, "vacuum": _vacuum}[given.what](read_settings())
 
 
 def _upgrade(settings: Settings) -> int:
-    """Migrate the database."""
     make_folder(settings.data)
     with prepared_database(settings):
         print(f"The database {redact_url(settings.database)} is up to date.")
@@ -211,7 +209,7 @@ def _upgrade(settings: Settings) -> int:
 
 
 def _vacuum(settings: Settings) -> int:
-    """Rewrite the database, so that nothing erased is left in unused space of it."""
+    """Vacuum the database, so that unused space contains nothing that was erased."""
     with database(settings) as engine:
         if engine.dialect.name != "sqlite":
             raise CommandError("PostgreSQL removes what was erased by itself (autovacuum).")
@@ -228,7 +226,7 @@ def _vacuum(settings: Settings) -> int:
 
 
 def upkeep_command(words: Sequence[str], deployment: Deployment) -> int:
-    """Run one of the three; the status is 0, 1 (found wrong) or 2 (cannot)."""
+    """Run backup, restore or doctor. Returns 0, 1 (problems found) or 2 (failed)."""
     given = _parser().parse_args(words)
     keep_new_files_private()
     now = dt.datetime.now(dt.UTC)
@@ -270,12 +268,12 @@ def _back_up(installation: Installation, file: Path, now: dt.datetime, *, force:
     manifest = create_backup(installation, file, now)
     size = file.stat().st_size / 1e6
     lines = [f"{file}: {_contents(manifest)}, {size:.1f} MB."]
-    if manifest.secret == "HEADROOM_SECRET":  # noqa: S105 - where it came from
+    if manifest.secret == "HEADROOM_SECRET":  # noqa: S105 - where the key came from
         lines.append(
             "The key from HEADROOM_SECRET is inside too, so that browsers find their "
             "learners again: keep this file as safe as the key."
         )
-    elif manifest.secret == "none":  # noqa: S105 - where it came from
+    elif manifest.secret == "none":  # noqa: S105 - where the key came from
         lines.append("There was no key yet, so none is inside.")
     else:
         lines.append("The key that signs cookies is inside: keep this file safe.")
@@ -320,7 +318,7 @@ def _line(finding: DoctorFinding) -> str:
 
 
 def upkeep(words: Sequence[str]) -> int:
-    """Run the command that `words` begin with."""
+    """Run the command that `words` begin with: backup, restore or doctor."""
     settings = read_settings()
     names = frozenset(f"HEADROOM_{name.upper()}" for name in Settings.model_fields)
     place = Deployment(

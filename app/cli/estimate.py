@@ -1,4 +1,4 @@
-"""estimate, catalogue, accuracy."""
+"""The commands `estimate`, `catalogue` and `accuracy`."""
 
 import argparse
 import dataclasses
@@ -29,11 +29,11 @@ _OWN_CASES = (
 
 
 class _EstimateCommandError(Exception):
-    """The command cannot be answered; the sentences say why."""
+    """The command cannot be answered. The message says why."""
 
 
 def estimate_command(arguments: Sequence[str]) -> int:
-    """Answer `headroom estimate ...`; 0, or 2 with a sentence for each mistake."""
+    """Run `headroom estimate …`. Returns 0, or 2 with one message per mistake."""
     try:
         sys.stdout.write(_answer(list(arguments)))
     except (_EstimateCommandError, InvalidInputsError) as refusal:
@@ -44,7 +44,7 @@ def estimate_command(arguments: Sequence[str]) -> int:
 
 
 def accuracy_command(arguments: Sequence[str]) -> int:
-    """Print how near each kind of estimate comes; 2 where a file of cases is given."""
+    """Print the accuracy of each kind of estimate. Returns 2 if arguments are given."""
     if arguments:
         sys.stderr.write(f"headroom accuracy: it takes no arguments. {_OWN_CASES}\n")
         return 2
@@ -91,7 +91,7 @@ def _entry(name: str) -> EstimateSpec:
 
 
 def _typed(entry: EstimateSpec, words: list[str]) -> dict[str, str]:
-    """Read `--field value`, `--field=value` and, for a yes, a bare `--flag`."""
+    """Parse `--field value`, `--field=value` and, for a boolean, a bare `--flag`."""
     declared = given_inputs.input_specs(entry.inputs)
     typed: dict[str, str] = {}
     left = [word for word in words if word != "--json"]
@@ -123,7 +123,7 @@ def _unknown(entry: EstimateSpec, word: str) -> str:
 
 
 def _from_file(word: str) -> str:
-    """`@config.json` stands for what is in that file."""
+    """Return the content of the file for an argument `@config.json`; others unchanged."""
     if not word.startswith("@"):
         return word
     try:
@@ -133,7 +133,7 @@ def _from_file(word: str) -> str:
         raise _EstimateCommandError(f"{word[1:]} cannot be read: {reason}.") from None
 
 
-# --- writing the answer ------------------------------------------------------------
+# --- writing the result ------------------------------------------------------------
 
 
 def _list(entries: Sequence[EstimateSpec]) -> str:
@@ -260,7 +260,7 @@ def _plain(text: str) -> str:
 
 
 def catalogue_command(arguments: Sequence[str]) -> int:
-    """Answer `headroom catalogue ...`; 0, or 1 when nothing is like that."""
+    """Run `headroom catalogue …`. Returns 0, or 1 if nothing matches."""
     given = _parser().parse_args(arguments)
     chosen = [part for part in parts() if _matches(part, given)]
     if not chosen:
@@ -308,7 +308,7 @@ def _offered() -> str:
 
 
 def _lines(chosen: Sequence[CatalogPart]) -> list[str]:
-    """A line for each part, and how many of its values are unknown."""
+    """Return one line per part, with the number of its unknown values."""
     wide = max(len(part.id) for part in chosen)
     kinds = max(len(part.kind) for part in chosen)
     lines = [
@@ -332,7 +332,7 @@ def _gaps(chosen: Iterable[CatalogPart]) -> list[str]:
 
 
 def _whole(part: CatalogPart) -> str:
-    """Every value of a part with its convention, its source and the day."""
+    """Return every value of a part with its convention, source and date."""
     lines = [f"{part.id}: {part.vendor}, {part.name}"]
     for group, values in part.groups.items():
         lines.append(f"  {group}")
@@ -350,7 +350,7 @@ def _line(value: PartValue) -> str:
 
 
 def _as_json(part: CatalogPart, *, missing: bool) -> dict[str, Any]:
-    """A part in base units; with `missing` only what is unknown of it."""
+    """Return a part in base units. With `missing`, only its unknown values."""
     values = part.missing if missing else part.values
     return {
         "id": part.id,

@@ -1,4 +1,4 @@
-"""import, export."""
+"""The commands `import` and `export`."""
 
 import argparse
 import dataclasses
@@ -29,9 +29,9 @@ _MEND = "; put right by hand what matters"
 def exchange_command(
     words: Sequence[str], content: Path, database: str, course: str | None = None
 ) -> int:
-    """Run `import …` or `export …`; the status is 0, or 2 when it cannot be done.
+    """Run `import …` or `export …`. Returns 0, or 2 if it failed.
 
-    `course` is the name of the course whose attempts are meant, None for all.
+    `course` selects the course whose attempts are exported, None for all.
     """
     given = _parser(content).parse_args(words)
     folder: Path = given.content
@@ -76,10 +76,10 @@ def _parser(content: Path) -> argparse.ArgumentParser:
 
 
 def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = False) -> str:
-    """Read `path` into a topic of the course under `folder`; the report.
+    """Import `path` into a topic of the course in `folder`; returns the report.
 
-    `dry`: nothing is written, the report says what would be. Raises Unusable, and
-    writes nothing, when the file or the topic cannot be used.
+    With `dry`, nothing is written and the report says what would be. Raises
+    UnusableFileError and writes nothing if the file or the topic cannot be used.
     """
     place = place_of(folder, topic)
     content = _content(path)
@@ -89,7 +89,7 @@ def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = 
         wanted = f"{WANTED[form]} is wanted."
         sentence = f"{path} cannot be used. {error} {wanted[0].upper()}{wanted[1:]}"
         raise UnusableFileError(sentence) from None
-    if form not in WHOLE:  # a file of our own has its placeholders filled
+    if form not in WHOLE:  # our own format already has its placeholders filled
         items = tuple(map(with_plain_braces, reading.items))
         reading = dataclasses.replace(reading, items=items)
     taken = add_items(reading, place)
@@ -104,9 +104,9 @@ def import_file(form: str, path: Path, folder: Path, topic: str, *, dry: bool = 
 
 
 def export_file(form: str, path: Path, place: tuple[Path, str], seed: int) -> str:
-    """Write a course, or one topic of it, to `path` (`-`: the output); the report.
+    """Export a course or one of its topics to `path` (`-`: standard output); returns the report.
 
-    `place` is the folder of the course and the slug of the topic, or nothing for all.
+    `place` is the folder of the course and the slug of the topic, empty for all.
     """
     folder, topic = place
     reading = items_of(folder, topic, seed)
@@ -133,7 +133,7 @@ def _takes(form: str, item: Item) -> bool:
 
 
 def export_attempts(form: str, path: Path, database: str, course: str | None) -> str:
-    """Write every attempt of a database to `path` (`-`: the output); the report."""
+    """Export all attempts of a database to `path` (`-`: standard output); returns the report."""
     engine = _engine(database)
     try:
         with Session(engine) as session:
@@ -196,9 +196,9 @@ def _report(
 
 
 def _grouped(remarks: Sequence[ItemRemark]) -> list[str]:
-    """The remarks, those with the same reason in one line when they are many.
+    """Format the remarks, grouping those with the same reason if there are many.
 
-    Every item is named: a loss must be found again in what was written.
+    Every item is named, so that a loss can be found in what was written.
     """
     groups: dict[str, list[ItemRemark]] = {}
     for remark in remarks:

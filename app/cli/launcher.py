@@ -1,6 +1,6 @@
-"""Lazy imports, stop signals, CommandError.
+"""Fast start: lazy imports, stop signals, and the error of commands.
 
-Most of a start is imports, so nothing but this is imported before it listens.
+Most of the start time is imports, so only this module is imported before `serve` runs.
 """
 
 import argparse
@@ -16,10 +16,10 @@ from typing import Any
 
 
 def load(address: str) -> Any:
-    """What `module:name` names.
+    """Import and return the object named `module:name`.
 
-    What an import makes stays. The collector looks through it again and again, a
-    seventh of the time, and once more at the end, unless it is kept from that.
+    Imported objects are permanent. Excluding them from garbage collection saves a
+    seventh of the time, and another pass at exit.
     """
     module, _, name = address.partition(":")
     if module not in sys.modules:
@@ -39,14 +39,14 @@ def _import(module: str) -> None:
 
 
 def serve(given: argparse.Namespace) -> int:
-    """Serve; a stop is a success, whenever it comes."""
+    """Run the server. A stop signal during startup exits with status 0."""
     with _ending_at_once():
         status: int = load("app.cli.server:serve")(given)
         return status
 
 
 def serve_app() -> Any:
-    """The application of a server process, which uvicorn lets load before it ends."""
+    """Create the app of a server process. A stop signal during the import exits at once."""
     with _ending_at_once():
         return load("app.main:serve_app")()
 
@@ -62,13 +62,13 @@ def _ending_at_once() -> Iterator[None]:
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:
-    """End as a server does that was stopped later.
+    """Exit with status 0, like a server that is stopped later.
 
-    The default would be a traceback for SIGINT, and nothing at all for SIGTERM where
-    this is the first process of a container.
+    By default, SIGINT would print a traceback, and SIGTERM would do nothing if this is
+    the first process of a container.
     """
     os._exit(0)
 
 
 class CommandError(Exception):
-    """The command cannot go on; the sentence says what to do about it."""
+    """The command failed. The message says why and what to do."""

@@ -1,4 +1,4 @@
-"""author, learners, regrade."""
+"""The commands `author`, `learners` and `regrade`."""
 
 import argparse
 import dataclasses
@@ -34,7 +34,7 @@ _LOGGED = 200
 
 
 def new_link(engine: Engine, address: str, now: dt.datetime) -> str:
-    """Make a link that works once; it is printed and kept nowhere."""
+    """Create a single-use author link. It is printed, and only its hash is stored."""
     token = new_token()
     with Session(engine) as db:
         db.connection(execution_options=WRITING)
@@ -44,13 +44,13 @@ def new_link(engine: Engine, address: str, now: dt.datetime) -> str:
 
 
 def words_of_link(link: str) -> str:
-    """The link with what its reader has to know."""
+    """Return the author link with instructions."""
     minutes = int(LIFE.total_seconds() / 60)
     return f"{link}\nOpen it within {minutes} minutes. It works once, in one browser."
 
 
 def author_command(words: Sequence[str], engine: Engine, address: str, now: dt.datetime) -> int:
-    """`headroom author …`: 0 when done, 1 where there is no such session."""
+    """Run `headroom author …`. Returns 0, or 1 if there is no such session."""
     given = _parser().parse_args(words)
     if given.what == "link":
         sys.stdout.write(f"{words_of_link(new_link(engine, address, now))}\n")
@@ -114,12 +114,12 @@ def _log(db: Session, most: int) -> int:
 
 
 def when(moment: dt.datetime) -> str:
-    """A moment as a terminal shows it."""
+    """Format a time for the terminal."""
     return f"{moment:%Y-%m-%d %H:%M} UTC"
 
 
 def table(lines: Sequence[Sequence[str]]) -> str:
-    """Lines whose columns stand one below the other."""
+    """Format lines as a table with aligned columns."""
     widths = [max(len(line[n]) for line in lines) for n in range(len(lines[0]))]
     rows = (
         "  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True))
@@ -149,7 +149,7 @@ def learners_command(
     address: str,
     courses: Collection[str],
 ) -> int:
-    """`headroom learners …`: 0 when done, 1 where it is not clear who is meant."""
+    """Run `headroom learners …`. Returns 0, or 1 if it is unclear which learner is meant."""
     given = _learners_parser().parse_args(words)
     with Session(engine) as db:
         if given.what == "list":
@@ -227,7 +227,7 @@ def _code(
 
 
 def _meant(people: Sequence[LearnerListRow], wanted: str) -> list[LearnerListRow]:
-    """Whom a number or a name means; a number is never taken for a name."""
+    """Return the learners with this number or name. A number is never taken for a name."""
     if wanted.isascii() and wanted.isdigit():
         return [one for one in people if str(one.id) == wanted.lstrip("0")]
     name = " ".join(wanted.split()).casefold()
@@ -245,12 +245,12 @@ def _unclear(meant: Sequence[LearnerListRow], wanted: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """A name without what a terminal would obey."""
+    """Return the name without control characters that a terminal would interpret."""
     return "".join(letter if letter.isprintable() else "?" for letter in name)
 
 
 def author(words: Sequence[str]) -> int:
-    """Print a link onto the bench, list or revoke sessions, show the log."""
+    """Run `headroom author`: print an author link, manage sessions, show the audit log."""
     settings = read_settings()
     if not settings.authoring:
         raise CommandError("the author's bench is switched off by HEADROOM_AUTHORING.")
@@ -259,7 +259,7 @@ def author(words: Sequence[str]) -> int:
 
 
 def learners(words: Sequence[str]) -> int:
-    """List learners, or print a link that lets one back in."""
+    """Run `headroom learners`: list learners, or print a link that signs one in."""
     settings = read_settings()
     with database(settings) as engine:
         keeper = doorkeeper_of(settings)
@@ -272,7 +272,7 @@ _HEADS = ("SCORE", "ANSWERS", "LEARNERS", "FIRST ANSWERS", "MOCK EXAMS")
 
 
 def regrade(words: Sequence[str]) -> int:
-    """Show what the key of a question changes; write it where that is wanted."""
+    """Run `headroom regrade`: preview what a corrected key changes, or apply it."""
     rest, name = pop_course_option(words)
     given = _regrade_parser().parse_args(rest)
     settings = read_settings()

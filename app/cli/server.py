@@ -1,4 +1,4 @@
-"""serve, health."""
+"""The commands `serve` and `health`."""
 
 import argparse
 import gc
@@ -27,11 +27,11 @@ from app.web.connection_guard import ConnectionLimits, limited_protocol, room_fo
 from app.web.formatting import NBSP, format_count
 from app.web.monitoring import begin_shared
 
-_GRACE = 8  # seconds that requests have to end in when the server is told to stop
+_GRACE = 8  # seconds that requests have to finish when the server is stopped
 
 
 def serve(_given: argparse.Namespace) -> int:
-    """Migrate, read the course, say where it is, and serve."""
+    """Migrate the database, load the course, print the URL and serve."""
     settings = read_settings()
     make_folder(settings.data)
     if not settings.content.is_dir():
@@ -46,7 +46,7 @@ def serve(_given: argparse.Namespace) -> int:
         _announce(settings, app.state.courses)
         _announce_prices(settings, app.state.prices)
         use_temporary_folder(settings.data / "tmp")
-        gc.freeze()  # the course stays: the collector need not walk through it again
+        gc.freeze()  # the course is permanent: exclude it from garbage collection
         _run(settings, app)
     return 0
 
@@ -102,7 +102,7 @@ def _announce_prices(settings: Settings, prices: PriceList) -> None:
 
 
 def _announce_rest(settings: Settings) -> None:
-    """Say whose work nobody sees, where a server had one course and now has several."""
+    """Report learners of the former single course, which no course shows now."""
     with database(settings) as engine, Session(engine) as db:
         left = in_course(db, ALONE)
     if left:
@@ -119,19 +119,19 @@ def _print_link(settings: Settings) -> None:
 
 
 def _run(settings: Settings, app: FastAPI) -> None:
-    """Serve until somebody says stop; `app` is used where one process is enough."""
+    """Run uvicorn. `app` is used if there is a single process."""
     monitoring.configure(settings.log)
     if settings.metrics_token and settings.workers > 1:
         begin_shared(settings.data / "metrics")
 
-    alone = settings.workers == 1  # several processes make an app each
+    alone = settings.workers == 1  # several processes each create an app
     uvicorn.run(
         app if alone else "app.cli.launcher:serve_app",
         factory=not alone,
         host=settings.host,
         port=settings.port,
         workers=settings.workers,
-        loop="asyncio",  # uvloop lets new clients wait behind rendered pages
+        loop="asyncio",  # with uvloop, new clients wait behind rendered pages
         http=limited_protocol(
             ConnectionLimits(
                 connections=room_for(settings.connections),
@@ -141,18 +141,18 @@ def _run(settings: Settings, app: FastAPI) -> None:
         ),
         ws="none",
         access_log=False,  # slow and failed requests are logged by the app
-        log_config=None,  # app.web.monitoring writes all of it
+        log_config=None,  # app.web.monitoring configures logging
         log_level="warning",
-        proxy_headers=False,  # the app believes the proxies that the settings name
+        proxy_headers=False,  # TrustedProxyMiddleware handles the configured proxies
         timeout_graceful_shutdown=_GRACE,
         server_header=False,
     )
 
 
 def health(_given: argparse.Namespace) -> int:
-    """Print what the server says of itself; 1 where it is not ready."""
+    """Print the server's readiness checks. Returns 1 if it is not ready."""
     settings = read_settings()
-    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - asked about, not listened on
+    host = "127.0.0.1" if settings.host in {"0.0.0.0", "::"} else settings.host  # noqa: S104 - compared, not bound to
     try:
         connection = http.client.HTTPConnection(host, settings.port, timeout=10)
         connection.request("GET", "/readyz")

@@ -10,7 +10,7 @@ from app.markup.markdown_tokens import first_line, last_line
 from app.markup.problems import SourceFile
 from app.questions.question_type import ItemDraft, ItemParts
 
-# Lines are compared with wide signs made narrow; some spaces are not seen at all.
+# Lines are compared after NFKC normalization. Some of these spaces are invisible.
 _SPACE = r"[\s\u00ad\u200b-\u200f\u2060\ufeff]"
 _BULLET = r"(?:[^\w\s()\[\]`$\"'“”„«]{1,3}|[_\u30fc]|[oO](?=\W)|\d{1,3}[.):]|[A-Za-z][.)])"
 _TICK = "[xX\u0445\u0425\u00d7✓✔✅✗✘*]"
@@ -20,12 +20,12 @@ _OPTION = re.compile(
     rf"^(?:{_SPACE}|>)*(?:{_BULLET}{_SPACE}*){{0,2}}(?:{_BOX}|[☐☑☒🗹🗷⬜⬛])"
     rf"|^(?:{_SPACE}|>)*{_BULLET}{_SPACE}+\({_INSIDE}\){_SPACE}"
 )
-# What is one right beside options, and may be anything elsewhere.
+# Likely an option when next to options, but ordinary text elsewhere.
 _BESIDE = re.compile(
     rf"^{_SPACE}{{0,3}}(?:[–—−\u2010•·∙‣◦▪●○◯⚪■□▢◆➢►✦✓✔✗✘✅❌√]{_SPACE}"
     rf"|\({_INSIDE}\){_SPACE}|\(?[A-Za-z]\){_SPACE})"
 )
-# What was to be a quote below an option.
+# Probably meant as the reason (quote) below an option.
 _REASON = re.compile(rf"^{_SPACE}*(?:[>»\u203a\u276f|→]|[-=]+>){_SPACE}*\w")
 _STEP = re.compile(rf"^{_SPACE}*\d{{1,2}}{_SPACE}*[.)\u3001]{_SPACE}*(?=\w)")
 _ROW = re.compile(rf"^{_SPACE}*\|.*\|{_SPACE}*$")
@@ -34,9 +34,9 @@ _LITERAL = ("fence", "code_block", "html_block", "math_block", "table_open")
 
 
 def check_answer_lines(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
-    """Report each line that was to be an option, a step or a row, and is none.
+    """Report lines that look like an option, a step or a table row but are read as text.
 
-    What a slip makes into text would be shown as part of the line above it.
+    Otherwise, because of a typo, they would appear as part of the line above.
     """
     if kind == "card":
         return
@@ -76,7 +76,7 @@ def _report(lines: Iterable[int], code: str, sheet: SourceFile) -> None:
 def _matches(
     pattern: re.Pattern[str], draft: ItemDraft, sheet: SourceFile, read: set[int]
 ) -> Iterator[int]:
-    """The lines below the comment of an item that match, but for those read."""
+    """Yield the matching lines below the item's comment, except those in `read`."""
     last = draft.line + draft.text.count("\n")
     for line in range(last - draft.below.count("\n"), last + 1):
         words = unicodedata.normalize("NFKC", html.unescape(sheet.lines[line - 1]))
@@ -85,7 +85,7 @@ def _matches(
 
 
 def _near_options(draft: ItemDraft) -> set[int]:
-    """The lines of lists and right beside them, and those with a reason below."""
+    """Return lines of lists and adjacent lines, and lines with a quote below."""
     lists = _within(draft, "bullet_list_open")
     quotes = (t for t in draft.body if t.type == "blockquote_open")
     above = {first_line(t) - 1 for t in quotes if not t.meta.get("alert")}
@@ -93,7 +93,7 @@ def _near_options(draft: ItemDraft) -> set[int]:
 
 
 def _second_lists(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> set[int]:
-    """The items of lists without an option between which and one no line is empty."""
+    """Return items of lists without options that directly adjoin a list of options."""
     options = {option.line for option in parts.options}
     lists = [
         {*range(first_line(t), last_line(t) + 1)}
@@ -111,10 +111,10 @@ def _second_lists(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> set[
 
 
 def _check_reasons(draft: ItemDraft, parts: ItemParts, sheet: SourceFile, read: set[int]) -> None:
-    """E24: lines that Markdown takes for a part of the option above them.
+    """Report E24 for lines that Markdown reads as part of the option above them.
 
-    Below an option, one without spaces before it may be another option, and one with a
-    sign like > was to be its reason.
+    A line that is not indented may be another option; one with a sign like > was
+    probably meant as the option's reason.
     """
     firsts = {option.line for option in parts.options}
     quotes = _within(draft, "blockquote_open")
@@ -136,6 +136,6 @@ def _check_reasons(draft: ItemDraft, parts: ItemParts, sheet: SourceFile, read: 
 
 
 def _within(draft: ItemDraft, *kinds: str) -> set[int]:
-    """The lines of blocks of some kinds."""
+    """Return the lines of all blocks of these kinds."""
     blocks = (token for token in draft.body if token.type in kinds)
     return {line for t in blocks for line in range(first_line(t), last_line(t) + 1)}

@@ -1,4 +1,4 @@
-"""`headroom check` and --fix."""
+"""Checks a course: the problem list of `headroom check`, its output formats, and `--fix`."""
 
 import dataclasses
 import datetime as dt
@@ -28,12 +28,12 @@ from app.markup.problems import ContentProblem, TextEdit, make_problem
 
 _LONGEST = 48
 _LINE_END = re.compile(r"(\r\n|\r|\n)")
-_MARK = "\ufeff"  # that a file may begin with, and that no column counts
+_MARK = "\ufeff"  # byte order mark, which column numbers do not count
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileChange:
-    """What `--fix` makes of a file; `before` is None where there was none."""
+    """A change that `--fix` makes to a file. `before` is None for a new file."""
 
     path: str
     before: str | None
@@ -41,7 +41,7 @@ class FileChange:
 
 
 def fix_folder(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[FileChange]:
-    """Write what needs no judgment; raises OSError where a file cannot be written."""
+    """Apply all automatic fixes. Raises OSError if a file cannot be written."""
     made = changes(folder, today, accepted)
     for change in made:
         replace_file(file_of(folder, change.path), change.after.encode())
@@ -49,9 +49,9 @@ def fix_folder(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> 
 
 
 def changes(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> list[FileChange]:
-    """What `fix_folder` would write: missing ids, stale figures, then ids.lock.
+    """Return what `fix_folder` would write: missing ids, stale figures, then ids.lock.
 
-    `accepted` are ids whose items are the same as before, whatever they say now.
+    `accepted` are ids whose items count as unchanged, even if their text differs.
     """
     readings, _ = WatchedFiles(folder, None).read()
     ids = _id_edits(owners_of(ParsedCourse(readings, today), accepted), used_ids(readings))
@@ -66,7 +66,7 @@ def changes(folder: Path, today: dt.date, accepted: Collection[str] = ()) -> lis
 
 
 def as_diff(made: Iterable[FileChange]) -> str:
-    """The changes as a unified diff, which `patch` and every editor read."""
+    """Return the changes as a unified diff."""
     found: list[str] = []
     for change in made:
         old = "/dev/null" if change.before is None else f"a/{change.path}"
@@ -81,9 +81,9 @@ def as_diff(made: Iterable[FileChange]) -> str:
 
 
 def note_on(made: Iterable[FileChange], *, written: bool) -> str:
-    """What follows from a new ids.lock, which knows nothing of an earlier one.
+    """Return a note about a newly created ids.lock, which has lost all history.
 
-    `written` is whether it is there now, and not only would be.
+    `written` is False in a dry run.
     """
     new = next((c for c in made if c.path == LOCK and c.before is None), None)
     if new is None:
@@ -99,7 +99,7 @@ def note_on(made: Iterable[FileChange], *, written: bool) -> str:
 
 
 def _id_edits(owners: Owners, used: set[str]) -> dict[str, list[TextEdit]]:
-    """New ids by file: for items that have none, and for copies."""
+    """Return edits with new ids by file, for items without an id and for copies."""
     edits: dict[str, list[TextEdit]] = defaultdict(list)
     for path, item in owners.unidentified:
         edits[path].append(item.edit(_new(_heading_slug(item.title), used)))
@@ -116,7 +116,7 @@ def _heading_slug(heading: str) -> str:
 
 
 def _new(name: str, ids: set[str]) -> str:
-    """A name that was never used, and is from now on."""
+    """Return an unused id based on `name`, and add it to `ids`."""
     found, count = name, 1
     while found in ids:
         count += 1
@@ -127,9 +127,9 @@ def _new(name: str, ids: set[str]) -> str:
 
 
 def _edited(folder: Path, path: str, edits: Iterable[TextEdit]) -> FileChange:
-    """Make the edits from the last to the first, keeping the file's line ends."""
+    """Apply the edits from last to first, keeping the file's line endings."""
     raw = file_of(folder, path).read_bytes().decode("utf-8")
-    parts = _LINE_END.split(raw)  # lines, and between them their ends
+    parts = _LINE_END.split(raw)  # the lines, with their line endings in between
     ends = [*parts[1::2], parts[1] if len(parts) > 1 else "\n"]
     ordered = sorted(edits, key=lambda e: (e.line, e.column), reverse=True)
     for edit in dict.fromkeys(ordered):
@@ -148,9 +148,9 @@ def _lock(
     today: dt.date,
     accepted: Collection[str],
 ) -> FileChange:
-    """Enter new ids and new wordings; what vanished stays until it is retired.
+    """Update ids.lock with new ids and new wordings. Missing ids stay until they are retired.
 
-    The line of an item that is in doubt or in error stays as it is.
+    The line of an item with errors or doubtful ownership is not changed.
     """
     before = readings.get(LOCK)
     entries = {e.id: e for e in before.lock} if before else {}
@@ -165,7 +165,7 @@ def _lock(
         entries[name] = _reviewed(entry, owner.fact, read, today)
     lock = folder / LOCK
     old = lock.read_bytes().decode("utf-8", "replace") if lock.is_file() else None
-    # What cannot be read would be lost if it were written anew.
+    # Do not rewrite a file that cannot be parsed: its content would be lost.
     whole = before is None or not before.problems
     return FileChange(LOCK, old, write_lock(entries.values()) if whole else old or "")
 
@@ -177,7 +177,7 @@ def _is_error(found: ContentProblem) -> bool:
 def _reviewed(
     entry: LockEntry, fact: ItemFingerprint, read: dt.date | None, today: dt.date
 ) -> LockEntry:
-    """The key as it was reviewed; a changed one stands only once it was."""
+    """Return the entry with the reviewed key. A changed key is entered only after a review."""
     if read is None or fact.broken or not fact.key or entry.retired:
         return entry
     if entry.key and is_unreviewed(entry, fact, read, today):
@@ -204,14 +204,14 @@ def _entered(owner: Claim, known: LockEntry | None, today: dt.date) -> LockEntry
     )
 
 
-_NAME = 0xFFF  # the low bits of the flags hold the length of the name, up to this
+_NAME = 0xFFF  # the low bits of an index entry's flags hold the length of the name, up to this
 
 
 def is_tracked(file: Path) -> bool:
-    """Whether the repository around a file knows it, there or not.
+    """Return whether Git tracks a file, even if it is deleted.
 
-    An entry of the index is read by its flags, its name and the zero behind it, which
-    is how versions 2 and 3 write it. Where there is no such index the answer is no.
+    Searches the index for the entry's flags, its name and a NUL, as versions 2 and 3
+    write it. Returns False if there is no such index.
     """
     for root in file.absolute().parents:
         index = _index_of(root)
@@ -223,10 +223,10 @@ def is_tracked(file: Path) -> bool:
 
 
 def _index_of(root: Path) -> bytes | None:
-    """The index of the repository whose files lie in `root`; None where none does."""
+    """Return the Git index of the work tree `root`; None if it is not one."""
     git = root / ".git"
     try:
-        if git.is_file():  # a further work tree names its folder in a file
+        if git.is_file():  # a linked work tree has a file that names its Git folder
             word = git.read_text(encoding="utf-8").partition("gitdir:")[2].strip()
             git = root / word
         return (git / "index").read_bytes() if git.is_dir() else None
@@ -243,10 +243,9 @@ def check(
     cache: Path | None = None,
     today: dt.date | None = None,
 ) -> list[ContentProblem]:
-    """Every problem of the course under `folder`, sorted by place.
+    """Return every problem of the course in `folder`, sorted by path and line.
 
-    With `fix`, missing ids, stale figures and ids.lock are written first; what is
-    left is answered.
+    With `fix`, fixes are applied first and the remaining problems returned.
     """
     day = today or dt.datetime.now(dt.UTC).date()
     if fix:
@@ -258,7 +257,7 @@ def check(
 
 
 def _lost(lock: Path) -> Iterator[ContentProblem]:
-    """E79: the list of ids is gone, and the repository says that there was one."""
+    """Report E79 if ids.lock is missing but tracked by Git."""
     if not lock.is_file() and is_tracked(lock):
         message = "ids.lock is gone, which guards the ids of the course."
         hint = "Bring it back: git checkout -- ids.lock. With --fix it would begin anew."
@@ -266,7 +265,7 @@ def _lost(lock: Path) -> Iterator[ContentProblem]:
 
 
 def write(problems: Sequence[ContentProblem], form: str = "text") -> str:
-    """The problems as `text`, as `json` or as commands of `github`."""
+    """Format the problems as `text`, `json` or `github` workflow commands."""
     if form == "json":
         rows = [{name: getattr(p, name) for name in _FIELDS} for p in problems]
         return json.dumps(rows, ensure_ascii=False, indent=1)
@@ -293,7 +292,7 @@ def _count(number: int, word: str) -> str:
 
 
 def _annotation(problem: ContentProblem) -> str:
-    """A line that a code host shows beside the change."""
+    """Format a problem as a GitHub annotation."""
     fields = f"file={_property(problem.path)},line={problem.line},col={problem.column}"
     text = f"{problem.message} {problem.hint}".strip()
     return f"::{problem.severity} {fields},title={problem.code}::{_data(text)}"

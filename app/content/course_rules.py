@@ -1,4 +1,4 @@
-"""Rules across files: identity, coverage, order, reviews."""
+"""Rules across the files of a course: references, coverage, topic order, reviews."""
 
 import dataclasses
 import datetime as dt
@@ -18,15 +18,16 @@ from app.questions.model import Question
 _STALE = dt.timedelta(days=365)
 NO_SYLLABUS = Syllabus("", "", (), ())
 _SAME = 0.9
-_MOST_COMPARED = 500  # stems that share a rare word with another
-_MOST_HINTS = 100  # unknown words for which the nearest known one is looked for
+_MOST_COMPARED = 500  # stems compared that share a rare word with another
+_MOST_HINTS = 100  # unknown names for which a similar known name is searched
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParsedCourse:
-    """All files of a course, and the day on which it is looked at.
+    """All parsed files of a course, and the date of the check.
 
-    `files` are the pictures that pages show, each with what is wrong with it.
+    `files` maps the pictures that pages show to what is wrong with them, empty if
+    nothing.
     """
 
     readings: Mapping[str, ParsedFile]
@@ -40,27 +41,27 @@ class ParsedCourse:
         return (reading.syllabus if reading else None) or NO_SYLLABUS
 
     def objectives(self) -> set[str]:
-        """The numbers of all objectives."""
+        """Return the numbers of all objectives."""
         return {o.number for d in self.syllabus.domains for o in d.objectives}
 
     def source_keys(self) -> set[str]:
-        """The keys of the bibliography."""
+        """Return the keys of all sources."""
         return {s.key for r in self.readings.values() for s in r.sources}
 
     def is_sound(self, path: str) -> bool:
-        """Whether a file is there and could be read."""
+        """Return whether a file exists and was readable."""
         reading = self.readings.get(path)
         return reading is not None and not any(
             p.code in {"E00", "E10", "E11"} for p in reading.problems
         )
 
     def is_known(self, paths: Iterable[str]) -> bool:
-        """Whether one of the files is there, and each that is could be read."""
+        """Return whether at least one of the files exists, and all existing ones were readable."""
         there = [path for path in paths if path in self.readings]
         return bool(there) and all(map(self.is_sound, there))
 
     def renamed(self) -> dict[str, str]:
-        """Topics of the order without a folder, with the one that may be them now."""
+        """Map listed topics without a folder to the folder they were probably renamed to."""
         order = self.syllabus.topics
         folders = {p.split("/")[1] for p in self.readings if p.startswith("topics/")}
         absent = [slug for slug in order if slug not in folders]
@@ -72,10 +73,10 @@ class ParsedCourse:
         return {slug: near for slug, near in pairs.items() if near}
 
     def in_order(self) -> list[tuple[str, ParsedFile]]:
-        """The files, those of topics that the syllabus does not name at the end.
+        """Return the files, with those of topics that the syllabus does not list at the end.
 
-        Of two topics with the same items the named one has them: the other is a copy,
-        whatever comes first in the alphabet.
+        If two topics contain the same items, the listed one owns them and the other is
+        a copy.
         """
         named = set(self.syllabus.topics)
         return sorted(
@@ -84,19 +85,19 @@ class ParsedCourse:
         )
 
     def facts(self) -> list[tuple[str, ItemFingerprint]]:
-        """Every item with the path of its file, originals before their copies."""
+        """Return every item with the path of its file, originals before copies."""
         return [(p, f) for p, r in self.in_order() for f in r.facts]
 
 
 def owners_of(bank: ParsedCourse, accepted: Collection[str] = ()) -> Owners:
-    """The item that each id belongs to; see `find_owners`."""
+    """Return the owner of each id; see `find_owners`."""
     return find_owners(bank.facts(), bank.readings, accepted)
 
 
 def locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
-    """New option keys to the keys under which their answers were counted before.
+    """Map new option keys to the keys under which their responses were counted before.
 
-    An option with the words of before keeps its key; the others follow in order.
+    An option with unchanged text keeps its key. The others are paired in order.
     """
     if entry.type != fact.type:
         return {}
@@ -117,7 +118,7 @@ def locked_keys(entry: LockEntry, fact: ItemFingerprint) -> dict[str, str]:
     return {new: old for new, old in pairs.items() if new != old}
 
 
-# Where nothing can be looked up, nothing is reported as unknown.
+# If the register of a kind cannot be read, its names are not reported as unknown.
 _REGISTERS = {
     "objective": ("syllabus.toml",),
     "source": ("sources.toml", "shared/sources.toml"),
@@ -125,7 +126,7 @@ _REGISTERS = {
 
 
 def check_mentions(bank: ParsedCourse) -> list[ContentProblem]:
-    """E14, E86, E61, W95 and those of drawings: what other files must know."""
+    """Report E14, E86, E61, W95 and drawing problems: references to unknown names."""
     known: dict[str, set[str]] = {
         "objective": bank.objectives(),
         "source": bank.source_keys(),
@@ -149,7 +150,7 @@ def check_mentions(bank: ParsedCourse) -> list[ContentProblem]:
 
 
 def _moved(path: str, mention: CrossReference, renamed: Mapping[str, str]) -> str:
-    """What to do where the folder of a topic seems to have another name now."""
+    """Return a hint if the topic's folder was probably renamed."""
     now = renamed.get(mention.value, "") if mention.kind == "topic" else ""
     if now and path == "syllabus.toml":
         hint = f'If its folder is “{now}” now, write "{now}" in its place in order; '
@@ -158,7 +159,7 @@ def _moved(path: str, mention: CrossReference, renamed: Mapping[str, str]) -> st
 
 
 def _beyond(path: str, mention: CrossReference, bank: ParsedCourse) -> Iterable[ContentProblem]:
-    """What is wrong with a word that stands in no register."""
+    """Check references that are not looked up in a register."""
     if mention.kind == "day":
         yield from _ahead(path, mention, bank.today)
     elif mention.kind == "calculator":
@@ -176,7 +177,7 @@ def _beyond(path: str, mention: CrossReference, bank: ParsedCourse) -> Iterable[
 def _switched_off(
     path: str, mention: CrossReference, bank: ParsedCourse
 ) -> Iterable[ContentProblem]:
-    """W95: what leads to a calculator in a course that offers none."""
+    """Report W95: a calculator in a course that offers none."""
     if not bank.syllabus.calculators:
         message = f"This needs the calculator “{mention.value}”, and the course has none."
         hint = "Take it out, or take calculators = false out of syllabus.toml."
@@ -185,7 +186,7 @@ def _switched_off(
 
 
 def _hint(mention: CrossReference, known: set[str], hints: dict[tuple[str, str], str]) -> str:
-    """The nearest known word; none for the last of very many unknown ones."""
+    """Return the nearest known name. Searches only for the first `_MOST_HINTS` names."""
     word = (mention.kind, mention.value)
     if word not in hints and len(hints) < _MOST_HINTS:
         hints[word] = did_you_mean(mention.value, known)
@@ -206,7 +207,7 @@ def _unknown(path: str, mention: CrossReference, hint: str) -> ContentProblem:
 
 
 def _ahead(path: str, mention: CrossReference, today: dt.date) -> Iterable[ContentProblem]:
-    """E13: nobody has read a page in the future; tomorrow it may be elsewhere."""
+    """Report E13: a review date in the future. One day is allowed, for time zones."""
     if dt.date.fromisoformat(mention.value) > today + dt.timedelta(days=1):
         message = f"“{mention.value}” lies in the future."
         hint = "Write the day on which the page was read last."
@@ -214,7 +215,7 @@ def _ahead(path: str, mention: CrossReference, today: dt.date) -> Iterable[Conte
 
 
 def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
-    """W18: pages and sources that nobody has read again for a year."""
+    """Report W18: pages and sources that were not reviewed for a year."""
     found = []
     for path, reading in bank.readings.items():
         topic = reading.topic
@@ -232,7 +233,7 @@ def check_dates(bank: ParsedCourse) -> list[ContentProblem]:
 
 
 def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[ContentProblem]:
-    """W72: two questions whose stems say nearly the same, numbers included."""
+    """Report W72: two questions with nearly the same stem, numbers included."""
     stems = [
         (path, fact, frozenset(normalize_text(questions[fact.id].stem.plain).split()))
         for path, fact in bank.facts()
@@ -242,7 +243,7 @@ def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[C
     found = []
     known: dict[str, list[tuple[str, frozenset[str]]]] = defaultdict(list)
     for path, fact, words in stems:
-        # Who shares nearly all words shares one of the few that are the rarest.
+        # Two stems that share nearly all words share at least one of their rarest.
         rarest = sorted(words, key=lambda word: (common[word], word))
         rarest = rarest[: len(words) - math.ceil(_SAME * len(words)) + 1]
         near = (pair for word in rarest for pair in known[word])
@@ -260,7 +261,7 @@ def check_stems(bank: ParsedCourse, questions: Mapping[str, Question]) -> list[C
 
 
 def _same(words: frozenset[str], others: frozenset[str]) -> bool:
-    """Whether two stems share nearly all words and all numbers and signs."""
+    """Return whether two stems share nearly all words, and all numbers and short words."""
     different = words ^ others
     if len(different) > (1 - _SAME) * len(words | others):
         return False
@@ -268,7 +269,7 @@ def _same(words: frozenset[str], others: frozenset[str]) -> bool:
 
 
 def check_order(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
-    """W36, W37, E39: each topic once in the order, with a title of its own."""
+    """Report W36, W37, E39: topics missing or repeated in the order, same title, cycles."""
     return [
         *_ordered(bank, pages),
         *_titled(pages),
@@ -287,7 +288,7 @@ def _ordered(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[Content
             message = f"“{topic}” stands {count} times in the order."
             place = ("syllabus.toml", *lines.get(topic, (1, 1)))
             yield make_problem(place, "W36", message, "Keep one of them.")
-    moved = set(bank.renamed().values())  # which the order is told to name
+    moved = set(bank.renamed().values())  # reported elsewhere, with the hint to update the order
     for topic in pages:
         if topic not in {*order, *moved} and pages[topic].status == "live":
             message = f"The topic “{topic}” is not in the order of the syllabus."
@@ -308,7 +309,7 @@ def _titled(pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
 def _circling(
     slug: str, pages: Mapping[str, Topic], bank: ParsedCourse
 ) -> Iterator[ContentProblem]:
-    """E39: what a topic asks to be read before does not ask for the topic itself."""
+    """Report E39: a topic that requires itself, directly or through others."""
     page = pages[slug]
     mentions = bank.readings[page.place.path].mentions
     for wanted in page.requires:
@@ -323,7 +324,7 @@ def _circling(
 
 
 def _way(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
-    """The shortest way from one topic to another along what they require."""
+    """Return the shortest path between two topics along their requirements."""
     ways: list[tuple[str, ...]] = [(start,)]
     seen = {start}
     while ways:
@@ -338,7 +339,7 @@ def _way(start: str, end: str, pages: Mapping[str, Topic]) -> tuple[str, ...]:
 
 
 def check_drafts(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[ContentProblem]:
-    """E61: what learners read does not lead to what they cannot open."""
+    """Report E61: links from live pages to pages that are not live."""
     hidden = {slug: p.status for slug, p in pages.items() if p.status != "live"}
     for page in pages.values():
         for mention in bank.readings[page.place.path].mentions if hidden else ():
@@ -352,7 +353,7 @@ def check_drafts(bank: ParsedCourse, pages: Mapping[str, Topic]) -> Iterator[Con
 
 
 def check_fronts(cards: Mapping[str, Flashcard]) -> Iterable[ContentProblem]:
-    """W35: no two cards ask the same; a reverse asks what its card answers."""
+    """Report W35: two cards with the same front. Reverse cards are exempt."""
     first: dict[str, Flashcard] = {}
     for card in cards.values():
         if card.is_reverse:
@@ -366,16 +367,15 @@ def check_fronts(cards: Mapping[str, Flashcard]) -> Iterable[ContentProblem]:
             yield make_problem(place, "W35", message, "Ask for something else.", card.id)
 
 
-_NAMED = 3  # drafts that are named, of those that there are
+_NAMED = 3  # drafts that are named in a message
 
 
 def check_coverage(
     bank: ParsedCourse, questions: Iterable[Question], cards: Iterable[Flashcard]
 ) -> list[ContentProblem]:
-    """Whether the bank can fill its exams and serves every objective.
+    """Report exams that cannot be filled and objectives without items.
 
-    `questions` and `cards` are those of authors: what is not live does not count, but
-    is named where it would.
+    `questions` and `cards` include drafts, which do not count but are mentioned.
     """
     asked = list(questions)
     pages = [r.topic for r in bank.readings.values() if r.topic]
@@ -384,7 +384,7 @@ def check_coverage(
 
 
 def counting(drafts: Sequence[str]) -> str:
-    """The remedy where drafts hold what is missing; `drafts` names them in words."""
+    """Return the hint to finish drafts. `drafts` describes them."""
     named = ", ".join(drafts[:_NAMED])
     more = f" and {len(drafts) - _NAMED} more" if len(drafts) > _NAMED else ""
     return f"Drafts would count: {named}{more}. Finish them, and take their line “status” out."
@@ -396,7 +396,7 @@ def _uncovered(
     questions: Sequence[Question],
     cards: Sequence[Flashcard],
 ) -> Iterable[ContentProblem]:
-    """W73: each objective has a page, questions and cards that learners see."""
+    """Report W73: objectives without a live page, live questions or live cards."""
     register = bank.readings.get("syllabus.toml")
     lines = dict(register.entries) if register else {}
     classes: dict[str, Sequence[Topic | Question | Flashcard]] = {
@@ -428,7 +428,7 @@ def _uncovered(
 
 
 def _blueprints(bank: ParsedCourse, questions: Iterable[Question]) -> Iterable[ContentProblem]:
-    """E70, E71: an exam asks of domains that exist no more than they have."""
+    """Report E70, E71: exams that use unknown domains or need more questions than exist."""
     domain_of = {o.number: o.domain for d in bank.syllabus.domains for o in d.objectives}
     drawn = [(q.home(domain_of), q) for q in questions if q.drawable]
     held = Counter(domain for domain, q in drawn if q.status == "live")
@@ -450,7 +450,7 @@ def _blueprints(bank: ParsedCourse, questions: Iterable[Question]) -> Iterable[C
 
 
 def _unfilled(counts: tuple[str, int, int], drafts: Counter[str]) -> tuple[str, str]:
-    """What is said where a domain has too few; `counts`: it, what is asked, is held."""
+    """Return message and hint for E71. `counts`: domain, needed questions, live questions."""
     number, wanted, held = counts
     message = f"The exam asks {wanted} questions of domain {number}, "
     message += f"the course has {held}"
@@ -460,7 +460,7 @@ def _unfilled(counts: tuple[str, int, int], drafts: Counter[str]) -> tuple[str, 
 
 
 def _filling(drafts: Counter[str], lacking: int) -> str:
-    """The remedy where drafts would count, and how many are written beside them."""
+    """Return the hint to finish drafts and write the remaining questions."""
     hint = counting([f"{count} of {path}" for path, count in drafts.items()])
     rest = lacking - drafts.total()
     return f"{hint} Write {rest} more beside them, or ask fewer." if rest > 0 else hint
@@ -475,9 +475,9 @@ def check_topics(
     questions: Mapping[str, Question],
     cards: Mapping[str, Flashcard],
 ) -> list[ContentProblem]:
-    """Report topics without exam box, memory hook, cards or five questions.
+    """Report W38, W87, W94: incomplete topics, e.g. without exam box, cards or five questions.
 
-    `questions` and `cards` are those of authors: drafts are named, and not counted.
+    `questions` and `cards` include drafts, which are mentioned but not counted.
     """
     found: list[ContentProblem] = []
     for topic in topics.values():
@@ -530,7 +530,7 @@ def _unasked(
 
 
 def _drafts(topic: Topic, items: Iterable[Question | Flashcard], what: str) -> list[str]:
-    """The items of a topic that would count if they were live, by file in words."""
+    """Describe the topic's items that are not live, by file."""
     own = [i for i in items if i.topic == topic.slug and i.status != "live"]
     return [
         f"{count} {what}{'s' * (count != 1)} of {path}"
@@ -559,15 +559,15 @@ def _lack(topic: Topic, message: str, drafts: Sequence[str] = ()) -> ContentProb
     return make_problem((topic.place.path, 1, 1), "W87", message, hint)
 
 
-# The key of nothing, which was once noted for true-false, match, order and design
-# whatever was right in them. It says nothing of what was reviewed, so the next `--fix`
-# notes the key of now in its place and asks for no review. A card without figures has
-# it for good: a figure that comes into its back is a change like any other.
+# Hash of an empty key. Older versions stored it for true-false, match, order and design
+# questions, whatever their key was. It does not tell what was reviewed, so the next
+# `--fix` replaces it without asking for a review. A card without figures always has
+# this key; adding a figure to its back is a change like any other.
 _NO_KEY = content_hash("")[:6]
 
 
 def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterator[ContentProblem]:
-    """W19: the key of an item is another than that which was reviewed."""
+    """Report W19: the key of an item changed since its last review."""
     lock = readings.get("ids.lock")
     entries = {e.id: e for e in lock.lock} if lock else {}
     for path, reading in readings.items():
@@ -586,20 +586,20 @@ def check_reviews(readings: Mapping[str, ParsedFile], today: dt.date) -> Iterato
 
 
 def page_of(path: str) -> str:
-    """The page that says for all items of its folder when they were read."""
+    """Return the path of the page whose review date covers all items of its folder."""
     return f"{path.rpartition('/')[0]}/concept.md"
 
 
 def reviewed_of(path: str, readings: Mapping[str, ParsedFile]) -> dt.date | None:
-    """The day on which the page of an item's topic was read last."""
+    """Return the date on which the page of an item's topic was last reviewed."""
     page = readings.get(page_of(path))
     return page.topic.reviewed if page and page.topic else None
 
 
 def is_unreviewed(entry: LockEntry, fact: ItemFingerprint, read: dt.date, today: dt.date) -> bool:
-    """Whether the key changed since it was reviewed, and nobody read it again.
+    """Return whether the key changed after the last review.
 
-    A review of today counts as one after the change, whenever that was.
+    A review dated today counts as newer than the change.
     """
     if not entry.key or entry.retired or fact.broken or entry.type != fact.type:
         return False

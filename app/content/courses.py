@@ -1,4 +1,4 @@
-"""One or several courses of a server."""
+"""The courses of a server: a single one, or several in named folders."""
 
 import argparse
 import logging
@@ -13,21 +13,21 @@ from app.markup.problems import on_one_line
 _log = logging.getLogger("headroom")
 
 ALONE = ""
-"""The name of the one course of a server; it stands in no address."""
+"""Name of the only course of a server. It does not appear in URLs."""
 _PARTS = ("topics", "exams", "sources.toml", "glossary.md", "ids.lock")
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 
 
 def name_course(parser: argparse.ArgumentParser) -> None:
-    """Name `--course` for `--help`; it is taken out before the words are read."""
+    """Add `--course` to the help text only; it is removed before the arguments are parsed."""
     parser.add_argument("--course", metavar="NAME", help="which course, where there are several")
 
 
 def folders(content: Path) -> dict[str, Path]:
-    """The folder of each course, by name; a course alone has none.
+    """Return the folders of all courses by name; a single course is named `ALONE`.
 
-    A folder with a syllabus is a course. One without may hold courses, whose names are
-    those of their folders.
+    A folder with a syllabus is a course. Otherwise its subfolders with a syllabus are
+    courses.
     """
     if exists(content / "syllabus.toml"):
         return {ALONE: content}
@@ -37,7 +37,7 @@ def folders(content: Path) -> dict[str, Path]:
 
 
 def passed_over(content: Path) -> dict[str, str]:
-    """Folders that look like courses and are none, each with the reason."""
+    """Return folders that look like courses but are not served, with the reason."""
     if exists(content / "syllabus.toml"):
         return {}
     found = {}
@@ -51,14 +51,14 @@ def passed_over(content: Path) -> dict[str, str]:
 
 
 class CourseRegistry:
-    """The libraries of a server by the names of their courses."""
+    """The live libraries of a server by course name."""
 
     def __init__(self, libraries: Mapping[str, LiveLibrary]) -> None:
         self.libraries = dict(libraries)
 
     @classmethod
     def under(cls, content: Path, make: Callable[[Path], LiveLibrary]) -> "CourseRegistry":
-        """The courses of a content folder, each with the library made for it."""
+        """Create the registry for a content folder, with `make` creating each library."""
         for name, why in passed_over(content).items():
             words = "content %s: this folder is not served as a course: %s"
             _log.warning(words, on_one_line(name), why)
@@ -66,15 +66,15 @@ class CourseRegistry:
 
     @property
     def named(self) -> bool:
-        """Whether courses have names in addresses."""
+        """Whether URLs contain course names."""
         return ALONE not in self.libraries
 
     @property
     def first(self) -> str:
-        """The name that stands in for another where nobody chose."""
+        """The default course, if no other was chosen."""
         return next(iter(self.libraries))
 
     @property
     def errors(self) -> int:
-        """How many problems the files of all courses have."""
+        """The number of problems in the files of all courses."""
         return sum(len(one.current().problems) for one in self.libraries.values())

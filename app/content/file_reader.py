@@ -1,4 +1,4 @@
-"""Parse one file of the course: lesson page, quiz, cards, glossary."""
+"""Parses one file of the course: lesson page, quiz, cards, glossary or TOML."""
 
 import dataclasses
 import hashlib
@@ -86,15 +86,15 @@ _CALCULATOR_MINUTES = 1.5
 
 
 class GlossaryLinker(Protocol):
-    """Links the first mention of each glossary term in some HTML."""
+    """Links the first mention of each glossary term in HTML."""
 
     def link(self, html: str) -> str:
-        """The HTML with its first mentions linked."""
+        """Return the HTML with links added."""
 
 
 @dataclasses.dataclass(slots=True)
 class _OpenSection:
-    """A section while its pieces are collected."""
+    """A section being assembled."""
 
     anchor: str
     title: str
@@ -106,7 +106,7 @@ class _OpenSection:
 
 @dataclasses.dataclass(slots=True)
 class PageLayout:
-    """The sections of a page, the notes of its footnotes and its alerts."""
+    """The sections, footnotes and alerts of a page."""
 
     sections: tuple[Section, ...]
     notes: dict[str, RichText]
@@ -119,7 +119,7 @@ def lay_out_page(
     scope: RenderContext,
     linker: GlossaryLinker,
 ) -> PageLayout:
-    """Lay out a page; broken items are left out, blocks that fail are reported."""
+    """Lay out a page. Broken items are left out; failing blocks are reported."""
     scope.sheet.item = ""
     desk = _PageBuilder(scope, linker)
     for region in regions:
@@ -132,13 +132,13 @@ def lay_out_page(
 
 
 def _shown(prose: list[Token]) -> list[Token]:
-    """The prose without answers whose question cannot be told."""
+    """Return the prose without answers that belong to no question."""
     hidden = {index for block in answers_in(prose) for index in block}
     return [token for index, token in enumerate(prose) if index not in hidden]
 
 
 class _PageBuilder:
-    """Where sections are put together, in the order of the file."""
+    """Builds the sections of a page in file order."""
 
     def __init__(self, scope: RenderContext, linker: GlossaryLinker) -> None:
         self.scope = scope
@@ -151,7 +151,7 @@ class _PageBuilder:
         self.open = _OpenSection("", "", 0)
 
     def close(self) -> None:
-        """Finish the section at hand, unless it is empty."""
+        """Finish the current section, unless it is empty."""
         now = self.open
         if now.pieces or now.anchor:
             words = "\n".join(now.words)
@@ -169,7 +169,7 @@ class _PageBuilder:
             )
 
     def embed(self, item: Question | Flashcard | None) -> None:
-        """Put a question, or a card to be turned over, where it stands."""
+        """Insert a question, or a card as a disclosure, at the current position."""
         if isinstance(item, Question):
             self.open.pieces.append(QuestionBlock(item.id))
             self.open.minutes += _QUESTION_MINUTES
@@ -179,7 +179,7 @@ class _PageBuilder:
             self.open.words.append(f"{item.front.plain} {item.back.plain}")
 
     def lay(self, tokens: list[Token]) -> None:
-        """Lay prose: headings open sections, calculators stand by themselves."""
+        """Add prose. Headings start sections; calculators and pictures are separate pieces."""
         at = 0
         start = 0
         while at < len(tokens):
@@ -244,7 +244,7 @@ class _PageBuilder:
         self.notes[key] = render_tokens(block[1:2], self.scope)
 
     def _picture(self, image: Token, block: list[Token]) -> None:
-        """Note an SVG file: what it turns out to be decides how it is shown."""
+        """Add an SVG file. Whether it is a drawing or a picture is decided on assembly."""
         text = render_tokens(_as_page(block), self.scope)
         file = str(image.attrs.get("src", ""))
         caption = str(image.attrs.get("title", ""))
@@ -283,7 +283,7 @@ class _PageBuilder:
 
 
 def _place_of(message: str, fields: strict_yaml.YamlMapping, line: int) -> tuple[int, int]:
-    """The input that a message quotes, else the first line of the block."""
+    """Return the position of the input that a message quotes, or of the block."""
     for name, key in fields.keys.items():
         value = fields.values[name]
         text = value.text if isinstance(value, YamlText) else ""
@@ -293,7 +293,7 @@ def _place_of(message: str, fields: strict_yaml.YamlMapping, line: int) -> tuple
 
 
 def picture_in(block: Sequence[Token]) -> Token | None:
-    """The image of a paragraph that is nothing but one SVG file of the topic."""
+    """Return the image of a paragraph that contains only an SVG file of the topic."""
     if len(block) != 3 or block[0].type != "paragraph_open" or block[0].level:
         return None
     children = block[1].children or []
@@ -305,12 +305,12 @@ def picture_in(block: Sequence[Token]) -> Token | None:
 
 
 def _as_page(tokens: list[Token]) -> list[Token]:
-    """Keep the `<p>` of a paragraph that stands alone on a page."""
+    """Append a token, so that a single paragraph keeps its `<p>`."""
     return tokens if len(tokens) != 3 else [*tokens, Token("nothing", "", 0)]
 
 
 def _as_block(text: RichText) -> str:
-    """A short text as a paragraph; longer ones are blocks already."""
+    """Wrap inline text in a paragraph. Longer texts are blocks already."""
     return text.html if _BLOCK.match(text.html) else f"<p>{text.html}</p>"
 
 
@@ -325,7 +325,7 @@ _FIGURE = re.compile(r"\d[\d.,]*")
 
 
 def read_topic_file(sheet: SourceFile, where: PurePosixPath, names: GlossaryNames) -> ParsedFile:
-    """A page, a quiz or cards; the file's name says which."""
+    """Parse a page, a quiz or cards, depending on the file name."""
     kind = _KINDS.get(where.name, "quiz")
     slug = where.parts[1] if len(where.parts) > 2 else where.stem
     front, text = front_matter(sheet, page=kind == "page")
@@ -346,7 +346,7 @@ def read_topic_file(sheet: SourceFile, where: PurePosixPath, names: GlossaryName
 def _items(
     regions: Sequence[Region], kind: FileKind, front: FrontMatter, scope: RenderContext
 ) -> tuple[Items, list[ItemFingerprint]]:
-    """The sound items by id and line, and the facts of all, sound or broken."""
+    """Return the valid items by id and line, and the fingerprints of all items."""
     items: Items = {}
     facts: list[ItemFingerprint] = []
     sheet = scope.sheet
@@ -369,7 +369,7 @@ def _items(
 
 
 def _lacks_id(draft: ItemDraft) -> bool:
-    """Whether the comment of an item says `q:` and nothing behind it."""
+    """Return whether the comment has an empty `q:`."""
     node = draft.comment.fields.values.get("q")
     return isinstance(node, YamlText) and not node.text
 
@@ -394,7 +394,7 @@ def _unidentified(draft: ItemDraft, sheet: SourceFile) -> Unidentified:
 
 
 def _few(drafts: list[ItemDraft], sheet: SourceFile) -> list[ItemDraft]:
-    """As many items as are read of one file; the first beyond them is named."""
+    """Return the items up to the limit, reporting the first beyond it."""
     if len(drafts) > MOST_ITEMS:
         sheet.item = ""
         message = f"The file has {len(drafts):,} items; the limit is {MOST_ITEMS:,}."
@@ -406,9 +406,9 @@ def _few(drafts: list[ItemDraft], sheet: SourceFile) -> list[ItemDraft]:
 def _built(
     draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
 ) -> tuple[ParsedItem | None, bool]:
-    """An item, None where it cannot be read; and whether to stop reading here.
+    """Build an item, or None if it is unreadable. The second value tells to stop reading.
 
-    What fails at one item is said of it, so that the others are served.
+    An exception is reported as a problem of the item, so that the others are served.
     """
     sheet = scope.sheet
     sheet.line = draft.line
@@ -419,14 +419,14 @@ def _built(
     except LimitExceededError as error:
         sheet.give_up(error, "", draft.line)
         return None, True
-    except Exception as error:  # noqa: BLE001 - one item may not take the others away
+    except Exception as error:  # noqa: BLE001 - one item must not break the others
         sheet.give_up(error, "This item", draft.line)
         return None, False
     return built, False
 
 
 def _add_reverse(built: ParsedItem, items: Items) -> None:
-    """A card with `reverse: yes` has a sibling that asks the other way round."""
+    """Add the reverse card if a card has `reverse: yes`."""
     card = built.item
     wanted = built.written.comment.word("reverse").lower() in {"yes", "true"}
     if not isinstance(card, Flashcard) or not wanted:
@@ -452,7 +452,7 @@ def _fact(
         right = types.type_of(item).key_words(item.answer)
         right += [f"{o.credit:g} {o.words}" for o in options if o.credit]
         words = f"{' '.join(right)} {hashed_text(item.computed) if item.computed else ''}"
-        # A key may be signs alone, such as `{}`, which are no words.
+        # A key may consist of symbols alone, such as `{}`, which normalize to nothing.
         key = content_hash(normalize_text(words) or words)[:6]
     elif isinstance(item, Flashcard):
         kind = "card"
@@ -475,7 +475,7 @@ def _fact(
 
 
 def _id_at(draft: ItemDraft, sheet: SourceFile) -> tuple[int, int]:
-    """Where the id stands, behind a quotation mark if there is one."""
+    """Return line and column of the id, after a quotation mark if there is one."""
     line, column = draft.comment.place("q")
     at = sheet.lines[line - 1].find(draft.comment.id, column - 1)
     return line, max(at + 1, column)
@@ -487,11 +487,12 @@ def _with_page(
     sheet: SourceFile,
     names: GlossaryNames,
 ) -> ParsedFile:
-    """The file with its page, and its questions placed in their sections."""
+    """Return the file with its page, and with each question's section set."""
     regions, items, front, slug = read
     linker = FirstMentionLinker(names)
     scope = RenderContext(sheet, page=True, folder=slug)
-    # A card is part of the page's text: one that is not as far as its page waits.
+    # A card is part of the page's text. It is shown only with the same status as the
+    # page.
     shown = {
         name: item
         for name, item in items.items()
@@ -551,7 +552,7 @@ def _topic(
 
 
 def _check_notes(page: PageLayout, cited: Collection[str], sheet: SourceFile) -> None:
-    """W96: a footnote is explained on a page that has it."""
+    """Report W96: explanations of footnotes that the page does not use."""
     for key in page.notes:
         if key not in cited:
             place = sheet.find(f"[^{key}]:", 1, len(sheet.lines))
@@ -561,7 +562,7 @@ def _check_notes(page: PageLayout, cited: Collection[str], sheet: SourceFile) ->
 
 
 def _sections_of(page: PageLayout) -> dict[str, str]:
-    """The anchor of the section in which each embedded question stands."""
+    """Return the anchor of the section that contains each embedded question."""
     return {
         piece.question: section.anchor
         for section in page.sections
@@ -579,7 +580,7 @@ _SEE = re.compile(r"^See:\s*(.+)$", re.DOTALL)
 
 
 def read_glossary(sheet: SourceFile) -> tuple[GlossaryTerm, ...]:
-    """The terms in the order of the file; a term without meaning is left out."""
+    """Return the glossary terms in file order. Terms without a meaning are left out."""
     _, text = front_matter(sheet)
     found = tokens(text)
     scope = RenderContext(sheet, folder="..")
@@ -634,7 +635,7 @@ def _term(block: list[Token], scope: RenderContext) -> GlossaryTerm:
 
 
 def _part_see(body: list[Token]) -> tuple[list[Token], list[str]]:
-    """Part a last paragraph `See: KV cache, Weights` from the meaning."""
+    """Split a last paragraph `See: KV cache, Weights` off the meaning."""
     at = 0
     while at < len(body):
         end = closing_index(body, at) + 1
@@ -662,9 +663,9 @@ _NO_NAMES = names_of(())
 
 
 def parse(text: str, path: str, names: GlossaryNames = _NO_NAMES) -> ParsedFile:
-    """Read one file; `path` is relative to the content folder and says what it is.
+    """Parse one file. `path` is relative to the content folder and determines the type.
 
-    `names` are the glossary's, for the links of a page. Broken items are left out.
+    `names` are the glossary names to link on pages. Broken items are left out.
     """
     clean = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     valid = clean.replace("\0", "\ufffd").encode(errors="replace").decode()
@@ -700,7 +701,7 @@ _COUNT = re.compile(r"""^\s*["']?([\w.-]+)["']?\s*=""")
 
 
 def _counted(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
-    """Where the domains of a mock exam stand: (number, line)."""
+    """Return the (number, line) of each domain in a mock exam's [domains] table."""
     lines = [text.strip() for text in sheet.lines]
     first = lines.index("[domains]") + 1 if "[domains]" in lines else len(lines)
     found = enumerate(map(_COUNT.match, lines[first:]), first + 1)
@@ -722,7 +723,7 @@ _READERS: dict[str, Callable[[SourceFile], ParsedFile]] = {
 
 
 def _closed(sheet: SourceFile, parsed: ParsedFile) -> ParsedFile:
-    """The file with the notes that were taken while reading it."""
+    """Add what was collected while reading: problems, edits, references."""
     text = hashlib.sha256(sheet.text.encode())
     return dataclasses.replace(
         parsed,

@@ -1,4 +1,4 @@
-"""Which files changed; parse them in parallel."""
+"""Watches the files of a course for changes, and parses changed ones in parallel."""
 
 import contextlib
 import dataclasses
@@ -18,16 +18,16 @@ from app.content.parsed_file import GlossaryNames, ParsedFile, anchors_of, names
 from app.markup.model import SvgProblem
 from app.markup.problems import MOST_BYTES, make_problem
 
-Job = tuple[str, str, GlossaryNames]  # text, path, names of the glossary
+Job = tuple[str, str, GlossaryNames]  # text, path, glossary names
 
-_LEAST = 60  # files from which on it pays to start processes
+_LEAST = 60  # files from which starting processes pays off
 _MOST_PROCESSES = 8
 
 
 def read_all(jobs: Sequence[Job]) -> list[ParsedFile]:
-    """The readings of many files, in order."""
+    """Parse many files; returns the results in order."""
     count = min(_processors(), _MOST_PROCESSES)
-    # A process with other threads must not fork: their locks would stay locked.
+    # Forking with other threads running would copy their locks in locked state.
     lone = threading.active_count() == 1 and hasattr(os, "fork")
     if len(jobs) < _LEAST or count < 2 or not lone:
         return [parse(*job) for job in jobs]
@@ -37,17 +37,17 @@ def read_all(jobs: Sequence[Job]) -> list[ParsedFile]:
 def _processors() -> int:
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
+    except AttributeError:  # not available on every system
         return os.cpu_count() or 1
 
 
 def _shared(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
-    """Deal the jobs out like cards, so that long files spread evenly."""
+    """Distribute the jobs round-robin, so that long files spread evenly."""
     context = multiprocessing.get_context("fork")
     crew = []
     for number in range(1, count):
         ours, theirs = context.Pipe(duplex=False)
-        # As a daemon it is ended, not waited for, where reading fails here.
+        # A daemon process is terminated, not waited for, if reading fails here.
         worker = context.Process(target=_work, args=(jobs[number::count], theirs), daemon=True)
         worker.start()
         theirs.close()
@@ -57,20 +57,20 @@ def _shared(jobs: Sequence[Job], count: int) -> list[ParsedFile]:
     for number, ours, worker in crew:
         try:
             done[number::count] = ours.recv()
-        except EOFError:  # a worker was killed: its part is read here
+        except EOFError:  # the worker was killed: parse its part here
             done[number::count] = [parse(*job) for job in jobs[number::count]]
         worker.join()
     return [reading for reading in done if reading is not None]
 
 
 def _work(jobs: Sequence[Job], answer: "Connection[list[ParsedFile], None]") -> None:
-    """Answer with the readings, unless the process that wants them ends before.
+    """Parse the jobs and send the results. Exits if the parent process ends first.
 
-    It ends without a word to this one, which would then wait for ever: a fork holds
-    the end of the pipe that is read from as well, so writing to it never fails.
+    Writing to the pipe would not fail then, because the fork also holds its read end;
+    the worker would hang forever.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_DFL)  # what a server does then is not for us
+        signal.signal(number, signal.SIG_DFL)  # drop the server's signal handlers
     threading.Thread(target=_end_with_parent, daemon=True).start()
     answer.send([parse(*job) for job in jobs])
     answer.close()
@@ -84,14 +84,14 @@ def _end_with_parent() -> None:
 
 
 SHARED = "shared"
-"""The folder beside the courses, and how its files are named in each of them."""
+"""The folder next to the courses, and the path prefix of its files in each of them."""
 _FILES = ("sources.toml", "glossary.md")
 
 
 def shared_files(folder: Path) -> list[str]:
-    """The files beside the course under `folder` that it reads as well.
+    """Return the shared files next to the course `folder` that it also reads.
 
-    A folder of that name that has a syllabus is a course like the others.
+    A folder named “shared” with a syllabus is an ordinary course.
     """
     beside = folder.absolute().parent / SHARED
     try:
@@ -103,7 +103,7 @@ def shared_files(folder: Path) -> list[str]:
 
 
 def file_of(folder: Path, path: str) -> Path:
-    """Where a file of a course lies, or one that it shares."""
+    """Return the path of a file of the course, or of a shared file."""
     beside, _, name = path.partition("/")
     if beside == SHARED and name in _FILES:
         return folder.absolute().parent / SHARED / name
@@ -111,7 +111,7 @@ def file_of(folder: Path, path: str) -> Path:
 
 
 def drop_overridden(readings: Mapping[str, ParsedFile]) -> dict[str, ParsedFile]:
-    """The readings, what is shared without what the course defines itself."""
+    """Remove entries from shared files that the course defines itself."""
     return {
         path: _less(reading, readings.get(path.removeprefix(f"{SHARED}/")))
         if path.startswith(f"{SHARED}/")
@@ -136,14 +136,14 @@ _GLOSSARIES = ("glossary.md", f"{SHARED}/glossary.md")
 TOPIC_FILES = ("concept.md", "quiz.md", "cards.md")
 _TOO_LARGE = ("it is larger than 2 MB", "Split it into several topics.")
 _EMPTY = ("it is empty", "Write it, or delete it.")
-_FRESH = 0.1  # seconds in which a file may change again without a new time stamp
+_FRESH = 0.1  # seconds in which a file may change again without a new timestamp
 
 Stamp = tuple[int, int, int]
 NO_NAMES = names_of(())
 
 
 def paths(folder: Path) -> list[str]:
-    """The files of a course, relative to its folder, in reading order."""
+    """Return the files of a course in reading order, relative to its folder."""
     found = [name for name in _SINGLE if exists(folder / name)]
     found += shared_files(folder)
     found += sorted(f"exams/{f.name}" for f in folder.glob("exams/*.toml"))
@@ -157,7 +157,7 @@ def paths(folder: Path) -> list[str]:
 
 
 def exists(file: Path) -> bool:
-    """Whether there is such a file; also where its name is none that could be one."""
+    """Return whether a file exists; False for an invalid name."""
     try:
         return file.is_file()
     except OSError:
@@ -173,7 +173,7 @@ def _is_text(path: str) -> bool:
 
 
 def unnamed(folder: Path) -> list[str]:
-    """Folders and exams whose names are not UTF-8, as far as they can be written."""
+    """Return topic folders and exams whose names are not UTF-8, with replacement characters."""
     found = [*folder.glob("topics/*"), *folder.glob("exams/*.toml")]
     paths = (str(f.relative_to(folder)) for f in found)
     return sorted(
@@ -182,7 +182,7 @@ def unnamed(folder: Path) -> list[str]:
 
 
 def unread_files(folder: Path) -> list[str]:
-    """Files of topics and exams that nothing reads, because of their names."""
+    """Return files of topics and exams that are ignored because of their names."""
     found = [f for f in folder.glob("topics/*/*.md") if f.name not in TOPIC_FILES]
     found += folder.glob("topics/*/*.txt")
     found += [f for f in folder.glob("exams/[!.]*") if f.suffix != ".toml"]
@@ -194,7 +194,7 @@ def unread_files(folder: Path) -> list[str]:
 
 
 def empty_topic_folders(folder: Path) -> list[str]:
-    """Folders of topics in which there is nothing at all."""
+    """Return topic folders without any file."""
     return sorted(
         f"topics/{topic.name}"
         for topic in folder.glob("topics/*/")
@@ -204,7 +204,7 @@ def empty_topic_folders(folder: Path) -> list[str]:
 
 def _stamp(path: str) -> Stamp | None:
     try:
-        state = os.stat(path)  # noqa: PTH116 - asked for every file at every request
+        state = os.stat(path)  # noqa: PTH116 - faster than Path.stat, and called for every file
     except OSError:
         return None
     return state.st_mtime_ns, state.st_size, state.st_ino
@@ -212,22 +212,22 @@ def _stamp(path: str) -> Stamp | None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FileStamps:
-    """The time stamps of the files and folders of a course."""
+    """The timestamps of a course's files and folders."""
 
     stamps: Mapping[str, Stamp | None]
     settled: bool
 
     def changed(self) -> bool:
-        """Whether any file has changed, appeared or gone since."""
+        """Return whether any file has changed, appeared or disappeared."""
         if not self.settled:
             return True
         return any(_stamp(path) != stamp for path, stamp in self.stamps.items())
 
 
 def watch(folder: Path, names: list[str]) -> FileStamps:
-    """Take the stamps of files and of the folders in which new ones would appear."""
+    """Record the timestamps of the files, and of folders in which new files may appear."""
     places = [folder, folder / "exams", folder / "topics", *folder.glob("topics/*")]
-    places += folder.glob("topics/*/**/")  # of pictures
+    places += folder.glob("topics/*/**/")  # folders with pictures
     places += [folder.absolute().parent / SHARED]
     every = [str(p) for p in places] + [str(file_of(folder, name)) for name in names]
     stamps = {path: _stamp(path) for path in every}
@@ -236,7 +236,7 @@ def watch(folder: Path, names: list[str]) -> FileStamps:
 
 
 class WatchedFiles:
-    """Reads files, each once for each content; a broken one keeps its good reading."""
+    """Parses each file once per content. A broken file keeps its last good version."""
 
     def __init__(self, folder: Path, cache: Path | None, kept: LastGoodFiles | None = None) -> None:
         self.folder = folder
@@ -246,7 +246,7 @@ class WatchedFiles:
         self.good: dict[str, ParsedFile] = {}
 
     def read(self) -> tuple[dict[str, ParsedFile], FileStamps]:
-        """What every file says now, and the stamps it was read at."""
+        """Parse all files; returns the results and the timestamps at reading."""
         found = paths(self.folder)
         stamps = watch(self.folder, found)
         with without_collection():
@@ -262,7 +262,7 @@ class WatchedFiles:
         return shown, stamps
 
     def keep(self, without: Collection[str] = ()) -> None:
-        """Keep a copy of every file whose newest reading is without errors."""
+        """Save a copy of every file whose current version has no errors."""
         if self.kept is None:
             return
         self.kept.forget_all_but(paths(self.folder))
@@ -279,7 +279,7 @@ class WatchedFiles:
         return names_of(anchors_of(terms))
 
     def _shown(self, path: str, now: ParsedFile, names: GlossaryNames) -> ParsedFile:
-        """The newest reading, or the last good one with the problems of the newest."""
+        """Return the current version, or the last good one with the current problems."""
         good = self.good.get(path)
         if good is None and _errors(now):
             good = self._last_good(path, names)
@@ -290,7 +290,7 @@ class WatchedFiles:
         return dataclasses.replace(good, problems=now.problems, outdated=True)
 
     def _last_good(self, path: str, names: GlossaryNames) -> ParsedFile | None:
-        """What the copy says that an earlier run of the server kept of a file."""
+        """Parse the copy that an earlier run of the server saved; None if there is none."""
         content = self.kept.get(path) if self.kept else None
         if content is None:
             return None
@@ -298,7 +298,7 @@ class WatchedFiles:
         return parse(content.decode("utf-8", "replace"), path, fitting)
 
     def _readings(self, found: list[str], names: GlossaryNames) -> dict[str, ParsedFile]:
-        """What the files say now: known, cached, or read together."""
+        """Return the parsed files: known, cached or newly parsed."""
         readings: dict[str, ParsedFile] = {}
         cold: dict[str, tuple[bytes, GlossaryNames]] = {}
         for path in found:
@@ -317,7 +317,7 @@ class WatchedFiles:
         return {path: readings[path] for path in found}
 
     def _content(self, path: str) -> bytes | ParsedFile:
-        """The bytes of a file, or a reading that says why there are none."""
+        """Return the bytes of a file, or an empty result with the error."""
         try:
             with file_of(self.folder, path).open("rb") as stream:
                 content = stream.read(MOST_BYTES + 1)
@@ -326,7 +326,7 @@ class WatchedFiles:
             return _unreadable(path, error)
         if len(content) > MOST_BYTES:
             return _unreadable(path, ValueError(*_TOO_LARGE))
-        if not content.strip():  # cut off by an editor or a full disk; or never begun
+        if not content.strip():  # truncated by an editor or a full disk, or never written
             return _unreadable(path, ValueError(*_EMPTY))
         return content
 
@@ -349,7 +349,7 @@ class WatchedFiles:
     ) -> ParsedFile:
         content, names = basis
         self.readings[path] = ((content, names.fingerprint), reading)
-        # What failed unforeseen, as for want of memory, may succeed at the next start.
+        # Do not cache unexpected failures: they may succeed at the next start.
         if self.cache and not any(p.code == "E00" for p in reading.problems):
             name = self.cache.name(path, content, names.fingerprint)
             self.cache.put(name, reading)
@@ -358,9 +358,9 @@ class WatchedFiles:
 
 @contextlib.contextmanager
 def without_collection() -> Iterator[None]:
-    """Pause the garbage collector while values are made that all stay.
+    """Disable the garbage collector while creating permanent objects.
 
-    It would look through them again and again, a fifth of the time of a cold start.
+    It would scan them repeatedly, which takes a fifth of a cold start.
     """
     running = gc.isenabled()
     gc.disable()
@@ -372,7 +372,7 @@ def without_collection() -> Iterator[None]:
 
 
 def _unreadable(path: str, error: Exception) -> ParsedFile:
-    if path.endswith(".svg"):  # as a picture it may well be shown
+    if path.endswith(".svg"):  # it may still be shown as a picture
         return ParsedFile(path, drawing=SvgProblem(1, "it cannot be read as a short text"))
     place = (path, 1, 1)
     if isinstance(error, UnicodeDecodeError):

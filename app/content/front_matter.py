@@ -1,4 +1,4 @@
-"""Front matter, item comments, params and let."""
+"""Parses front matter, item comments, and the `params` and `let` of computed questions."""
 
 import dataclasses
 import datetime as dt
@@ -46,7 +46,7 @@ FRONT_KEYS = (
     "level",
     "status",
 )
-_OF_PAGE = ("summary", "reviewed", "requires")  # what the page says for its topic
+_OF_PAGE = ("summary", "reviewed", "requires")  # keys of a page, valid for its whole topic
 _ITEMS_FRONT_KEYS = tuple(key for key in FRONT_KEYS if key not in _OF_PAGE)
 _ELSEWHERE = {
     "answer": "Tick the right answer: - [x] text.",
@@ -60,7 +60,7 @@ _ELSEWHERE = {
         "It stands in the front matter of concept.md, for the whole topic.",
     ),
 }
-# Keys with one value, and those with several words.
+# Keys with a single value, and those with a list of words.
 _ONE = frozenset(
     [
         "q",
@@ -81,7 +81,7 @@ _ONE = frozenset(
     ]
 )
 _WORDS = frozenset(["objective", "objectives", "source", "sources", "tags", "requires", "choose"])
-_LIKE = 0.7  # of keys, which are short words: reviewed is not reverse
+_LIKE = 0.7  # similarity of keys, which are short: “reviewed” must not suggest “reverse”
 TYPES = (*KINDS, "card")
 _SWITCHES = ("shuffle", "reverse", "case")
 FileKind = Literal["page", "quiz", "cards"]
@@ -93,7 +93,7 @@ _FRONT = re.compile(r"\A---[ \t]*\n(.*?)^---[ \t]*$\n?", re.DOTALL | re.MULTILIN
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """The front matter of a file; also the defaults of its items."""
+    """The front matter of a file, which also provides defaults for its items."""
 
     title: str = ""
     objectives: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class FrontMatter:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemMetadata:
-    """What comment and front matter say of an item, whatever its type."""
+    """Metadata of an item from its comment and the front matter, for any type."""
 
     objectives: tuple[str, ...]
     sources: tuple[str, ...]
@@ -119,9 +119,10 @@ class ItemMetadata:
 
 
 def front_matter(sheet: SourceFile, *, page: bool = True) -> tuple[FrontMatter, str]:
-    """The front matter and the text with those lines emptied.
+    """Return the front matter, and the text with its lines blanked.
 
-    What is no `page` holds items alone, and does not speak for its topic.
+    Files other than a `page` contain only items, so the keys of a topic are not
+    allowed.
     """
     match = _FRONT.match(sheet.text)
     if match is None:
@@ -160,7 +161,7 @@ def _refuse_unknown(fields: YamlMapping, known: tuple[str, ...], sheet: SourceFi
 
 
 def _refuse_shapes(fields: YamlMapping, sheet: SourceFile) -> None:
-    """E10: a list where one value is meant, or names where words are; left out."""
+    """Report E10: a list instead of a value, or a mapping instead of words. Drops the key."""
     for name, node in [*fields.values.items()]:
         message, hint = "", ""
         if name in _ONE and not isinstance(node, YamlText):
@@ -182,7 +183,7 @@ def _is_words(node: strict_yaml.Node) -> bool:
 def _mentioned(
     fields: YamlMapping, name: Literal["objective", "source"], sheet: SourceFile
 ) -> tuple[str, ...]:
-    """The words of `objective(s)` or `source(s)`, noted to be checked later."""
+    """Return the names in `objective(s)` or `source(s)`, and record them as references."""
     found: list[str] = []
     for key in (name, f"{name}s"):
         node, scalars = (
@@ -201,12 +202,12 @@ def _mentioned(
 
 
 def _level(fields: YamlMapping, sheet: SourceFile) -> Level:
-    """Whether `level` says deeper; another word is reported."""
+    """Return the level; anything but `deeper` is reported."""
     return "deeper" if _says(fields, "level", "deeper", sheet) else ""
 
 
 def _status_of(fields: YamlMapping, sheet: SourceFile) -> Status | None:
-    """What `status` says; None where it says nothing. An unknown word is a draft."""
+    """Return the status, None without one. Reports an unknown value and treats it as draft."""
     node = fields.values.get("status")
     if node is None:
         return None
@@ -219,7 +220,7 @@ def _status_of(fields: YamlMapping, sheet: SourceFile) -> Status | None:
 
 
 def _says(fields: YamlMapping, key: str, word: str, sheet: SourceFile) -> bool:
-    """Whether a key that knows one word has it."""
+    """Return whether a key has its only valid value."""
     node = fields.values.get(key)
     if node is None or strict_yaml.single_text(node) == word:
         return node is not None
@@ -253,9 +254,9 @@ def _date(fields: YamlMapping, sheet: SourceFile) -> dt.date | None:
 def said_of(
     comment: ItemComment, kind: str, front: FrontMatter, sheet: SourceFile, *, page: bool
 ) -> ItemMetadata:
-    """What the comment of an item of a type says, else the front matter.
+    """Return the item's metadata from its comment, with defaults from the front matter.
 
-    E12, E13: a key that the type does not have, or that none has on a `page`.
+    Reports E12, E13: keys that do not apply to this type or to a `page`.
     """
     fields = comment.fields
     _refuse_foreign(comment, kind, sheet)
@@ -276,7 +277,7 @@ def said_of(
 
 
 def read_comment(content: str, line: int, sheet: SourceFile) -> ItemComment:
-    """Read `<!-- q: id …-->`; its id may be empty when it is missing or malformed."""
+    """Parse `<!-- q: id …-->`. The id is empty if it is missing or malformed."""
     sheet.item = ""
     lead = content.index("<!--") + 4
     inner, _, rest = content[lead:].partition("-->")
@@ -301,7 +302,7 @@ def read_comment(content: str, line: int, sheet: SourceFile) -> ItemComment:
 
 
 def _refuse_maybe(fields: YamlMapping, sheet: SourceFile) -> None:
-    """E13: a switch is on or off."""
+    """Report E13: a value other than yes or no."""
     for key in _SWITCHES:
         node = fields.values.get(key)
         said = strict_yaml.single_text(node).lower()
@@ -312,7 +313,7 @@ def _refuse_maybe(fields: YamlMapping, sheet: SourceFile) -> None:
 
 
 def _refuse_foreign(comment: ItemComment, kind: str, sheet: SourceFile) -> None:
-    """E12: a key that another type has, and that would do nothing here."""
+    """Report E12: a key of another type, which has no effect here."""
     own = {*_ITEMS_FRONT_KEYS, "q", "type"} - {"title"}
     if kind == "card":
         own.add("reverse")
@@ -357,7 +358,7 @@ _MOST_VALUES = 10_000
 
 
 def read_computed(comment: ItemComment, sheet: SourceFile) -> ComputedParameters | None:
-    """The numbers an item draws, or None when it draws none."""
+    """Return the parameters of a computed question; None if it has none."""
     values = comment.fields.values
     if "params" not in values and "let" not in values:
         return None
@@ -372,7 +373,7 @@ def read_computed(comment: ItemComment, sheet: SourceFile) -> ComputedParameters
         if name in params:
             message = f"“{name}” is a parameter already."
             sheet.report("E11", node.line, node.column, message, "Use another name.")
-        known = {*params, *named}  # what is wrong in itself is told once
+        known = {*params, *named}  # a name with a faulty expression is reported only once
         named.append(name)
         text = _expression(node, known, sheet)
         if text:
@@ -426,7 +427,7 @@ def _values(name: str, node: Node, sheet: SourceFile) -> tuple[str | float, ...]
 
 
 def _slip(name: str, node: Node) -> tuple[str, str, str] | None:
-    """A list or a range that is written otherwise: code, message and hint."""
+    """Detect a mistyped list or range; returns code, message and hint."""
     if isinstance(node, YamlList):
         words = [n.text.strip() for n in node.items if isinstance(n, YamlText)]
         word = next(filter(_RANGE.match, words), "")
@@ -448,7 +449,7 @@ def _slip(name: str, node: Node) -> tuple[str, str, str] | None:
 
 
 def value_of(text: str) -> str | float:
-    """A number when the whole text is one, else the word itself."""
+    """Return a number if the whole text is one, else the text."""
     if not _NUMBER.match(text.strip()):
         return text.strip()
     number = float(text)

@@ -1,4 +1,4 @@
-"""Decide which item an id belongs to: ids.lock comes first, and doubt is reported."""
+"""Decides which item owns an id, by ids.lock and similarity. Unclear cases are reported."""
 
 import dataclasses
 from collections import Counter, defaultdict
@@ -10,19 +10,20 @@ from app.markup.ids import jaccard_similarity
 from app.markup.problems import ContentProblem, Unidentified, make_problem
 
 LOCK = "ids.lock"
-COPIED = 0.6  # from this likeness on an item says the same in other words
-CLEAR = 0.5  # by how much more than another an item resembles a line of ids.lock
-_REPLACED = 0.3  # below this likeness an item says something quite different
-_SLIGHT = 0.2  # a difference of two fingerprints by chance
-_FEW = 5  # lines of ids.lock with the same heading, or body, which still tell something
-_RARE = 100  # lines of ids.lock that have a word in their fingerprint
-_MOST_COMPARED = 20  # fingerprints with that of one item
-# What keeps items from being seen at all; that they are gone would be said in vain.
+COPIED = 0.6  # similarity from which an item counts as the same in other words
+CLEAR = 0.5  # required lead of the most similar item over the next
+_REPLACED = 0.3  # similarity below which an item counts as replaced
+_SLIGHT = 0.2  # difference of two sketches that may be chance
+_FEW = 5  # lines of ids.lock with the same heading or body up to which the match is significant
+_RARE = 100  # lines of ids.lock up to which a sampled word counts as rare
+_MOST_COMPARED = 20  # lines compared with one item
+# A file with one of these errors was not read to the end. Do not report its missing
+# items as deleted.
 _HIDING = frozenset({"E00", "E01", "E02", "E03", "E10", "E11", "E12", "E75", "E88"})
 
 
 class ItemWords(Protocol):
-    """The words of an item as hashes: see `ItemFingerprint` and `Unidentified`."""
+    """The hashed words of an item; see `ItemFingerprint` and `Unidentified`."""
 
     @property
     def sketch(self) -> tuple[int, ...]: ...
@@ -36,24 +37,24 @@ class ItemWords(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Claim:
-    """An item with the id that its comment says."""
+    """An item with the id in its comment."""
 
     path: str
     fact: ItemFingerprint
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """Its file, line and column."""
+        """Path, line and column of the item."""
         return self.path, self.fact.line, self.fact.column
 
     @property
     def where(self) -> str:
-        """Its place in words."""
+        """The location as text."""
         return f"{self.path}:{self.fact.line}"
 
 
 class IdEvidence:
-    """What a course and its ids.lock tell of who had an id first."""
+    """Data from the course and its ids.lock for deciding who had an id first."""
 
     def __init__(
         self, claims: Mapping[str, list[Claim]], readings: Mapping[str, ParsedFile]
@@ -73,7 +74,7 @@ class IdEvidence:
             for name, entry in self.entries.items()
             if not (entry.retired or name in claims or name in self.broken)
         }
-        self.found: set[str] = set()  # of what is gone, that which stands elsewhere
+        self.found: set[str] = set()  # missing ids whose items were found elsewhere
         self._alike: dict[str, list[LockEntry]] = defaultdict(list)
         for entry in self.entries.values():
             if entry.heading:
@@ -86,24 +87,24 @@ class IdEvidence:
                 self._sampled[number].append(entry.id)
 
     def is_named(self, path: str) -> bool:
-        """Whether the syllabus names the topic of a file."""
+        """Return whether the syllabus lists the topic of a file."""
         reading = self.readings.get("syllabus.toml")
         topics = reading.syllabus.topics if reading and reading.syllabus else ()
         return path.startswith("topics/") and path.split("/")[1] in topics
 
     def resemblance(self, entry: LockEntry, words: ItemWords) -> float:
-        """How much of an item is as a line of ids.lock has it, from 0 to 3."""
+        """Return how similar an item is to a line of ids.lock, from 0 to 3."""
         same = entry.heading == words.heading != "", entry.body == words.body != ""
         return _likeness(entry, words) + sum(same)
 
     def is_replaced(self, entry: LockEntry, words: ItemWords) -> bool:
-        """Whether an item says something quite different than its line."""
+        """Return whether an item's text is quite different from its line."""
         if entry in self._with_same(words):
             return False
         return bool(entry.sketch) and _likeness(entry, words) < _REPLACED
 
     def rival(self, own: LockEntry, words: ItemWords) -> LockEntry | None:
-        """Another line of ids.lock that an item resembles clearly more than its own."""
+        """Return another line that an item clearly resembles more than its own; else None."""
         if (own.heading, own.body) == (words.heading, words.body):
             return None
         like = _likeness(own, words)
@@ -113,7 +114,8 @@ class IdEvidence:
         best = self._nearest([e for e in others if e.id != own.id], words)
         if best is None:
             return None
-        # The same first line tells more than the same answers, such as True and False.
+        # The same heading is stronger evidence than the same answers, such as True and
+        # False.
         least = like - _SLIGHT if best.heading == words.heading else like
         if _likeness(best, words) <= least:
             return None
@@ -121,20 +123,20 @@ class IdEvidence:
         return best if lead >= CLEAR else None
 
     def lost(self, words: ItemWords, named: Collection[str] = ()) -> LockEntry | None:
-        """The line of an id that is gone, and whose item this seems to be."""
+        """Return the line of a missing id whose item this seems to be; else None."""
         said = [self.gone[name] for name in named if name in self.gone]
         others = [e for e in self._partly_same(words) if e.id in self.gone]
         return self._nearest(said or others + self._like(words, self.gone), words)
 
     def nearest_gone(self, words: ItemWords) -> LockEntry | None:
-        """Of the lines whose ids are gone the one that an item resembles most."""
+        """Return the line of a missing id that the item resembles most."""
         return self._nearest([*self.gone.values()], words)
 
     def _nearest(self, found: Sequence[LockEntry], words: ItemWords) -> LockEntry | None:
         return max(found, key=lambda e: self.resemblance(e, words), default=None)
 
     def _with_same(self, words: ItemWords) -> list[LockEntry]:
-        """The lines with its heading or its body, where they are few."""
+        """Return the lines with the same heading or body, if there are only a few."""
         found = []
         for text in (f"#{words.heading}", words.body):
             same = self._alike.get(text, [])
@@ -142,12 +144,12 @@ class IdEvidence:
         return found
 
     def _partly_same(self, words: ItemWords) -> list[LockEntry]:
-        """Those of them that are not wholly different otherwise."""
+        """Return those of them whose text is not entirely different."""
         same = self._with_same(words)
         return [e for e in same if _likeness(e, words) >= _REPLACED]
 
     def _like(self, words: ItemWords, among: Mapping[str, LockEntry]) -> list[LockEntry]:
-        """Those of some lines that say the same in other words; of many a few."""
+        """Return the lines with similar text, comparing only a few candidates."""
         sampled = {*words.sketch, *words.full_sketch}
         rare = (self._sampled.get(number, ()) for number in sampled)
         shared = Counter(name for names in rare if len(names) <= _RARE for name in names)
@@ -156,7 +158,7 @@ class IdEvidence:
 
 
 def _likeness(entry: LockEntry, words: ItemWords) -> float:
-    """How much an item shares with a line of ids.lock, from 0 to 1."""
+    """Return the similarity of an item to a line of ids.lock, from 0 to 1."""
     like = jaccard_similarity(entry.sketch, words.sketch)
     if entry.heading or entry.body:
         return like
@@ -164,7 +166,7 @@ def _likeness(entry: LockEntry, words: ItemWords) -> float:
 
 
 def _hides_items(reading: ParsedFile) -> bool:
-    """Whether a file was not read to the end, so that nobody knows what is gone."""
+    """Return whether a file was not read to the end, so that missing items are unknown."""
     return any(p.code in _HIDING and not p.item for p in reading.problems)
 
 
@@ -173,10 +175,10 @@ _OWN_ID = "write q: alone in its comment, and run the check with --fix"
 
 @dataclasses.dataclass(slots=True)
 class Owners:
-    """The item that each id belongs to, and all that is wrong with ids.
+    """The owner of each id, and all problems with ids.
 
-    `copies` and `unidentified` are items to which `--fix` may give new ids.
-    `doubtful` are ids that `--fix` leaves as they are, in files and in ids.lock.
+    `--fix` may give new ids to `copies` and `unidentified` items. It does not change
+    the `doubtful` ids in files or ids.lock.
     """
 
     items: dict[str, Claim] = dataclasses.field(default_factory=dict)
@@ -186,7 +188,7 @@ class Owners:
     doubtful: set[str] = dataclasses.field(default_factory=set)
 
     def report(self, claim: Claim, code: str, message: str, hint: str) -> None:
-        """Note a problem with the id of an item."""
+        """Add a problem with an item's id."""
         found = make_problem(claim.place, code, message, hint, claim.fact.id)
         self.problems.append(found)
 
@@ -196,9 +198,9 @@ def find_owners(
     readings: Mapping[str, ParsedFile],
     accepted: Collection[str] = (),
 ) -> Owners:
-    """The owner of each id in a course.
+    """Determine the owner of each id in a course.
 
-    `accepted` are ids whose items are the same as before, whatever they say now.
+    `accepted` are ids whose items count as unchanged, even if their text differs.
     """
     claims: dict[str, list[Claim]] = defaultdict(list)
     for path, fact in facts:
@@ -220,7 +222,7 @@ def find_owners(
 
 
 def _report_broken(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> None:
-    """E04: the id stands in a broken comment as well, which may be its owner's."""
+    """Report E04: the id also appears in a broken comment, which may be its owner's."""
     name = claimed[0].fact.id
     owners.doubtful.add(name)
     for claim in claimed:
@@ -231,7 +233,7 @@ def _report_broken(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -
 
 
 def _settle_new(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> None:
-    """Ids that ids.lock does not know."""
+    """Settle an id that is not in ids.lock."""
     owner, name = _owner(None, claimed, evidence), claimed[0].fact.id
     if owner is None:
         _report_doubt(claimed, "ids.lock does not know it", owners)
@@ -248,9 +250,9 @@ def _settle_new(claimed: list[Claim], evidence: IdEvidence, owners: Owners) -> N
 
 
 def _report_doubt(claimed: list[Claim], why: str, owners: Owners) -> None:
-    """E04 at each of several items: nothing tells which of them had the id first.
+    """Report E04 for several items with the same id, if the original is unknown.
 
-    Where all say the same, it does not matter which of them is served.
+    If all have the same text, the first is served.
     """
     name = claimed[0].fact.id
     owners.doubtful.add(name)
@@ -271,7 +273,7 @@ def _say_the_same(claimed: list[Claim]) -> bool:
 def _settle_known(
     entry: LockEntry, claimed: list[Claim], evidence: IdEvidence, owners: Owners
 ) -> None:
-    """An id of ids.lock: its owner, copies of it, and other items that took it."""
+    """Settle an id of ids.lock: find its owner, copies, and other items that use it."""
     if entry.retired:
         owners.doubtful.add(entry.id)
         for claim in claimed:
@@ -303,7 +305,7 @@ def _report_taken(
     evidence: IdEvidence,
     owners: Owners,
 ) -> None:
-    """E07: the words are those of another id."""
+    """Report E07: the text is that of another id."""
     owners.doubtful.add(entry.id)
     evidence.found.add(rival.id)
     message = f"“{entry.id}” stands here with the words of “{rival.id}”."
@@ -316,10 +318,10 @@ def _report_taken(
 
 
 def _owner(entry: LockEntry | None, claimed: list[Claim], evidence: IdEvidence) -> Claim | None:
-    """The one item that had the id first, where all that is known agrees on it.
+    """Return the item that had the id first, if the evidence is unambiguous; else None.
 
-    It is the one whose words ids.lock has; of several, the one in the file that it
-    names; and of those that say the same, the one in a topic that the syllabus names.
+    That is the item most similar to ids.lock; of several, the one in the file recorded
+    there; of items with the same text, the one in a topic that the syllabus lists.
     """
     if len(claimed) < 2:
         return claimed[0] if claimed else None
@@ -334,7 +336,7 @@ def _owner(entry: LockEntry | None, claimed: list[Claim], evidence: IdEvidence) 
 
 
 def _nearest_to(entry: LockEntry, claimed: list[Claim], evidence: IdEvidence) -> list[Claim]:
-    """Those of several items that resemble a line of ids.lock clearly the most."""
+    """Return the items that are most similar to a line of ids.lock."""
     known = [c for c in claimed if not evidence.is_replaced(entry, c.fact)]
     ranks = [evidence.resemblance(entry, claim.fact) for claim in known]
     most = max(ranks, default=0.0)
@@ -350,7 +352,7 @@ def _report_copies(
 
 
 def _report_copy(claim: Claim, owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
-    """E08, or E04 where the item is no copy: an id that belongs to another item."""
+    """Report E08 for a copy, or E04 for a different item with the id."""
     name, lost = claim.fact.id, evidence.lost(claim.fact)
     if jaccard_similarity(owner.fact.sketch, claim.fact.sketch) < COPIED:
         message = f"“{name}” is the id of the item in {owner.where}, by ids.lock."
@@ -369,7 +371,7 @@ def _report_copy(claim: Claim, owner: Claim, evidence: IdEvidence, owners: Owner
 
 
 def _compare(entry: LockEntry, owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
-    """W07, W34, W09: how the item of an id differs from what it was."""
+    """Report W07, W34, W09: differences between an item and its line of ids.lock."""
     fact = owner.fact
     if evidence.is_replaced(entry, fact):
         _report_replaced(owner, evidence, owners)
@@ -384,9 +386,9 @@ def _compare(entry: LockEntry, owner: Claim, evidence: IdEvidence, owners: Owner
 
 
 def _report_replaced(owner: Claim, evidence: IdEvidence, owners: Owners) -> None:
-    """W07; or E07 where another id is gone at the same time, and may be the right one.
+    """Report W07, or E07 if another id is missing that may be the right one.
 
-    As a rule a text that was written anew, or in another language, is the same item.
+    A rewritten or translated text usually is the same item.
     """
     name, gone = owner.fact.id, evidence.nearest_gone(owner.fact)
     owners.doubtful.add(name)
@@ -401,7 +403,7 @@ def _report_replaced(owner: Claim, evidence: IdEvidence, owners: Owners) -> None
 
 
 def is_remapped(entry: LockEntry, fact: ItemFingerprint) -> bool:
-    """Whether more than one option changed, so that old and new cannot be paired."""
+    """Return whether several options changed, so that old and new cannot be paired."""
     if not entry.options or not fact.options or entry.type != fact.type:
         return False
     old, new = Counter(d for _, d in entry.options), Counter(d for _, d in fact.options)
@@ -409,7 +411,7 @@ def is_remapped(entry: LockEntry, fact: ItemFingerprint) -> bool:
 
 
 def _settle_unidentified(evidence: IdEvidence, owners: Owners) -> None:
-    """Items without an id, and E06 for those that seem to have had one."""
+    """Collect items without an id. Reports E06 for those that seem to have had one."""
     for path, reading in evidence.readings.items():
         for item in reading.unidentified:
             if lost := evidence.lost(item, item.named):
@@ -426,7 +428,7 @@ def _report_found(
     evidence: IdEvidence,
     owners: Owners,
 ) -> None:
-    """E06 where the item of an id that is gone seems to stand."""
+    """Report E06 for the item of a missing id that was found elsewhere."""
     evidence.found.add(lost.id)
     message = f"“{lost.id}” is gone and was not retired, and its words stand here{how}."
     hint = f"Write q: {lost.id} here; or, if this is another item, retire “{lost.id}”: "
@@ -435,7 +437,7 @@ def _report_found(
 
 
 def _report_gone(evidence: IdEvidence, owners: Owners) -> None:
-    """E06 for every other id that is gone, unless nobody knows what is."""
+    """Report E06 for all other missing ids, unless a file could not be read."""
     for entry in evidence.gone.values():
         if evidence.whole and entry.id not in evidence.found:
             hint = "Bring it back, or write the date of today in place of its “-”."

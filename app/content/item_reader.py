@@ -1,4 +1,4 @@
-"""Cut a file into prose and items; build questions and cards."""
+"""Splits a file into prose and items, and builds questions and cards."""
 
 import dataclasses
 import html
@@ -47,7 +47,7 @@ _ROLES = {
 
 @dataclasses.dataclass(slots=True)
 class ParsedItem:
-    """An item with what the rules need to know of its writing."""
+    """A parsed item, with the authored form that the rules check."""
 
     item: Question | Flashcard
     written: AuthoredItem
@@ -56,7 +56,7 @@ class ParsedItem:
 def build(
     draft: ItemDraft, kind: FileKind, front: FrontMatter, scope: RenderContext
 ) -> ParsedItem | None:
-    """Read one item; None when its comment or its type cannot be used."""
+    """Build one item; None if its comment or type is invalid."""
     sheet = scope.sheet
     sheet.item = draft.comment.id
     if not draft.comment.id:
@@ -84,7 +84,7 @@ def build(
 
 
 def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFile) -> None:
-    """E24: options that its type does not take."""
+    """Report E24: options in a question type that takes none."""
     if parts.options and kind in KINDS and not KINDS[kind].boxed:
         message = f"A question of the type “{kind}” reads no options in boxes."
         hint = "Take them out, or change the type."
@@ -92,7 +92,7 @@ def _check_taken(draft: ItemDraft, parts: ItemParts, kind: str, sheet: SourceFil
 
 
 def _sort(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
-    """Part the body into stem, answer blocks and alerts."""
+    """Split the body into stem, answer blocks and alerts."""
     parts = ItemParts([], [], [], [], [], [])
     wanted = draft.comment.word("type")
     body = draft.body
@@ -115,7 +115,7 @@ def _sort(draft: ItemDraft, sheet: SourceFile) -> ItemParts:
 
 
 def _limit(draft: ItemDraft, parts: ItemParts, sheet: SourceFile) -> None:
-    """Report more options or hints than a question can have, and drop them."""
+    """Report and drop options and hints beyond the limits."""
     for what, most, found in (
         ("options", MOST_OPTIONS, parts.options),
         ("hints", MOST_HINTS, parts.hints),
@@ -136,7 +136,7 @@ def _add_alert(role: str, inside: list[Token], parts: ItemParts) -> None:
 
 
 def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: SourceFile) -> bool:
-    """Whether a block is (part of) the answer; if so it is taken."""
+    """Store a block if it is part of the answer. Returns whether it was."""
     kind = block[0].type
     if wanted == "card":
         return False
@@ -161,7 +161,7 @@ def _take_answer(block: list[Token], wanted: str, parts: ItemParts, sheet: Sourc
 def _take_reason(
     block: list[Token], before: Token | None, parts: ItemParts, sheet: SourceFile
 ) -> bool:
-    """W25: a quote right below an option is its reason, though nothing indents it."""
+    """Report W25, and use a quote right below an option as its reason without indentation."""
     below = before is not None and before.type == "bullet_list_close"
     lone = block[0].type == "blockquote_open" and not block[0].meta.get("alert")
     if not (below and lone and parts.options) or parts.options[-1].feedback:
@@ -182,7 +182,7 @@ _MOST_SHOWN = 40
 
 
 def _told(body: list[Token], options: list[ParsedOption]) -> tuple[str, str]:
-    """The type that an item without one may have, and what tells it."""
+    """Return the type that an untyped item probably has, and the evidence."""
     blocks = [] if any(option.ticked for option in options) else body
     told = itertools.chain(
         ((k.name, k.told_by(t, options)) for t in blocks for k in KINDS.values()),
@@ -192,7 +192,7 @@ def _told(body: list[Token], options: list[ParsedOption]) -> tuple[str, str]:
 
 
 def _type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
-    """The type said or inferred; empty, and reported, when there is none."""
+    """Return the declared or inferred type; reports a missing one and returns ""."""
     said = draft.comment.word("type")
     if said and said not in TYPES:
         place = draft.comment.place("type")
@@ -205,7 +205,7 @@ def _type(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile)
 
 
 def _untyped(draft: ItemDraft, parts: ItemParts, kind: FileKind, sheet: SourceFile) -> str:
-    """The type inferred of an item that says none."""
+    """Infer the type of an item without one."""
     if kind == "cards" and not parts.options:
         return "card"
     meant, shows = _told(draft.body, parts.options)
@@ -293,7 +293,7 @@ def _text(tokens: list[Token], scope: RenderContext) -> RichText:
 
 
 def _stem(written: AuthoredItem, kind: QuestionType[Any]) -> RichText:
-    """The heading, and below it whatever stands before the answers."""
+    """Return the heading, followed by everything before the answers."""
     scope = written.scope
     heading = render_tokens([written.draft.heading], scope)
     body = [] if kind.blank else [t for t in written.parts.stem if t.type != "hr"]
@@ -333,25 +333,25 @@ def _partial(draft: ItemDraft, kind: QuestionType[Any], sheet: SourceFile) -> Pa
     return ""
 
 
-# A comment with an id that nothing closes, once its opening is emptied.
+# An unclosed comment with an id, after its opening was emptied.
 UNCLOSED = "<!-- -->"
 _BOX = re.compile(r"^\[[ \t]*(?:[xX][ \t]*)?\]")
-# A tick however it is typed: [x], [✓], (x), in Cyrillic, or without its space.
+# A tick in any notation: [x], [✓], (x), in Cyrillic, or without its space.
 _TICK = "[ \t]*[xX\u0445\u0425×✓✔✅*][ \t]*"
 _TICKED = re.compile(rf"^(?:(?:[-*+]|\d{{1,3}}[.)])[ \t]*)?\[{_TICK}\]")
 _ROUND = re.compile(rf"^\({_TICK}\)[ \t]")
-# What is left of a comment whose first characters are missing.
+# The rest of a comment whose first characters are missing.
 _COMMENT = re.compile(r"^(?:<!?-{0,2})?[ \t]*q[ \t]*:[ \t]*[\w-]+[ \t]*(?:$|\n|-+>)")
 _BLANKS = {kind.name: kind.blank for kind in KINDS.values() if kind.blank}
 _ASKING = ("?", "\uff1f", "\u061f", "\u037e", "\u055e")  # in several scripts
 
 
 def answers_in(prose: Sequence[Token], *, page: bool = True) -> Iterator[range]:
-    """Where answers stand that belong to no item, each up to the next heading.
+    """Yield the blocks with answers that belong to no item, up to the next heading.
 
-    They are kept from learners: what is ticked, or is a blank, below a question that
-    lost its comment is its key, and what follows explains it. On a `page` a list of
-    tasks may be ticked, too, where nothing asks a question.
+    They must not be shown to learners: a ticked option or a blank below a question that
+    lost its comment is its key, and an explanation may follow. On a `page`, a ticked
+    task list is allowed if no question is asked.
     """
     start = at = 0
     found, asked = False, is_question(prose, 0) or not page
@@ -369,7 +369,7 @@ def answers_in(prose: Sequence[Token], *, page: bool = True) -> Iterator[range]:
 
 
 def end_of_section(prose: Sequence[Token], at: int) -> int:
-    """Where the next heading behind an index begins, of whatever rank."""
+    """Return the index of the next heading, of any level."""
     for index in range(at + 1, len(prose)):
         if prose[index].type == "heading_open" and not prose[index].level:
             return index
@@ -377,7 +377,7 @@ def end_of_section(prose: Sequence[Token], at: int) -> int:
 
 
 def is_question(prose: Sequence[Token], at: int) -> bool:
-    """Whether the section that begins at an index asks, or gives reasons in quotes."""
+    """Return whether the section at an index asks a question or has quotes as reasons."""
     section = prose[at : end_of_section(prose, at)]
     if any(t.type == "blockquote_open" and not t.meta.get("alert") for t in section):
         return True
@@ -387,19 +387,19 @@ def is_question(prose: Sequence[Token], at: int) -> bool:
 
 
 def box_in(token: Token) -> str:
-    """The box that a line begins with; a link whose words are “x” is none."""
+    """Return the check box at the start of a line; "" if there is none or it is a link."""
     found = _BOX.match(token.content) if token.type == "inline" else None
     return found[0] if found and not _is_linked(token) else ""
 
 
 def is_lost_comment(token: Token) -> bool:
-    """Whether a paragraph was to be the comment of a question."""
+    """Return whether a paragraph was meant to be a question's comment."""
     text = token.content if token.type == "inline" else ""
     return bool(_COMMENT.match(text) or MISBEGUN.match(text))
 
 
 def report_lost(prose: Sequence[Token], sheet: SourceFile, *, page: bool) -> None:
-    """E10, E24, E54: answers that no question takes, unless the cause is told."""
+    """Report E10, E24, E54: answers without a question, unless an error is already reported."""
     for block in answers_in(prose, page=page):
         above = block.start
         while above > 0 and prose[above].type != "heading_open":
@@ -450,7 +450,7 @@ def _line_is_ticked(line: str) -> bool:
 
 
 def _blank_in(token: Token) -> tuple[str, str] | None:
-    """The first blank that is neither code nor a link: its kind, and its text."""
+    """Return kind and text of the first blank outside of code and links."""
     texts = [c.content for c in token.children or () if c.type == "text"]
     for kind, blank in _BLANKS.items():
         if found := next(filter(None, map(blank.search, texts)), None):
@@ -464,7 +464,8 @@ def _is_linked(token: Token) -> bool:
 
 
 _REGION_COMMENT = re.compile(r"\s*<!--\s*q\s*:", re.IGNORECASE)
-# The comment of a question in other signs: dashes, quotes, marks of another format.
+# A question's comment in other notation: dashes, quotes or the syntax of another
+# format.
 _STRAY = re.compile(r"[\W_\u30fc]+q\W{0,2}[:=]\s*[a-z0-9][\w-]*|q\s*[:=]\s*[a-z0-9][\w-]*\W*$")
 _OF_COMMENT = re.compile(r"[a-z]+ *:( |$)|-+>?$")
 _NAMELESS = re.compile(
@@ -488,7 +489,7 @@ Region = ProseRegion | ItemDraft
 
 
 def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
-    """A text cut, with all that is wrong between its items reported."""
+    """Split a text into regions, and report everything wrong between its items."""
     regions = split_into_items(text, sheet)
     for above, region in itertools.pairwise((None, *regions)):
         if isinstance(region, ProseRegion):
@@ -506,7 +507,7 @@ def read_regions(text: str, sheet: SourceFile, kind: FileKind) -> list[Region]:
 
 
 def split_into_items(text: str, sheet: SourceFile) -> list[Region]:
-    """Cut a text without front matter; what is misplaced is reported."""
+    """Split a text without front matter. Misplaced comments are reported."""
     found = tokens(_with_comments_closed(text, sheet))
     regions: list[Region] = []
     prose: list[Token] = []
@@ -534,7 +535,7 @@ def _is_comment(token: Token) -> bool:
 
 
 def _with_comments_closed(text: str, sheet: SourceFile) -> str:
-    """Empty the opening of a comment that would swallow the items behind it."""
+    """Empty the opening of an unclosed comment, which would swallow the following items."""
     if "<!--" not in text:
         return text
     lines = text.split("\n")
@@ -557,7 +558,7 @@ def _with_comments_closed(text: str, sheet: SourceFile) -> str:
 
 
 def _empty(lines: list[str], opened: int) -> None:
-    """Take away a comment that is never closed, as far as its keys go."""
+    """Blank an unclosed comment and the lines with its keys."""
     lines[opened] = UNCLOSED
     for index in range(opened + 1, len(lines)):
         if not _OF_COMMENT.match(lines[index]):
@@ -572,7 +573,7 @@ def _report_unclosed(index: int, sheet: SourceFile) -> None:
 
 
 def _report_homeless(token: Token, above: list[Token], sheet: SourceFile) -> None:
-    """E02: a comment that does not stand right below a heading."""
+    """Report E02: a comment that is not right below a heading."""
     sheet.item = ""
     sheet.claim(token.content, first_line(token))
     if _report_glued_above(token, sheet):
@@ -589,7 +590,7 @@ def _report_homeless(token: Token, above: list[Token], sheet: SourceFile) -> Non
 
 
 def _report_glued_above(token: Token, sheet: SourceFile) -> bool:
-    """E02: what stands above a comment would be a heading, were there a space."""
+    """Report E02: the line above a comment lacks the space of a heading."""
     above = first_line(token) - 1
     while above > 0 and not sheet.lines[above - 1].strip():
         above -= 1
@@ -601,7 +602,7 @@ def _report_glued_above(token: Token, sheet: SourceFile) -> bool:
 
 
 def report_glued(code: str, line: int, found: re.Match[str], sheet: SourceFile) -> None:
-    """Say of a line that it would be a heading, were there a space; once."""
+    """Report once that a line lacks the space after its hashes to be a heading."""
     hashes, words = found.groups()
     short = words if len(words) <= _REGION_MOST_SHOWN else f"{words[:_REGION_MOST_SHOWN]}…"
     message = f"“{hashes}{short}” is no heading: a space is missing after {hashes}."
@@ -654,7 +655,7 @@ def _report_second(token: Token, sheet: SourceFile) -> None:
 
 
 def _report_parted(above: Region | None, below: ProseRegion, sheet: SourceFile) -> bool:
-    """E24: whether answers stand below a heading of their own, not their question."""
+    """Report E24 if the answers are below a separate heading. Returns whether they are."""
     if not isinstance(above, ItemDraft) or not above.comment.id:
         return False
     answered = any(t.type.endswith(("list_open", "table_open")) for t in above.body)
@@ -672,11 +673,10 @@ def _report_parted(above: Region | None, below: ProseRegion, sheet: SourceFile) 
 
 
 def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> None:
-    """E01: headings whose answers have no id.
+    """Report E01: headings with answers but without an id.
 
-    In a file of items one box is enough; on a page a list of tasks counts only when
-    something in it is ticked, and a question is asked. In a file of cards any text is
-    a back.
+    In a quiz one check box is enough. On a page, a task list counts only if something
+    is ticked and a question is asked. In a cards file, any text is a back.
     """
     heading = -1
     for at, token in enumerate(prose):
@@ -697,7 +697,7 @@ def _report_unnamed(prose: list[Token], kind: FileKind, sheet: SourceFile) -> No
 
 
 def _report_unread(prose: list[Token], sheet: SourceFile) -> None:
-    """E01: what stands below a heading in quiz.md and is no item is read by nobody."""
+    """Report E01: text below a heading in quiz.md that is no item."""
     for at, token in enumerate(prose):
         if token.type != "heading_open" or token.level or not _has_back(prose, at):
             continue
@@ -712,12 +712,12 @@ def _report_unread(prose: list[Token], sheet: SourceFile) -> None:
 
 
 def glued(inline: Token) -> re.Match[str] | None:
-    """A paragraph that would be a heading, were there a space after its hashes."""
+    """Match a paragraph that lacks the space after its hashes to be a heading."""
     return None if inline.level > 1 else _GLUED.fullmatch(inline.content.strip())
 
 
 def _has_broken_comment(prose: list[Token], at: int) -> bool:
-    """Whether the id of a heading stands below it in a comment that is told as such."""
+    """Return whether the heading's id is in a comment that is reported as broken."""
     below = prose[at + 3 : at + 5]
     if below and below[0].content.strip() == UNCLOSED:
         return True
@@ -727,7 +727,7 @@ def _has_broken_comment(prose: list[Token], at: int) -> bool:
 
 
 def _has_back(prose: list[Token], at: int) -> bool:
-    """Whether words stand below a heading that is deep enough for a card."""
+    """Return whether there is text below a heading of a card's level."""
     below = prose[at + 3 : at + 5]
     if below and below[0].type == "html_block":
         below = below[1:]
@@ -735,7 +735,7 @@ def _has_back(prose: list[Token], at: int) -> bool:
 
 
 def _nameless_below(prose: list[Token], at: int) -> Token | None:
-    """The comment of a heading that has fields and no id."""
+    """Return the heading's comment that has fields but no id; else None."""
     below = prose[at + 3] if at + 3 < len(prose) else None
     if below is None or below.type != "html_block":
         return None
@@ -748,7 +748,7 @@ def _boxes(prose: list[Token], at: int) -> list[str]:
 
 
 def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
-    """E01 for the heading at an index; `--fix` writes an id where none was."""
+    """Report E01 for a heading. `--fix` adds an id if there was none."""
     sheet.item = ""
     heading, below = prose[at], _nameless_below(prose, at)
     if below is not None:
@@ -774,7 +774,7 @@ def _report_nameless(prose: list[Token], at: int, sheet: SourceFile) -> None:
 
 
 def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
-    """The line below a heading that holds its id in no comment; 0 for none."""
+    """Return the line that looks like the heading's comment; 0 if there is none."""
     section = prose[at : end_of_section(prose, at)]
     end = max(map(last_line, section))
     code = {
@@ -791,7 +791,7 @@ def _stray_comment(prose: list[Token], at: int, sheet: SourceFile) -> int:
 
 
 def _unidentified(prose: list[Token], at: int, sheet: SourceFile) -> Unidentified:
-    """The item of a heading without a comment of its own."""
+    """Describe the item of a heading without a comment."""
     section = prose[at : end_of_section(prose, at)]
     first, end = last_line(section[0]), max(map(last_line, section))
     below = "\n".join(sheet.lines[first:end])
@@ -815,10 +815,10 @@ _OPENING = "<!--"
 
 
 def page_without_items(text: str) -> str:
-    """A page as its author wrote it, without front matter, questions and cards.
+    """Return a page's source without front matter, items and comments.
 
-    Answers whose question lost its comment are left out, as they are on the page.
-    Comments go as well, as they do from the page: authors write them to each other.
+    Answers whose question lost its comment are removed too, as on the rendered page.
+    Comments are notes among authors.
     """
     sheet = SourceFile("", text)
     body = front_matter(sheet)[1]
@@ -840,18 +840,18 @@ def page_without_items(text: str) -> str:
 
 
 def _numbers(token: Token) -> range:
-    """The lines of a block, counted from 1."""
+    """Return the lines of a block, counted from 1."""
     start, end = token.map or (0, 0)
     first = first_line(token)
     return range(first, first + end - start)
 
 
 def _take_out(lines: list[str], inline: Token) -> None:
-    """Empty the comments within the lines of a paragraph or heading."""
+    """Remove the comments from the lines of a paragraph or heading."""
     for comment in _comments(inline):
         block = _numbers(inline)
         whole = "\n".join(lines[block.start - 1 : block.stop - 1])
-        # Each line of a quotation begins with its marks, which the comment lacks.
+        # Each line of a quotation has a marker, which the comment's content lacks.
         parts = (re.escape(part.strip()) for part in comment.split("\n"))
         pattern = r"[ \t]*\n[ \t>]*".join(parts)
         left = re.sub(pattern, lambda m: "\n" * m[0].count("\n"), whole)

@@ -1,4 +1,4 @@
-"""Rules for one item or file."""
+"""Rules for a single item or file."""
 
 import ast
 import re
@@ -20,11 +20,11 @@ from app.questions.question_type import AuthoredItem, ItemComment, ItemDraft, Va
 
 _QUOTED = re.compile(r"“(\w+)”")
 _WORDS = re.compile(r"\w+")
-_LINES = 1_000  # in which an item ends
+_LINES = 1_000  # maximum lines of an item
 
 
 def check_computed(question: Question, comment: ItemComment, sheet: SourceFile) -> None:
-    """E46, E47, W48, W49, and the rules of its kind for every combination."""
+    """Check a computed question: E46, E47, W48, W49, and its type's rules per combination."""
     computed = question.computed
     if computed is None:
         return
@@ -45,7 +45,7 @@ def check_computed(question: Question, comment: ItemComment, sheet: SourceFile) 
 def _check_combinations(
     question: Question, computed: ComputedParameters, where: tuple[ItemComment, SourceFile]
 ) -> bool:
-    """Whether every combination has an answer; three faults are enough to know."""
+    """Return whether every combination has an answer. Stops after three kinds of faults."""
     comment, sheet = where
     told: set[str] = set()
     for index in variants.indices(question):
@@ -56,7 +56,7 @@ def _check_combinations(
             told.add(code)
             given = ", ".join(f"{n} = {_word(v)}" for n, v in chosen.items())
             place = comment.place("params")
-            if code != "W48":  # which a parameter brings, not an answer
+            if code != "W48":  # it is caused by a parameter, not an answer
                 place = _place(message, question, computed, where)
             sheet.report(code, *place, f"With {given}: {message}", hint)
         if len(told) >= 3:
@@ -70,7 +70,7 @@ def _place(
     computed: ComputedParameters,
     where: tuple[ItemComment, SourceFile],
 ) -> tuple[int, int]:
-    """The expression that a message quotes; else the last computed answer."""
+    """Return the position of the expression that a message quotes, or of a computed answer."""
     comment, sheet = where
     quoted = [text for _, text in computed.lets if f"“{text}”" in message]
     words = set(_QUOTED.findall(message)) if not quoted else set()
@@ -89,7 +89,7 @@ def _place(
 def _rights(
     question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> tuple[str, ...]:
-    """The right answers of one combination, where they are computed."""
+    """Return the correct answers of one combination; empty if they are not computed."""
     kind = types.type_of(question)
     if not any(map(templates.PLACEHOLDER.search, kind.right_words(question.answer))):
         return ()
@@ -101,7 +101,7 @@ def _rights(
 
 
 def _effort(question: Question, computed: ComputedParameters) -> float:
-    """What it costs to try every combination."""
+    """Return the cost of trying every combination."""
     each = A_COMBINATION + 0.05 * sum(map(len, _all_templates(question)))
     each += types.type_of(question).effort(question.answer)
     for _, text in computed.lets:
@@ -121,7 +121,7 @@ def _word(value: str | float) -> str:
 def _check_names(
     question: Question, computed: ComputedParameters, comment: ItemComment, sheet: SourceFile
 ) -> bool:
-    """E46: every placeholder is defined, every parameter is used."""
+    """Report E46: undefined placeholders and unused parameters."""
     known = {*computed.params, *(n for n, _ in computed.lets)}
     used: set[str] = set()
     fine = True
@@ -155,7 +155,7 @@ def _mentions(expressions: str, name: str) -> bool:
 
 
 def _check_broken(text: str, known: set[str], where: tuple[int, int], sheet: SourceFile) -> bool:
-    """E46: what begins like a placeholder is one."""
+    """Report E46: text that looks like a placeholder but is none."""
     broken = templates.broken(text, known)
     for words in broken:
         message = f"“{words[:40]}” is not a placeholder, and is shown as it is."
@@ -181,7 +181,7 @@ def _all_templates(question: Question) -> list[str]:
 def _faults(
     question: Question, computed: ComputedParameters, chosen: Mapping[str, str | float]
 ) -> list[VariantFault]:
-    """What is wrong with one combination."""
+    """Return what is wrong with one combination of parameters."""
     try:
         values = variants.resolve(computed, chosen)
         return types.type_of(question).faults(question.answer, question.stem, values)
@@ -191,8 +191,8 @@ def _faults(
 
 
 _MOST_WORDS = 120
-_FEWEST, _MOST_ALIKE = 8, 0.6  # single choices of a file, and of one position
-_SEARCHING = 0.001  # microseconds for each character that is looked through
+_FEWEST, _MOST_ALIKE = 8, 0.6  # minimum single choices of a file, and maximum share of one position
+_SEARCHING = 0.001  # microseconds for each character searched
 _ASKING = re.compile(r"\b(?:which|what|who|when|where)\b", re.IGNORECASE)
 _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 
@@ -200,7 +200,7 @@ _NEGATIVE = re.compile(r"\b(?:not|except|never)\b", re.IGNORECASE)
 def check_item(
     question: Question | Flashcard, written: AuthoredItem, sheet: SourceFile, *, exam: bool
 ) -> None:
-    """Report what is wrong with one item; `exam`: it can stand in a mock exam."""
+    """Check one item. `exam`: it can be drawn for mock exams."""
     _check_notes(written.draft, sheet)
     if isinstance(question, Flashcard):
         _check_braces(written.draft, sheet, card=True)
@@ -217,7 +217,7 @@ def check_item(
 
 
 def _check_wording(question: Question, heading: Token, sheet: SourceFile) -> None:
-    """W29, W65, W67 for one question, and what its kind says of its words."""
+    """Report W29, W65, W67 and the type's own wording rules."""
     line = first_line(heading)
     _check_negation(heading, line, sheet)
     types.type_of(question).check_words(question.answer, question.stem, line, sheet)
@@ -229,7 +229,7 @@ def _check_wording(question: Question, heading: Token, sheet: SourceFile) -> Non
 
 
 def _check_notes(draft: ItemDraft, sheet: SourceFile) -> None:
-    """W96: what explains a footnote stands on a page, not in an item."""
+    """Report W96: a footnote's explanation inside an item, where it is not shown."""
     for token in draft.body:
         if token.type == "note_open":
             message = f"“[^{token.content}]:” stands in an item, where nothing shows it."
@@ -238,7 +238,7 @@ def _check_notes(draft: ItemDraft, sheet: SourceFile) -> None:
 
 
 def _check_braces(draft: ItemDraft, sheet: SourceFile, *, card: bool = False) -> None:
-    """E46: a placeholder in an item that has no numbers would be shown as it stands."""
+    """Report E46: a placeholder in an item without parameters."""
     for token in (draft.heading, *draft.body):
         first = first_line(token) if token.type == "inline" else 0
         for child in (token.children or ()) if first else ():
@@ -256,7 +256,7 @@ def _check_braces(draft: ItemDraft, sheet: SourceFile, *, card: bool = False) ->
 
 
 def _check_negation(heading: Token, line: int, sheet: SourceFile) -> None:
-    """An unemphasized "not" in a question is easily read over."""
+    """Report W29: an unemphasized "not", which readers easily miss."""
     strong = 0
     plain = ""
     for child in heading.children or []:
@@ -293,7 +293,7 @@ def _right_answers(question: Question) -> list[str]:
 
 
 def check_balance(items: Iterable[Question | Flashcard], sheet: SourceFile) -> None:
-    """W30: in a file of eight or more, no position has most of the right options."""
+    """Report W30: one position has most of the correct options of eight or more questions."""
     found = [
         (place, item.place.line)
         for item in items
@@ -311,9 +311,9 @@ def check_balance(items: Iterable[Question | Flashcard], sheet: SourceFile) -> N
         sheet.report("W30", found[0][1], 1, message, "Vary its position.")
 
 
-# “8B” counts parameters, “16 bits” are the width of a format: neither is an amount.
+# “8B” counts parameters and “16 bits” is the width of a format: neither is an amount.
 _NO_AMOUNTS = frozenset({"B", "bits"})
-_SIGNS = "€£¥₹"  # before a number; behind a dollar sign may be what a shell reads
+_SIGNS = "€£¥₹"  # before a number; a dollar sign may belong to a shell command
 _AMOUNTS = sorted(
     {
         *(u for u in UNITS if kind(u) and u not in _NO_AMOUNTS),
@@ -338,13 +338,13 @@ _QUIET = frozenset({"link_open", "code_inline", "math_inline", "cite"})
 
 
 def check_prose(passages: Iterable[Sequence[Token]], scope: RenderContext) -> None:
-    """W85: a number with a unit is computed (a link) or its sentence has a source."""
+    """Report W85: a number with a unit that is neither computed (a link) nor sourced."""
     scope.sheet.item = ""
     for passage in passages:
         _check_blocks(passage, scope)
 
 
-# What stands in a heading or a table is said again, with its source, in the text.
+# Headings and tables are exempt: the text repeats their numbers, with sources.
 _EXEMPT = ("heading", "note", "table")
 
 
@@ -374,7 +374,7 @@ def _check_inline(inline: Token, scope: RenderContext) -> None:
 
 
 def _sentences(children: Sequence[Token]) -> list[str]:
-    """The sentences as plain words; NUL marks a footnote in or right behind one."""
+    """Return the sentences as plain text; NUL marks a footnote in or right after one."""
     text = ""
     linked = 0
     for child in children:
@@ -390,15 +390,15 @@ def _sentences(children: Sequence[Token]) -> list[str]:
             text += " "
         else:
             text += child.content
-    # A footnote stands behind the full stop: it belongs to the sentence before.
+    # A footnote after the full stop belongs to the sentence before.
     return _SENTENCE.split(re.sub(r"([.!?])(\0+)", r"\2\1", text))
 
 
 _BLOCKS = ("calculator", "figure")
 _CONFLICT = re.compile(r"^(?:<{7} |>{7} |={7}$|\|{7} )")
-# Characters that turn the direction of what follows, and that nobody sees.
+# Invisible characters that change the direction of the following text.
 _TURNING = re.compile("[\u202a-\u202e\u2066-\u2069]")
-# What every piece that `headroom new` writes begins with.
+# The beginnings of the texts that `headroom new` writes.
 _STARTS = re.compile(
     r"^#+ (?:Starting point \d+: |Card \d+: what to recall about )"
     r"|^Begin with the number that matters, and why it does\."
@@ -406,12 +406,12 @@ _STARTS = re.compile(
 _BOXLESS = re.compile(
     rf"^[\s>]*>\s*(?P<box>\[?!? ?(?P<name>{'|'.join(KINDS)})!?\]?:?)\s*$", re.IGNORECASE
 )
-# A box of a page as other programs write it, or without the > before it.
+# An alert in another program's syntax, or without its >.
 _FOREIGN_BOX = re.compile(
     rf"^(?:\[!(?:{'|'.join(KINDS)})\]|!!! ?(\w+)|:::+ ?\{{?(\w+)).*", re.IGNORECASE
 )
 _CODED_BOX = re.compile(r"^\s*[-*+] \[[ \txX]\] ")
-# A box of an option that Markdown reads as a text.
+# A check box that Markdown reads as text.
 _LOST_BOX = re.compile(r"^(?:[-*+]\[[ \txX]?\]|\[[ \txX]\][ \t])")
 _SECOND_BOX = re.compile(r"^(?:\[[ \txX]\]\s+.*\s[-*+]\s+|\[[ \txX]\]\s+)\[[ \txX]\]\s")
 _NOTE = re.compile(r"\[\^[^\]]*\s[^\]]*\]")
@@ -424,7 +424,7 @@ _OPENING = re.compile(r"(?<![\\$\w])\$(?=[A-Za-z\\])")
 
 
 def check_source(sheet: SourceFile) -> None:
-    """E75, E76, W77: marks of a merge, unseen characters, text to begin with."""
+    """Report E75, E76, W77: conflict markers, invisible characters, scaffold text."""
     merging = False
     for number, line in enumerate(sheet.lines, 1):
         if _CONFLICT.match(line) and (line[0] == "<" or merging):
@@ -447,7 +447,7 @@ def check_source(sheet: SourceFile) -> None:
 
 
 def check_blocks(found: Sequence[Token], sheet: SourceFile) -> None:
-    """E10, E24, E61, E74, E86, W68, W69: what a slip made into plain text, or cut."""
+    """Report E10, E24, E61, E74, E86, W68, W69: typos that turn markup into text or cut it."""
     blocks = list(found)
     for at, token in enumerate(blocks):
         if token.type == "fence":
@@ -484,7 +484,7 @@ def _check_fence(token: Token, sheet: SourceFile) -> None:
 
 
 def _check_code(token: Token, sheet: SourceFile) -> None:
-    """E24: options that are indented so far that they are code."""
+    """Report E24: options indented so far that they are code."""
     for number, line in enumerate(token.content.split("\n")):
         if _CODED_BOX.match(line):
             message = f"“{line.strip()[:40]}” is indented so far that it is code."
@@ -494,7 +494,7 @@ def _check_code(token: Token, sheet: SourceFile) -> None:
 
 
 def _check_foreign(inline: Token, sheet: SourceFile) -> None:
-    """E10, E74: the end of a comment, and a box, that are read as text."""
+    """Report E10, E74: a comment's end or an alert that is read as text."""
     for number, line in enumerate(inline.content.split("\n")):
         place = (first_line(inline) + number, 1)
         if MISBEGUN.match(line):
@@ -516,7 +516,7 @@ def _check_foreign(inline: Token, sheet: SourceFile) -> None:
 
 
 def _is_closed(fence: Token, sheet: SourceFile) -> bool:
-    """Whether a line of marks ends a block; else the end of the file, or of a list."""
+    """Return whether a fence is closed, and not ended by the end of the file or list."""
     first, last = fence.map or (0, 0)
     ending = sheet.lines[min(last, len(sheet.lines)) - 1].rstrip()
     return last - first > 1 and ending.endswith(fence.markup)
@@ -536,7 +536,7 @@ def _check_alert(token: Token, sheet: SourceFile) -> None:
 
 
 def _check_unread(inline: Token, sheet: SourceFile) -> None:
-    """E61, E86, W68: what was meant as a link, a footnote or a table, and is text."""
+    """Report E61, E86, W68: links, footnotes and tables that are read as text."""
     first = first_line(inline)
     last = first + inline.content.count("\n")
     for child in inline.children or ():
@@ -562,7 +562,7 @@ def _check_unread(inline: Token, sheet: SourceFile) -> None:
 
 
 def _check_boxes(inline: Token, sheet: SourceFile) -> None:
-    """E24: a box that begins no option, since something is missing before it."""
+    """Report E24: a check box that starts no option."""
     for number, line in enumerate(inline.content.split("\n")):
         lost = _LOST_BOX.match(line) if number or not inline.level > 1 else None
         if lost or (not number and _SECOND_BOX.match(line)):
@@ -587,7 +587,7 @@ def _check_table(token: Token, sheet: SourceFile) -> None:
 
 
 def _cells(line: str) -> int:
-    """How many cells a line of a table has."""
+    """Return the number of cells in a table row."""
     row = line.strip().lstrip("> ").removeprefix("|")
     row = re.sub(r"\\\\|\\\|", "", row)
     return row.removesuffix("|").count("|") + 1
@@ -613,13 +613,13 @@ def _check_dollars(inline: Token, sheet: SourceFile) -> None:
 
 
 def _check_marker(found: list[Token], at: int, sheet: SourceFile) -> None:
-    """E74: a box without words, or whose marker does not stand on its own line."""
+    """Report E74: an alert without text, or whose marker is not on its own line."""
     quote, inline = found[at], found[at + 2] if at + 2 < len(found) else None
     if inline is None or inline.type != "inline":
         return
     line = first_line(quote)
     if sheet.lines[line - 1].startswith(">>>>>>>"):
-        return  # a mark of a merge, which is told as such
+        return  # a conflict marker, which is reported as such
     if quote.meta.get("alert") in KINDS and _is_empty(found, at):
         message = f"The box [!{quote.meta['alert']}] is empty."
         hint = "Begin each of its lines with >, and leave no line empty before them."
@@ -633,7 +633,7 @@ def _check_marker(found: list[Token], at: int, sheet: SourceFile) -> None:
 
 
 def _is_empty(found: list[Token], at: int) -> bool:
-    """Whether nothing but its marker stands in a box."""
+    """Return whether an alert contains only its marker."""
     closing = found[at + 4].type if at + 4 < len(found) else "blockquote_close"
     return not found[at + 2].content.strip() and closing == "blockquote_close"
 
@@ -653,7 +653,7 @@ def _report_marker(
 
 
 def _check_unended(inline: Token, sheet: SourceFile) -> None:
-    """E61, W69: a picture or a formula of its own that nothing ends."""
+    """Report E61, W69: an unclosed picture or display formula."""
     first = first_line(inline)
     last = first + inline.content.count("\n")
     for child in inline.children or ():

@@ -1,4 +1,4 @@
-"""The served course: assemble, cross-check, reload."""
+"""The served course: assembled from parsed files, checked, and reloaded on changes."""
 
 import bisect
 import dataclasses
@@ -71,7 +71,7 @@ _ORDER: tuple[Status, ...] = ("live", "review", "draft")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseWithDrafts:
-    """The topics, questions and cards of a course with those that are not live."""
+    """All topics, questions and cards of a course, drafts included."""
 
     topics: Mapping[str, Topic]
     questions: Mapping[str, Question]
@@ -79,7 +79,7 @@ class CourseWithDrafts:
 
     @property
     def unfinished(self) -> int:
-        """How many topics and items are not live."""
+        """The number of topics and items that are not live."""
         cards = [c for c in self.cards.values() if not c.is_reverse]
         every = [t.status for t in self.topics.values()]
         every += [q.status for q in self.questions.values()]
@@ -91,19 +91,19 @@ NOTHING = CourseWithDrafts({}, {}, {})
 
 
 def only_live(items: Mapping[str, Item]) -> dict[str, Item]:
-    """Those that learners may see."""
+    """Return the items that learners may see."""
     return {name: item for name, item in items.items() if item.status == "live"}
 
 
 def less_live(one: Status, other: Status) -> Status:
-    """An item is as far as its page, where the page is less far."""
+    """Return the less finished of two statuses: an item is never ahead of its page."""
     return max(one, other, key=_ORDER.index)
 
 
 def without_beginnings(
     problems: Iterable[ContentProblem], authored: CourseWithDrafts
 ) -> list[ContentProblem]:
-    """The problems but for W77 in what is not live: there it may stand."""
+    """Drop W77 (scaffold text) in what is not live: it is allowed there."""
     drafts = {t.slug for t in authored.topics.values() if t.status != "live"}
     starts: dict[str, list[tuple[int, bool]]] = {}
     items: list[Question | Flashcard] = [
@@ -128,19 +128,20 @@ def _topic(found: ContentProblem) -> str:
 
 
 def _is_in_draft(found: ContentProblem, starts: list[tuple[int, bool]]) -> bool:
-    """Whether the last item that begins at or above a problem is not live."""
+    """Return whether the last item at or above a problem is not live."""
     at = bisect.bisect_right(starts, (found.line, True)) - 1
     return at >= 0 and not starts[at][1]
 
 
-Renamed = Mapping[str, Mapping[str, str]]  # item: new option key to the key kept
+# item id: new option key to the key whose counts it continues
+Renamed = Mapping[str, Mapping[str, str]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class AssembledCourse:
-    """Topics, questions and cards that stand, and every problem of the course.
+    """The valid topics, questions and cards, and every problem of the course.
 
-    `authored` has those that are not live as well.
+    `authored` also contains those that are not live.
     """
 
     topics: dict[str, Topic]
@@ -151,7 +152,7 @@ class AssembledCourse:
 
 
 def assemble(bank: ParsedCourse) -> AssembledCourse:
-    """Put the files together; items with errors are left out, all else stays."""
+    """Assemble the files. Items with errors are left out."""
     owners = course_rules.owners_of(bank)
     pages = {r.topic.slug: r.topic for r in bank.readings.values() if r.topic}
     questions, cards = _items(bank, pages, owners.items)
@@ -168,9 +169,9 @@ def assemble(bank: ParsedCourse) -> AssembledCourse:
     authored = CourseWithDrafts(_topics(bank, pages, questions, cards), questions, cards)
     questions, cards, shown = only_live(questions), only_live(cards), only_live(pages)
     topics = _topics(bank, shown, questions, cards)
-    found += owners.problems  # which keep out what does not own its id, and no owner
-    # Readings have left out what is broken in itself; a file that broke while it was
-    # live is on show as it was, so its newest problems must not take items away.
+    found += owners.problems  # these leave out copies of an item, but not the owner of an id
+    # Parsed files already lack broken items. A file that broke is shown in its last
+    # good version, so its current problems must not remove items.
     found += [p for r in bank.readings.values() for p in r.problems]
     found += check_coverage(bank, authored.questions.values(), authored.cards.values())
     found += check_topics(topics, bank.readings, authored.questions, authored.cards)
@@ -184,7 +185,7 @@ def _across(
     questions: Mapping[str, Question],
     cards: Mapping[str, Flashcard],
 ) -> Iterator[ContentProblem]:
-    """What is wrong between the files of a course, ids and counts apart."""
+    """Check rules across files, except for ids and counts."""
     yield from course_rules.check_mentions(bank)
     yield from course_rules.check_dates(bank)
     yield from course_rules.check_stems(bank, questions)
@@ -196,20 +197,20 @@ def _across(
 
 
 def _unreviewed(bank: ParsedCourse, owners: Mapping[str, Claim]) -> Iterator[ContentProblem]:
-    """W19 for the owners of ids: the key of a copy tells nothing of a review."""
+    """Report W19 for the owners of ids only: the key of a copy tells nothing about reviews."""
     for found in check_reviews(bank.readings, bank.today):
         if _is_of(owners.get(found.item), found.path, found.line):
             yield found
 
 
 def _left_out(found: list[ContentProblem]) -> set[tuple[str, str]]:
-    """The items that an error keeps out, with the file it keeps them out of."""
+    """Return the items that errors leave out, as (id, path)."""
     refused = [p for p in found if p.item and p.severity == "error"]
     return {(p.item, path) for p in refused for path in _users(p)}
 
 
 def _users(found: ContentProblem) -> tuple[str, ...]:
-    """The files in which the item of a problem may stand: a drawing lies beside it."""
+    """Return the files that may contain a problem's item. A drawing may be used by several."""
     if not found.path.endswith(".svg"):
         return (found.path,)
     folder = found.path.split("/")[:2]
@@ -227,7 +228,7 @@ def _unsourced(question: Question) -> ContentProblem:
 def _aimless(
     questions: Mapping[str, Question], pages: Mapping[str, Topic]
 ) -> Iterator[ContentProblem]:
-    """E14, once for each page: whatever its questions could take from it is missing."""
+    """Report E14 once per page: neither it nor some of its questions name an objective."""
     found = Counter(q.topic for q in questions.values() if not q.objectives)
     for slug, count in found.items():
         if slug in pages:
@@ -237,7 +238,7 @@ def _aimless(
 
 
 def _homeless(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentProblem]:
-    """Files of items whose topic has no page to lead to."""
+    """Report files of items whose topic has no page."""
     found = []
     for path, reading in bank.readings.items():
         slug = path.split("/")[1] if path.startswith("topics/") else ""
@@ -251,7 +252,7 @@ def _homeless(bank: ParsedCourse, pages: Mapping[str, Topic]) -> list[ContentPro
 def _items(
     bank: ParsedCourse, pages: Mapping[str, Topic], owners: Mapping[str, Claim]
 ) -> tuple[dict[str, Question], dict[str, Flashcard]]:
-    """The owner of each id, with what it inherits from its page."""
+    """Return the owners of all ids, with defaults from their pages."""
     renamed = _renamed(bank, owners)
     questions: dict[str, Question] = {}
     cards: dict[str, Flashcard] = {}
@@ -268,12 +269,12 @@ def _items(
 
 
 def _is_of(owner: Claim | None, path: str, line: int) -> bool:
-    """Whether it is the owner of an id that stands in a line of a file."""
+    """Return whether the item at this path and line owns the id."""
     return owner is not None and (owner.path, owner.fact.line) == (path, line)
 
 
 def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
-    """An item that names no objective, source or level has those of its page."""
+    """Return an item with missing objectives, sources and level taken from its page."""
     page = pages.get(item.topic)
     if page is None:
         return item
@@ -290,7 +291,7 @@ def _inherit(item: Any, pages: Mapping[str, Topic]) -> Any:
 
 
 def _drawn(question: Question, bank: ParsedCourse) -> Question:
-    """The question with the drawings that lie beside it, which are part of it."""
+    """Return a question with its drawings, which are part of it."""
     kind = types.type_of(question)
     folder = question.place.path.rpartition("/")[0]
     readings = {
@@ -318,7 +319,7 @@ def _renamed(bank: ParsedCourse, owners: Mapping[str, Claim]) -> Renamed:
 
 
 def _rekeyed(question: Question, names: Mapping[str, str]) -> Question:
-    """The question with the option keys under which its answers were counted."""
+    """Return a question with the option keys under which responses were counted before."""
     if not names:
         return question
     answer = types.type_of(question).rekeyed(question.answer, names)
@@ -331,7 +332,7 @@ def _topics(
     questions: Mapping[str, Question],
     cards: Mapping[str, Flashcard],
 ) -> dict[str, Topic]:
-    """The topics in the order of the syllabus, others behind, with their items."""
+    """Return the topics with their items, in syllabus order, unlisted ones last."""
     order = [s for s in bank.syllabus.topics if s in pages]
     order += [s for s in pages if s not in order]
     asked: dict[str, list[str]] = {slug: [] for slug in order}
@@ -354,7 +355,7 @@ def _topics(
 def _sections(
     page: Topic, questions: Mapping[str, Question], bank: ParsedCourse
 ) -> tuple[Section, ...]:
-    """The sections without the questions that are left out, with their drawings."""
+    """Return the sections without omitted questions, with their drawings."""
     folder = page.place.path.rpartition("/")[0]
     shown: Counter[str] = Counter()
     sections = []
@@ -372,16 +373,16 @@ def _sections(
 
 
 def version_of(readings: Mapping[str, ParsedFile]) -> str:
-    """A hash that changes when any content does, or what reads and computes it."""
+    """Return a hash that changes with any content, and with the code that parses it."""
     digest = hashlib.sha256(code_version().encode())
     for path, reading in sorted(readings.items()):
-        # A file that broke is shown as it was, but what is said of it is new.
+        # A broken file is shown in its last good version, but its problems are new.
         words = f"{path}\0{reading.digest}\0{reading.problems}"
         digest.update(words.encode(errors="replace"))
     return digest.hexdigest()[:16]
 
 
-# What a file has to hold; the text of an SVG file is looked at elsewhere.
+# Expected content by suffix. The text of SVG files is checked elsewhere.
 _KINDS = {
     ".svg": "",
     ".png": "png",
@@ -392,15 +393,15 @@ _KINDS = {
     ".avif": "avif",
 }
 PICTURES = frozenset(_KINDS)
-"""The ends of names of files that are shown."""
+"""Suffixes of picture files that are served."""
 _SHOWN = re.compile(r'<img src="/concepts/[^/"]+/files/(?P<file>[^"]+)"')
-_MOST_FILES = 1_000  # of a topic, among which a near name is looked for
+_MOST_FILES = 1_000  # of a topic, in which a similar name is searched
 
 
 def image_problem(folder: Path, name: str) -> str:
-    """What keeps the file `topics/TOPIC/NAME` from being shown; "" for nothing.
+    """Return why the file `topics/TOPIC/NAME` cannot be shown; "" if it can.
 
-    NAME may have folders in it. A second line names the nearest file there is.
+    NAME may include folders. A second line suggests the most similar file.
     """
     file, place = folder / name, name.split("/")
     shown = "/".join(place[2:]) or place[-1]
@@ -414,7 +415,7 @@ def image_problem(folder: Path, name: str) -> str:
 
 
 def with_sizes(topic: Topic, folder: Path) -> Topic:
-    """The topic with width and height at each picture, so that nothing jumps."""
+    """Return the topic with width and height set on each picture, to avoid layout shifts."""
     if not any(
         isinstance(piece, HtmlBlock) and _SHOWN.search(piece.html)
         for section in topic.sections
@@ -454,7 +455,7 @@ def _size(file: Path) -> Size | None:
 
 
 def _near(folder: Path, place: list[str]) -> str:
-    """The picture of the topic whose name is the nearest, as a second line."""
+    """Return a second line that suggests the topic's picture with the most similar name."""
     topic = folder.joinpath(*place[:2])
     if len(place) < 3 or not lies_within("/".join(place[2:])) or not topic.is_dir():
         return ""
@@ -476,7 +477,7 @@ def _why_not(file: Path, folder: Path) -> str:
 
 
 _log = logging.getLogger("headroom")
-_RETRY = 5.0  # seconds after which a course that could not be read is tried again
+_RETRY = 5.0  # seconds until an unreadable course is tried again
 _NOTHING: Mapping[str, ParsedFile] = {}
 
 
@@ -484,7 +485,7 @@ _NOTHING: Mapping[str, ParsedFile] = {}
 class Library:
     """One consistent state of the course. `version` changes when any content does.
 
-    `outdated` are the files that are shown as they last were without errors.
+    `outdated` are files shown in their last good version.
     """
 
     version: str
@@ -500,7 +501,7 @@ class Library:
     authored: CourseWithDrafts = NOTHING
 
     def as_authored(self) -> "Library":
-        """The course with what is not live, for authors alone."""
+        """Return the course with everything that is not live, for authors only."""
         own = self.authored
         if own is NOTHING:
             return self
@@ -514,10 +515,10 @@ _EMPTY = Library("", NO_SYLLABUS, {}, {}, {}, {}, {}, {}, ())
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseStatus:
-    """Whether there is a course to serve, and what of it is not as its files say.
+    """Whether a course is served, and which files are not shown in their current version.
 
-    `outdated` are the files of which the last good version is served; `errors` counts
-    the problems that keep a file or an item out of the course.
+    `outdated` are the files shown in their last good version. `errors` counts problems
+    that leave out a file or an item.
     """
 
     loaded: bool
@@ -526,7 +527,7 @@ class CourseStatus:
 
 
 def load(folder: Path, cache: Path | None = None) -> Library:
-    """Read the whole course under `folder`; `cache` is a folder for parsed files."""
+    """Load the whole course in `folder`. `cache` is a folder for parsed files."""
     with without_collection():
         return assemble_library(WatchedFiles(folder, cache).read()[0], folder)
 
@@ -537,10 +538,10 @@ def assemble_library(
     today: dt.date | None = None,
     earlier: Mapping[str, ParsedFile] = _NOTHING,
 ) -> Library:
-    """Put readings together into a library, checked as of `today`.
+    """Assemble parsed files into a library, checked as of `today`.
 
-    `earlier` are the readings of the state before: one of them stands in for a file at
-    which putting the course together fails.
+    `earlier` are the files of the previous state. If one file makes assembling fail,
+    its earlier version is used.
     """
     bank, made = _assembled(readings, folder, today, earlier)
     readings = bank.readings
@@ -562,7 +563,7 @@ def assemble_library(
 def problems_of(
     readings: Mapping[str, ParsedFile], folder: Path, today: dt.date | None = None
 ) -> tuple[ContentProblem, ...]:
-    """What `build` would find wrong, without the library."""
+    """Return the problems that `assemble_library` would find, without building the library."""
     _, made = _assembled(readings, folder, today)
     return tuple(drop_consequences([*_absent(readings, folder), *made.problems]))
 
@@ -584,9 +585,9 @@ def _assembled(
 def _spared(
     bank: ParsedCourse, error: Exception, earlier: Mapping[str, ParsedFile]
 ) -> tuple[ParsedCourse, AssembledCourse]:
-    """The course without the newest version of the one file at which it fails.
+    """Assemble the course without the current version of the one file that fails.
 
-    Where more than one is at fault, it is the whole course as it was before.
+    If several files fail, the whole previous course is used.
     """
     for path, others in _candidates(bank.readings, earlier):
         spared = dataclasses.replace(bank, readings=others)
@@ -607,7 +608,7 @@ def _spared(
 def _candidates(
     readings: Mapping[str, ParsedFile], earlier: Mapping[str, ParsedFile]
 ) -> Iterator[tuple[str, Mapping[str, ParsedFile]]]:
-    """What may be put together instead, and which file it spares; "" for all."""
+    """Yield the alternatives to assemble, with the file each replaces; "" for all."""
     for path, reading in readings.items():
         others = dict(readings)
         del others[path]
@@ -634,7 +635,7 @@ def _absent(readings: Mapping[str, ParsedFile], folder: Path) -> list[ContentPro
 
 
 def _pictures(readings: Mapping[str, ParsedFile], folder: Path) -> dict[str, str]:
-    """The files that pages show, each with what is wrong with it as a picture."""
+    """Return the pictures that pages show, with what is wrong with each."""
     wanted = (
         f"{path.rpartition('/')[0]}/{mention.value}"
         for path, reading in readings.items()
@@ -676,12 +677,11 @@ def _unnamed(path: str) -> ContentProblem:
 
 
 class LiveLibrary:
-    """The library of a running server: `current()` is hardly older than the files.
+    """The library of a running server. `current()` follows changes of the files.
 
-    A file that breaks keeps its last good version on show, also over a restart where
-    `kept` names a folder for copies; its problems are in `current().problems`. `glance`
-    is for how many seconds a look at the files holds: looking at the times of all of
-    them costs as much as a whole kept page.
+    A broken file is shown in its last good version, also after a restart if `kept` is a
+    folder for copies. Its problems are in `current().problems`. Files are checked at
+    most once in `glance` seconds, because that takes as long as a cached page.
     """
 
     def __init__(
@@ -703,16 +703,16 @@ class LiveLibrary:
         self._told: dict[str, ContentProblem] = {}
 
     def recent(self) -> Library | None:
-        """The state of the last look at the files; None where a look is due."""
+        """Return the current state; None if the files must be checked first."""
         state = self._state
         if state is None or time.monotonic() - self._glanced >= self._glance:
             return None
         return state[0]
 
     def current(self) -> Library:
-        """The newest good state; looks at file times, cheap when nothing changed.
+        """Return the newest good state. Checks file timestamps, which is cheap without changes.
 
-        Never raises: what goes wrong is among the problems of the state before.
+        Never raises: errors are added to the problems of the previous state.
         """
         if (recent := self.recent()) is not None:
             return recent
@@ -730,17 +730,17 @@ class LiveLibrary:
 
     @property
     def state(self) -> CourseStatus:
-        """Whether the course can be served, and what needs its last good version."""
+        """Whether the course can be served, and which files are outdated."""
         library = self.current()
         errors = sum(p.severity == "error" for p in library.problems)
         return CourseStatus(bool(library.topics), library.outdated, errors)
 
     def _renewed(self) -> "tuple[Library, FileStamps | _RetryStamps]":
-        """The state of now; where there is none, the one before and the reason."""
+        """Reload the course. On failure, return the previous state with the error."""
         try:
             readings, watch = self._files.read()
             if self._state and self._failed == version_of(readings):
-                return self._state[0], watch  # it would fail again, and be logged again
+                return self._state[0], watch  # it would fail and be logged again
             library = assemble_library(readings, self.folder, earlier=self._readings)
             failed = {p.path for p in library.problems if p.code == "E00"}
             self._files.keep(without=failed)
@@ -758,7 +758,7 @@ class LiveLibrary:
         return library, watch
 
     def _tell(self, library: Library) -> None:
-        """Log the first error of each file, once for as long as it stays the same."""
+        """Log the first error of each file, once as long as it stays the same."""
         first: dict[str, ContentProblem] = {}
         for found in library.problems:
             if found.severity == "error":
@@ -776,10 +776,10 @@ class LiveLibrary:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RetryStamps:
-    """The stamps of a course that could not be read: it changes as time passes."""
+    """Timestamps of an unreadable course: it counts as changed once the retry is due."""
 
     at: float
 
     def changed(self) -> bool:
-        """Whether to try again."""
+        """Return whether the retry is due."""
         return time.monotonic() >= self.at

@@ -1,4 +1,4 @@
-"""Links, images and figures exist."""
+"""Rules for links, pictures and drawings."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ Readings = Mapping[str, ParsedFile]
 
 
 def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterable[ContentProblem]:
-    """E61: a page, a heading of it or a term is there."""
+    """Report E61: a link to a missing page, heading or term."""
     address, _, anchor = mention.value.partition("#")
     if address.startswith(_TERM):
         known = {t.anchor for r in readings.values() for t in r.terms}
@@ -47,7 +47,7 @@ def check_link(path: str, mention: CrossReference, readings: Readings) -> Iterab
 def check_related(
     path: str, mention: CrossReference, readings: Readings
 ) -> Iterable[ContentProblem]:
-    """E61: what stands behind `See:` is the heading of a term."""
+    """Report E61: a name after `See:` that is no glossary heading."""
     terms = [t for r in readings.values() for t in r.terms]
     anchor = slug(mention.value)
     if any(term.anchor == anchor for term in terms):
@@ -63,7 +63,7 @@ def check_related(
 
 
 def _forms(name: str) -> Iterable[str]:
-    """The parts of a heading that may be taken for it: “Time to first token (TTFT)”."""
+    """Return the parts that may be used for a heading: “Time to first token (TTFT)”."""
     return filter(None, map(slug, _FORMS.split(name)))
 
 
@@ -72,7 +72,7 @@ def _slugs(readings: Readings) -> set[str]:
 
 
 def _near(word: str, known: set[str]) -> str:
-    """The nearest known name; where none is near, what to do."""
+    """Suggest the nearest known name, or else what to do."""
     hint = did_you_mean(word, known)
     return hint if hint.startswith("Did you mean") else _OTHERWISE
 
@@ -80,7 +80,7 @@ def _near(word: str, known: set[str]) -> str:
 def check_picture(
     path: str, mention: CrossReference, files: Mapping[str, str]
 ) -> Iterable[ContentProblem]:
-    """E61, E78: a picture is there, and is one; `files` says what is wrong with it."""
+    """Report E61, E78: missing or invalid pictures. `files` maps names to their problem."""
     name = f"{path.rpartition('/')[0]}/{mention.value}"
     flaw = files.get(name, f"There is no file “{mention.value}”.")
     if not flaw:
@@ -95,7 +95,8 @@ def check_picture(
 
 
 _LEGIBLE = 11.0  # pixels
-_PHONE, _DESK = 358.0, 600.0  # the least width in pixels of a narrow and a wide one
+# the minimum width in pixels at which a narrow and a wide drawing are shown
+_PHONE, _DESK = 358.0, 600.0
 _POINTED = (
     f"Put a <rect> of at least {LEAST} by {LEAST} into the group; one of class “hit” is not seen."
 )
@@ -103,7 +104,7 @@ _HINT = "A drawing holds shapes, texts and groups, and no colors of its own."
 
 
 def drawings_at(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
-    """The drawing of a page, and the one for phones; none where it is a picture."""
+    """Return the drawing and its phone variant; empty if the file is an ordinary picture."""
     found = [_of(readings, path), _of(readings, phone_variant(path))]
     if not isinstance(found[0], SvgFigure) or not found[0].meant:
         return ()
@@ -113,7 +114,7 @@ def drawings_at(readings: Readings, path: str) -> tuple[SvgFigure, ...]:
 def check_drawing(
     path: str, mention: CrossReference, readings: Readings
 ) -> Iterable[ContentProblem]:
-    """What is wrong with the drawing that `mention` in the file at `path` names."""
+    """Check the drawing that `mention` in the file at `path` names."""
     file, _, region = mention.value.partition("#")
     folder = path.rpartition("/")[0]
     place = (path, mention.line, mention.column)
@@ -142,7 +143,7 @@ def check_drawing(
 def _legible(
     pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
 ) -> Iterable[ContentProblem]:
-    """W90: no text is under 11 px at the least width at which it is shown."""
+    """Report W90: text under 11 px at the minimum width of the drawing."""
     for number, (name, drawing) in enumerate(pair.items()):
         wide = number == 0 and len(pair) > 1
         pixels = min(1.0, (_DESK if wide else _PHONE) / drawing.width) * drawing.text
@@ -158,7 +159,7 @@ def _legible(
 def _agreeing(
     pair: dict[str, SvgFigure], place: tuple[str, int, int], item: str
 ) -> Iterable[ContentProblem]:
-    """W91: the two drawings of one figure say the same."""
+    """Report W91: the two variants of a drawing differ."""
     if len(pair) < 2:
         return
     (_, wide), (name, small) = pair.items()

@@ -1,7 +1,7 @@
-"""Parsed files and last good versions on disk.
+"""Caches parsed files and last good versions on disk.
 
-The format is JSON and not pickle: an entry can hold values only, so that whoever may
-write into the data folder can at worst change a text, never run code.
+The format is JSON, not pickle: someone with write access to the data folder could at
+worst change texts, not run code.
 """
 
 import contextlib
@@ -48,12 +48,12 @@ _FIELDS = {kind: tuple(f.name for f in dataclasses.fields(kind)) for kind in _TY
 _TUPLE = -1
 _DATE = -2
 ROOMS = ("content", "estimator", "markup", "questions", "widgets")
-"""The rooms whose code decides what is read from a file."""
+"""The packages whose code determines the result of parsing."""
 _LIBRARIES = ("markdown-it-py", "mdit-py-plugins", "latex2mathml", "pygments", "pyyaml")
 
 
 def encode(value: Any) -> Any:
-    """A value of the model as plain JSON: lists that begin with their type."""
+    """Encode a value of the model as JSON: lists that begin with a type number."""
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, tuple):
@@ -67,7 +67,7 @@ def encode(value: Any) -> Any:
 
 
 def decode(value: Any) -> Any:
-    """The inverse of `encode`; raises on anything that `encode` does not write."""
+    """Inverse of `encode`. Raises an exception for anything that `encode` does not write."""
     if isinstance(value, list):
         number = value[0]
         inner = [decode(v) if v.__class__ is list or v.__class__ is dict else v for v in value[1:]]
@@ -81,12 +81,12 @@ def decode(value: Any) -> Any:
 
 @functools.cache
 def code_version() -> str:
-    """A hash that changes with whatever could change how a file is read.
+    """Return a hash of all code that affects parsing.
 
-    It is of the code itself, so that machines with the same course and the same code
-    name the same version.
+    It depends on the code only, so that machines with the same course and code agree on
+    the version.
     """
-    import importlib.metadata  # noqa: PLC0415 - slow, and `check` needs it not
+    import importlib.metadata  # noqa: PLC0415 - slow, and `check` does not need it
 
     root = Path(app.__file__).parent
     digest = hashlib.sha256(sys.version.encode())
@@ -101,10 +101,10 @@ def code_version() -> str:
 
 
 def make_below(root: Path, folder: Path) -> None:
-    """Make a folder below `root`; raises FileNotFoundError where that is not there.
+    """Create a folder below `root`. Raises FileNotFoundError if `root` does not exist.
 
-    A data folder that is gone is a disk that is missing, and comes back: nothing may
-    be written in its place meanwhile.
+    A missing data folder is probably an unmounted disk. Nothing may be written in its
+    place.
     """
     if not root.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(root))
@@ -112,15 +112,15 @@ def make_below(root: Path, folder: Path) -> None:
 
 
 def replace_file(file: Path, content: bytes, *, synced: bool = False) -> None:
-    """Write a file at once: nobody sees half of it, whatever others write meanwhile.
+    """Replace a file atomically, also with concurrent writers.
 
-    The new file lies beside it under a name of its own, locked until it is whole.
-    `synced`: it is on disk before it takes the place of the old one. Raises OSError.
+    Writes a temporary file next to it, locked until it is complete. With `synced`, it
+    is on disk before it replaces the old one. Raises OSError.
     """
     beside = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
     try:
         with beside.open("xb") as stream:
-            with contextlib.suppress(OSError):  # a disk without locks
+            with contextlib.suppress(OSError):  # the file system may not support locks
                 fcntl.flock(stream, fcntl.LOCK_EX)
             stream.write(content)
             stream.flush()
@@ -134,9 +134,9 @@ def replace_file(file: Path, content: bytes, *, synced: bool = False) -> None:
 
 
 class ParseCache:
-    """A folder of parsed files, each named by the hash of all it depends on.
+    """A folder of parsed files, each named by the hash of everything it depends on.
 
-    It lies in the `cache` of a data folder, which has to be there.
+    It is in the `cache` folder of the data folder, which must exist.
     """
 
     def __init__(self, cache: Path) -> None:
@@ -146,13 +146,13 @@ class ParseCache:
         self.used: set[str] = set()
 
     def name(self, path: str, content: bytes, context: str) -> str:
-        """The name under which the reading of `content` is kept."""
+        """Return the file name of the cache entry for `content`."""
         digest = hashlib.sha256(f"{self.version}\0{path}\0{context}\0".encode())
         digest.update(content)
         return f"{digest.hexdigest()[:40]}.json"
 
     def get(self, name: str) -> ParsedFile | None:
-        """A kept reading, or None; a damaged entry is as good as none."""
+        """Return a cached entry; None if it is missing or damaged."""
         self.used.add(name)
         try:
             found = decode(json.loads((self.folder / name).read_bytes()))
@@ -161,15 +161,15 @@ class ParseCache:
         return found if isinstance(found, ParsedFile) else None
 
     def put(self, name: str, reading: ParsedFile) -> None:
-        """Keep a reading; a folder that cannot be written is no misfortune."""
-        # A value that JSON cannot hold is read anew at each start.
+        """Save an entry. Failures are ignored; the next start parses the file again."""
+        # Values that JSON cannot represent are parsed again at each start.
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError, RecursionError):
             make_below(self._data, self.folder)
             text = json.dumps(encode(reading), ensure_ascii=False, separators=(",", ":"))
             replace_file(self.folder / name, text.encode())
 
     def prune(self) -> None:
-        """Forget the oldest readings once most of the folder is no longer used."""
+        """Delete the oldest entries once most of the folder is unused."""
         with contextlib.suppress(OSError):
             kept = [f for f in self.folder.iterdir() if f.name not in self.used]
             if len(kept) > 3 * len(self.used) + 100:
@@ -178,17 +178,16 @@ class ParseCache:
 
 
 _log = logging.getLogger("headroom")
-_ABANDONED = 3600  # seconds after which what cannot be locked belongs to nobody
-_TRIES = 5  # as often another process may clear away what one is about to write
+_ABANDONED = 3600  # seconds after which a file that cannot be locked counts as abandoned
+_TRIES = 5  # retries, because another process may delete the folder just before the write
 
 
 class LastGoodFiles:
-    """A folder of copies, byte for byte, each under the path of its file.
+    """A folder with copies of the files, under the same relative paths.
 
-    Courses in different folders do not share it. Several server processes may: a copy
-    is replaced at once, under a name of its own until it is whole, and says the same
-    whoever writes it. Where it cannot be written, the course is served all the same,
-    and only a restart misses the copies.
+    Courses in different folders have separate copies. Several server processes may
+    share them: copies are replaced atomically, and all write the same content. If the
+    folder is not writable, the course is still served, but a restart has no copies.
     """
 
     def __init__(self, folder: Path, course: Path) -> None:
@@ -198,14 +197,14 @@ class LastGoodFiles:
         self._refused = False
 
     def get(self, path: str) -> bytes | None:
-        """The copy of a file, or None where there is none."""
+        """Return the copy of a file; None if there is none."""
         try:
             return (self.folder / path).read_bytes()
         except OSError:
             return None
 
     def keep(self, path: str, content: bytes) -> None:
-        """Make `content` the copy of a file, whatever stands in its way."""
+        """Save `content` as the copy of a file, replacing whatever is at its path."""
         for left in reversed(range(_TRIES)):
             if self.get(path) == content:
                 return
@@ -218,7 +217,7 @@ class LastGoodFiles:
                     self._note(error)
 
     def _clear_way(self, path: str) -> None:
-        """Remove files where folders are needed, and a folder in place of a copy."""
+        """Delete files where folders are needed, and a folder at the path of the copy."""
         copy = self.folder / path
         for above in (self.folder, *reversed(copy.parents[: path.count("/")])):
             if above.is_file():
@@ -232,9 +231,10 @@ class LastGoodFiles:
         self._refused = True
 
     def forget_all_but(self, found: Collection[str]) -> None:
-        """Drop the copies of files that are no longer there, and half-written ones.
+        """Delete the copies of files that no longer exist, and incomplete ones.
 
-        A course without any file is one whose disk is missing: no copy is dropped.
+        If the course has no files at all, its disk is probably missing: no copy is
+        deleted.
         """
         wanted = {self.folder / path for path in found}
         for folder, _, names in os.walk(self.folder, topdown=False):
@@ -243,19 +243,19 @@ class LastGoodFiles:
                 if (half and _is_abandoned(file)) or (found and not half and file not in wanted):
                     with contextlib.suppress(OSError):
                         file.unlink()
-            with contextlib.suppress(OSError):  # one with copies in it stays
+            with contextlib.suppress(OSError):  # fails if it contains copies
                 Path(folder).rmdir()
 
 
 def _is_abandoned(file: Path) -> bool:
-    """Whether no process is writing a file: its writer holds a lock until it ends."""
+    """Return whether no process is writing a file. Writers hold a lock."""
     with contextlib.suppress(OSError):
         with file.open("rb") as stream:
             try:
                 fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return False
-            except OSError:  # a disk without locks
+            except OSError:  # the file system does not support locks
                 return time.time() - file.stat().st_mtime > _ABANDONED
         return True
     return False

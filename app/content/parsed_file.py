@@ -1,4 +1,4 @@
-"""One parsed file; glossary terms linked in text."""
+"""The result of parsing one file, and the links to glossary terms."""
 
 import dataclasses
 import re
@@ -21,13 +21,13 @@ from app.questions.model import Question
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ItemFingerprint:
-    """What the bank must know of one item to tell edited from replaced or copied.
+    """The data that tells whether an item was edited, replaced or copied.
 
-    `options` are (key, hash of its words) in authored order; `asks` is whether its stem
-    has words; `key` stands for what is right: the key of a question, the figures of a
-    card. `sketch` samples its words, see `ids.bottom_k_sketch`, and `heading` and `body`
-    are hashes of them, all without its comment; `full_sketch` is with it, as in older
-    lines of ids.lock. `id_at` is the line and the column of its id.
+    `options` are (key, text hash) pairs in authored order. `asks` is whether the stem
+    has words. `key` is a hash of the correct answer, for cards of their figures.
+    `sketch` samples the words (see `ids.bottom_k_sketch`); `heading` and `body` are
+    hashes, all without the comment. `full_sketch` includes the comment, as older lines
+    of ids.lock did. `id_at` is line and column of the id.
     """
 
     id: str
@@ -47,11 +47,11 @@ class ItemFingerprint:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class LockEntry:
-    """A line of ids.lock: an id ever used.
+    """A line of ids.lock: an id that is or was in use.
 
-    `key` is that of the item when its page was reviewed on the day `read`; both are
-    empty where nobody has noted them yet. `heading` and `body` are the hashes of its
-    words and `path` its file when the line was written; older lines have none.
+    `key` is the item's key at its last review, on the date `read`; both are empty
+    before the first review. `heading` and `body` are hashes of the text and `path` the
+    file when the line was written; older lines lack them.
     """
 
     id: str
@@ -70,12 +70,12 @@ class LockEntry:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ParsedFile:
-    """One file of the course as read by itself; `digest` stands for its text.
+    """The result of parsing one file. `digest` is a hash of its text.
 
-    `facts` and items are in the order of the file, with all that have the same id.
-    `claims` are ids with their lines in comments that cannot be read as those of items.
-    `entries` are the lines of objectives and sources in their registers. `outdated` is
-    whether this is the last good version, and only the problems are of the newest.
+    `facts` and the items are in file order and include duplicate ids. `claims` are ids
+    and lines of comments that are not readable as an item's. `entries` are the lines of
+    objectives or sources. `outdated` means that this is the last good version with the
+    problems of the current one.
     """
 
     path: str
@@ -102,7 +102,7 @@ class ParsedFile:
 
 
 def used_ids(readings: Mapping[str, ParsedFile]) -> set[str]:
-    """Every id that is in use, was ever used, or stands in a broken comment."""
+    """Return every id that is or was in use, or appears in a broken comment."""
     every = readings.values()
     used = {fact.id for r in every for fact in r.facts}
     used |= {entry.id for r in every for entry in r.lock}
@@ -110,7 +110,7 @@ def used_ids(readings: Mapping[str, ParsedFile]) -> set[str]:
 
 
 _TAG = re.compile(r"(<[^>]*>)")
-# Inside these nothing is linked.
+# Text inside these elements is not linked.
 _CLOSED = frozenset(
     {"a", "b", "button", "code", "figcaption", "h1", "h2", "h3", "h4", "h5", "h6"}
     | {"kbd", "math", "pre", "summary", "svg", "th"}
@@ -119,9 +119,9 @@ _CLOSED = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GlossaryNames:
-    """The names of a glossary: pattern for all, anchor of each in lower case.
+    """The names of a glossary: a pattern for all, and the anchor by lower-case name.
 
-    Names with a capital inside are abbreviations or brands: "zero" is not ZeRO.
+    Names with inner capitals are abbreviations or brands: "zero" is not ZeRO.
     """
 
     pattern: re.Pattern[str] | None
@@ -131,7 +131,7 @@ class GlossaryNames:
 
 
 def names_of(terms: Sequence[tuple[str, str]]) -> GlossaryNames:
-    """Prepare (name, anchor) pairs for linking; longer names come first.
+    """Prepare (name, anchor) pairs for linking, longest names first.
 
     "Time to first token (TTFT)" is also found as either of its two forms.
     """
@@ -159,14 +159,14 @@ def _forms(name: str) -> list[str]:
 
 
 class FirstMentionLinker:
-    """Links the first mention of each term over all pieces of one page."""
+    """Links the first mention of each term on one page, across all its pieces."""
 
     def __init__(self, names: GlossaryNames) -> None:
         self.names = names
         self.linked: dict[str, None] = {}
 
     def link(self, html: str) -> str:
-        """The HTML with first mentions linked to the glossary."""
+        """Return the HTML with first mentions linked to the glossary."""
         pattern = self.names.pattern
         if pattern is None:
             return html
@@ -183,7 +183,7 @@ class FirstMentionLinker:
         return "".join(out)
 
     def _with_links(self, text: str, pattern: re.Pattern[str]) -> str:
-        """Search in lower case: a pattern that ignores case is five times slower."""
+        """Insert the links. Matches in lower case, because ignoring case is five times slower."""
         lower = text.lower()
         if len(lower) != len(text):
             return text
@@ -216,5 +216,5 @@ def _follow(tag: str, closed: list[str]) -> None:
 
 
 def anchors_of(terms: Sequence[GlossaryTerm]) -> list[tuple[str, str]]:
-    """The pairs that `names_of` takes."""
+    """Return the (name, anchor) pairs for `names_of`."""
     return [(term.name, term.anchor) for term in terms]

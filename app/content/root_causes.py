@@ -1,4 +1,4 @@
-"""Drop problems that only follow from another."""
+"""Drops problems that only follow from another problem."""
 
 import dataclasses
 import re
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from app.markup.ids import slug
 from app.markup.problems import ContentProblem
 
-# What keeps a whole file, not one item, from being read.
+# With these codes the whole file is unread, if the problem names no item.
 _UNREAD = frozenset({"E00", "E88"})
 _REGISTERS = {
     "syllabus.toml": frozenset({"E14", "E70", "E71", "W36", "W73"}),
@@ -24,10 +24,12 @@ _PARTED = "stand apart from it."
 _TEXTUAL = "These lines are read as text, not as a table."
 _NO_TERM = "behind See: is no heading of the glossary."
 _NO_ANSWERS = "This question has no answers and no type."
-_COUNTS = frozenset({"E71", "W73"})  # a course that is not all there is not counted
-_MANY, _NAMED = 3, 3  # items that are told together, those of them that are named
-_FRONT = 20  # lines that a front matter has at most, as far as this is concerned
-_TORN = frozenset({"E10", "E11"})  # a comment that cannot be read is not gone
+_COUNTS = frozenset({"E71", "W73"})  # counts that are unreliable if parts of the course are unread
+# number of items from which they are reported together, and how many are named
+_MANY, _NAMED = 3, 3
+_FRONT = 20  # assumed maximum length of a front matter in lines
+# errors of a comment that cannot be parsed, so the item is not gone
+_TORN = frozenset({"E10", "E11"})
 _KEYS = frozenset({"E12", "E13"})
 _QUOTED = re.compile(r"“([^”]*)”")
 _BOXES = re.compile(r"\b(IMPORTANT|TIP)\b")
@@ -35,7 +37,7 @@ _LACKING = re.compile(r"\[!(IMPORTANT|TIP)\]")
 
 
 def drop_consequences(found: Iterable[ContentProblem]) -> list[ContentProblem]:
-    """The problems without those that a file that cannot be read brings elsewhere."""
+    """Return the problems without those that are caused by an unreadable file."""
     problems = list(found)
     causes = {p.path for p in problems if _is_cause(p)}
     topics = {c.split("/")[1] for c in causes if c.startswith("topics/")}
@@ -66,21 +68,21 @@ def drop_consequences(found: Iterable[ContentProblem]) -> list[ContentProblem]:
 
 
 def _without_derived(problems: list[ContentProblem], seen: "_RootCauses") -> list[ContentProblem]:
-    """The problems without what others say; what is left out stays an error."""
+    """Drop derived problems. A file whose only errors are derived keeps them."""
     causal = {p for p in problems if not _is_derived(p, seen)}
     failing = {p.path for p in causal if p.severity == "error"}
     return [p for p in problems if p in causal or (p.severity == "error" and p.path not in failing)]
 
 
 def _leaves_out(found: ContentProblem) -> bool:
-    """Whether an item of a topic, or a file of them, is not live for its sake."""
+    """Return whether a problem removes an item, or a file of items, from the course."""
     parts = found.path.split("/")
     of_items = parts[0] == "topics" and parts[-1] in {"quiz.md", "cards.md"}
     return found.severity == "error" and of_items
 
 
 def _counts_broken(found: ContentProblem, broken: set[str]) -> bool:
-    """Whether items are too few where some are broken: then nobody knows how many."""
+    """Return whether a problem counts items of a topic of which some are broken."""
     if found.code == "W73":
         return bool(broken) and "no page" not in found.message
     counted = found.message.endswith((" no cards.", ", not five."))
@@ -89,12 +91,12 @@ def _counts_broken(found: ContentProblem, broken: set[str]) -> bool:
 
 
 def _hides_boxes(found: ContentProblem) -> bool:
-    """Whether what stands below a place is not shown, or not read, for its sake."""
+    """Return whether content below the problem is not read or not shown because of it."""
     return found.code == "E10" or _LOST in found.message
 
 
 def _gone_together(problems: list[ContentProblem]) -> list[ContentProblem]:
-    """Many items that are gone have one cause, such as a file that was deleted."""
+    """Combine many missing items into one problem: they usually have one cause."""
     gone = [p for p in problems if p.code == "E06" and p.path == "ids.lock"]
     if len(gone) < _MANY:
         return problems
@@ -109,7 +111,7 @@ def _gone_together(problems: list[ContentProblem]) -> list[ContentProblem]:
 
 
 def _unguarded_together(problems: list[ContentProblem]) -> list[ContentProblem]:
-    """Many ids that are not in ids.lock lack the same command."""
+    """Combine many ids that are missing in ids.lock into one problem."""
     unguarded = sorted(p for p in problems if p.code == "W97")
     if len(unguarded) < _MANY:
         return problems
@@ -121,14 +123,14 @@ def _unguarded_together(problems: list[ContentProblem]) -> list[ContentProblem]:
 
 
 def _names(items: list[ContentProblem]) -> str:
-    """The first few items that problems are about, and how many more there are."""
+    """Name the first few items of the problems, and how many more there are."""
     names = ", ".join(f"“{p.item}”" for p in items[:_NAMED])
     more = f" and {len(items) - _NAMED} more" if len(items) > _NAMED else ""
     return f"{names}{more}"
 
 
 def _without_twins(problems: Iterable[ContentProblem]) -> Iterable[ContentProblem]:
-    """A drawing that cannot be shown is told once, whatever items show it."""
+    """Report a broken drawing once, even if several items show it."""
     told: set[tuple[str, str]] = set()
     for found in problems:
         name = (found.path, found.message)
@@ -141,7 +143,7 @@ def _without_twins(problems: Iterable[ContentProblem]) -> Iterable[ContentProble
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _RootCauses:
-    """Where a cause stands that brings others in the same file."""
+    """Paths and items with a problem that causes others in the same file."""
 
     frontless: frozenset[str]
     exams: frozenset[str]
@@ -190,28 +192,28 @@ def _seen(problems: Iterable[ContentProblem]) -> _RootCauses:
 
 
 def _slug_of(found: ContentProblem) -> str:
-    """The address of what the message quotes first."""
+    """Return the slug of the first quoted text in the message."""
     return slug(next(iter(_QUOTED.findall(found.message)), ""))
 
 
 def _items_of(problems: list[ContentProblem], ending: str) -> frozenset[str]:
-    """The items, with their files, of which something is said that ends so."""
+    """Return path and item of the problems whose message has this ending."""
     return frozenset(f"{p.path} {p.item}" for p in problems if p.message.endswith(ending))
 
 
 def _is_parted(found: ContentProblem) -> bool:
-    """Whether an item has its answers or its type where they are not read."""
+    """Return whether an item's answers or type are in a place where they are not read."""
     return found.message.endswith(_PARTED) or found.message.startswith(_LISTED_TYPE)
 
 
 def _meant(found: ContentProblem) -> str:
-    """The word that the remedy of a problem proposes."""
+    """Return the word that a “Did you mean” hint suggests."""
     words = _QUOTED.findall(found.hint)
     return words[0] if found.hint.startswith("Did you mean") and words else ""
 
 
 def _is_derived(found: ContentProblem, seen: _RootCauses) -> bool:
-    """Whether a problem only says again what another one in its file says."""
+    """Return whether a problem only repeats another one of its file."""
     if found.path in seen.frontless and _is_of_front(found):
         return True
     if found.path in seen.exams and found.message == "The mock exam is incomplete.":
@@ -228,14 +230,14 @@ def _is_derived(found: ContentProblem, seen: _RootCauses) -> bool:
 
 
 def _is_of_box(found: ContentProblem, seen: _RootCauses) -> bool:
-    """Whether it stands where a box is told; “[!NOTE](see)” is a link to Markdown."""
+    """Return whether it repeats a reported box; Markdown reads “[!NOTE](see)” as a link."""
     linked = found.message.startswith("There is no page or heading")
     here = (found.path, found.line) in seen.boxes
     return here and (linked or found.message.endswith("is not an alert."))
 
 
 def _is_of_list(found: ContentProblem, seen: _RootCauses) -> bool:
-    """Whether it follows from steps, or pairs, that do not stand as such."""
+    """Return whether it follows from steps, pairs or terms that were not recognized."""
     where = f"{found.path} {found.item}"
     if found.code == "W68" and found.message == _TEXTUAL:
         return where in seen.textual
@@ -250,7 +252,7 @@ def _is_of_list(found: ContentProblem, seen: _RootCauses) -> bool:
 
 
 def _is_swallowed(found: ContentProblem, seen: _RootCauses) -> bool:
-    """Whether it stands in a block that nothing closes, or misses what does."""
+    """Return whether it is inside an unclosed block, or follows from what the block swallowed."""
     return any(
         found.path == cause.path
         and (
@@ -262,14 +264,14 @@ def _is_swallowed(found: ContentProblem, seen: _RootCauses) -> bool:
 
 
 def _is_of_merge(found: ContentProblem, seen: _RootCauses) -> bool:
-    """Whether the marks of a merge were read as Markdown."""
+    """Return whether conflict markers were read as Markdown."""
     boxed = found.message.endswith("inside of the box above it.")
     marks = found.code == "W64" or (found.code == "E74" and boxed)
     return marks and found.path in seen.merging
 
 
 def _is_misnamed(found: ContentProblem, seen: _RootCauses) -> bool:
-    """Whether what is not there is there under another name, or cannot be read."""
+    """Return whether something missing is present under another name, or unreadable."""
     if found.code not in {"E10", "W38", "W87"}:
         return False
     if found.message == "The page has no title in its front matter.":
@@ -284,12 +286,12 @@ def _is_misnamed(found: ContentProblem, seen: _RootCauses) -> bool:
 
 
 def _is_frontless(found: ContentProblem) -> bool:
-    """Whether the front matter of a file could not be read."""
+    """Return whether the front matter of the file could not be read."""
     return found.code == "E10" and not found.item and found.line <= _FRONT
 
 
 def _is_of_front(found: ContentProblem) -> bool:
-    """Whether a problem says that something is not in a front matter."""
+    """Return whether the problem is something missing in the front matter."""
     return found.code in {"E14", "E16", "W38"} and "not an objective" not in (found.message)
 
 
@@ -300,7 +302,7 @@ def _is_cause(found: ContentProblem) -> bool:
 
 
 def _follows(found: ContentProblem, codes: frozenset[str], topics: set[str]) -> bool:
-    """Whether a problem speaks of what an unread file would have said."""
+    """Return whether a problem refers to content of an unread file."""
     if found.code in codes:
         return True
     if found.code == "W87":
@@ -311,5 +313,5 @@ def _follows(found: ContentProblem, codes: frozenset[str], topics: set[str]) -> 
 
 
 def _topic_of(words: str) -> str:
-    """The topic that a quoted word is, or leads to."""
+    """Return the topic that a quoted slug or link refers to."""
     return words.removeprefix("/concepts/").partition("#")[0]

@@ -1,4 +1,4 @@
-"""syllabus, sources, exams, ids.lock."""
+"""Reads the TOML files of a course (syllabus, sources, exams) and ids.lock."""
 
 import datetime as dt
 import re
@@ -41,7 +41,7 @@ _PLAINLY = {
 
 
 def in_words(what: str, row: str) -> tuple[str, str]:
-    """The sentence and the remedy for what is wrong in a row; empty where unknown."""
+    """Return message and hint for a TOML error in a line; empty if unknown."""
     for begins, said in _PLAINLY.items():
         if what.startswith(begins):
             return said
@@ -54,7 +54,7 @@ def in_words(what: str, row: str) -> tuple[str, str]:
 
 
 def _unquoted(key: str, value: str) -> tuple[str, str]:
-    """A value that is neither a text in quotes nor anything else."""
+    """Return message and hint for a value that is no quoted text or other valid value."""
     if value.startswith("["):
         message = "A text of this list does not stand in straight quotation marks."
         return message, f'Write {key} = ["one", "two"]'
@@ -69,7 +69,7 @@ def _unquoted(key: str, value: str) -> tuple[str, str]:
 
 
 def _behind(key: str, value: str) -> tuple[str, str]:
-    """Something that follows a value on its line."""
+    """Return message and hint for something after a value on its line."""
     if number := _PERCENT.match(value):
         return "A number has a percent sign.", f"Write {key} = {number[1]}"
     if _TURNED_DATE.match(value):
@@ -100,7 +100,7 @@ _EXAM_KEYS = ("title", "questions", "minutes", "notes", "domains")
 
 
 def read_toml(sheet: SourceFile) -> dict[str, Any]:
-    """The tables of a TOML file; what cannot be read is reported (E10)."""
+    """Parse a TOML file. Reports E10 if it is invalid, and returns no tables."""
     try:
         deep = _DOTTED.search(sheet.text) is not None
         tables = {} if deep else tomllib.loads(sheet.text)
@@ -126,7 +126,7 @@ def read_toml(sheet: SourceFile) -> dict[str, Any]:
     return tables
 
 
-# A key of very many parts takes its length squared to read.
+# Parsing a key takes time quadratic in its number of parts.
 _DOTTED = re.compile(r"""(?<![\w"'-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){50}""")
 _DECLARED = re.compile(r"Cannot declare \('(.*)',\) twice")
 _MOST = 10**15
@@ -134,7 +134,7 @@ _ENTRY = re.compile(r"^\s*(?:number\s*=\s*\"([^\"]+)\"|\[([\w-]+)\])\s*$")
 
 
 def entries(sheet: SourceFile) -> tuple[tuple[str, int], ...]:
-    """Where the numbers and keys of a register stand: (name, line)."""
+    """Return the (name, line) of each number and key in a register."""
     return tuple(
         (match[1] or match[2], line)
         for line, text in enumerate(sheet.lines, 1)
@@ -151,7 +151,7 @@ def _refuse_unknown(table: Mapping[str, Any], known: tuple[str, ...], sheet: Sou
 
 
 def _texts(table: Mapping[str, Any], key: str, sheet: SourceFile) -> tuple[str, ...]:
-    """The texts of a list; what is no text is reported and left out."""
+    """Return a list of texts. Other values are reported and left out."""
     found = table.get(key, [])
     if not isinstance(found, list):
         _refuse(key, "a list of texts in quotes", sheet)
@@ -163,7 +163,7 @@ def _texts(table: Mapping[str, Any], key: str, sheet: SourceFile) -> tuple[str, 
 
 
 def _text(table: Mapping[str, Any], key: str, sheet: SourceFile, otherwise: str = "") -> str:
-    """The text of a key; anything that is no text is reported."""
+    """Return the text of a key. Other values are reported."""
     word = _plain(table.get(key, otherwise))
     if word is None:
         _refuse(key, "a text in quotes", sheet)
@@ -172,14 +172,14 @@ def _text(table: Mapping[str, Any], key: str, sheet: SourceFile, otherwise: str 
 
 
 def _plain(value: Any) -> str | None:
-    """A text, or a short number or date as one; None for everything else."""
+    """Return a text, or a short number or date as text; None for everything else."""
     if isinstance(value, int | float) and not abs(value) < _MOST:
         return None
     return str(value) if isinstance(value, str | int | float | dt.date) else None
 
 
 def _rows(table: Mapping[str, Any], key: str, sheet: SourceFile) -> list[Any]:
-    """The tables of a list of tables."""
+    """Return the tables of an array of tables."""
     found = table.get(key, [])
     rows = [r for r in found if isinstance(r, dict)] if isinstance(found, list) else []
     if not isinstance(found, list) or len(rows) < len(found):
@@ -201,7 +201,7 @@ def _refuse(key: str, wanted: str, sheet: SourceFile) -> None:
 
 
 def read_sources(sheet: SourceFile) -> tuple[CitedSource, ...]:
-    """The bibliography; an entry without a title is reported and left out."""
+    """Return the sources. An entry without a title is reported and left out."""
     found = []
     lines = dict(entries(sheet))
     tables = read_toml(sheet)
@@ -262,7 +262,7 @@ def _source(
 
 
 def read_syllabus(sheet: SourceFile) -> Syllabus:
-    """The exam, its domains and objectives, and the order of the topics."""
+    """Return the exam's domains and objectives, and the order of the topics."""
     tables = read_toml(sheet)
     _refuse_unknown(tables, _SYLLABUS_KEYS, sheet)
     rows = _rows(tables, "domains", sheet)
@@ -299,7 +299,7 @@ def _expect_title(
 
 
 def _switch(table: Mapping[str, Any], key: str, sheet: SourceFile) -> bool:
-    """Whether something is offered: unless the key says no."""
+    """Return a boolean key, True by default."""
     found = table.get(key, True)
     if not isinstance(found, bool):
         _refuse(key, "true or false", sheet)
@@ -308,7 +308,7 @@ def _switch(table: Mapping[str, Any], key: str, sheet: SourceFile) -> bool:
 
 
 def _language(table: Mapping[str, Any], sheet: SourceFile) -> str:
-    """The language of the course: English, unless the key names another."""
+    """Return the course's language tag, English by default."""
     found = _text(table, "language", sheet, _ENGLISH)
     tag = tag_of(found)
     if not tag:
@@ -320,13 +320,13 @@ def _language(table: Mapping[str, Any], sheet: SourceFile) -> str:
 
 
 def _whole_weight(rows: list[Any]) -> int:
-    """What all weights add up to: 100, or 1 where they are written as shares."""
+    """Return the sum of all weights: 100, or 1 if they are written as fractions."""
     weights = [r.get("weight") for r in rows]
     return 100 if any(isinstance(w, int | float) and w > 1 for w in weights) else 1
 
 
 def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
-    """E70: all weights together are the whole exam."""
+    """Report E70: weights that do not add up to 100%."""
     total = sum(d.weight for d in domains)
     if abs(total - 1) <= 0.005:
         return
@@ -337,7 +337,7 @@ def _add_up(domains: tuple[Domain, ...], full: int, sheet: SourceFile) -> None:
 
 
 def _refuse_twins(domains: tuple[Domain, ...], sheet: SourceFile) -> None:
-    """E11: a number stands for one domain or one objective."""
+    """Report E11: a number used for two domains or objectives."""
     numbers = [n for d in domains for n in (d.number, *(o.number for o in d.objectives))]
     for number in dict.fromkeys(n for n in numbers if n and numbers.count(n) > 1):
         lines = [line for name, line in entries(sheet) if name == number]
@@ -371,7 +371,7 @@ def _domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Domain:
         hint = "Write its objectives below it, each after [[domains.objectives]]."
         sheet.report("E10", *place, f"Domain {number} has no objectives.", hint)
     weight = table.get("weight", 0)
-    if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also no “nan”
+    if not isinstance(weight, int | float) or not 0 <= weight <= 100:  # also rejects nan
         at = place_of("weight", sheet, dict(entries(sheet)).get(number, 1))
         sheet.report("E13", *at, "“weight” has to be a number from 0 to 100.")
         weight = 0
@@ -379,7 +379,7 @@ def _domain(table: Mapping[str, Any], full: int, sheet: SourceFile) -> Domain:
 
 
 def _expect(what: str, table: Mapping[str, Any], sheet: SourceFile) -> None:
-    """E10: a domain or an objective has a number and a title."""
+    """Report E10: a domain or an objective without a number or a title."""
     for key, other in (("number", "title"), ("title", "number")):
         if not table.get(key):
             known = str(table.get(other, ""))
@@ -389,7 +389,7 @@ def _expect(what: str, table: Mapping[str, Any], sheet: SourceFile) -> None:
 
 
 def _short(table: Mapping[str, Any], sheet: SourceFile) -> str:
-    """The name of an objective; one that is as long as a sentence is reported."""
+    """Return the short name of an objective. One as long as a sentence is reported."""
     short = _text(table, "short", sheet)
     if len(short.split()) > _SHORT_WORDS or len(short) > _SHORT_LETTERS:
         wanted = f"at most {_SHORT_WORDS} words of {_SHORT_LETTERS} letters together"
@@ -398,7 +398,7 @@ def _short(table: Mapping[str, Any], sheet: SourceFile) -> str:
 
 
 def read_exam(sheet: SourceFile, slug: str) -> ExamBlueprint | None:
-    """A mock exam; None when it does not say how many questions it has."""
+    """Return a mock exam; None if it is incomplete."""
     tables = read_toml(sheet)
     _refuse_unknown(tables, _EXAM_KEYS, sheet)
     counts = _counts(tables, sheet)
@@ -421,7 +421,7 @@ def read_exam(sheet: SourceFile, slug: str) -> ExamBlueprint | None:
 
 
 def _counts(tables: Mapping[str, Any], sheet: SourceFile) -> dict[str, int]:
-    """How many questions each domain gives; a domain that gives none is left out."""
+    """Return the number of questions per domain, without domains that have none."""
     domains = tables.get("domains")
     if not isinstance(domains, dict):
         return {}
@@ -431,7 +431,7 @@ def _counts(tables: Mapping[str, Any], sheet: SourceFile) -> dict[str, int]:
 
 
 def _whole(table: Mapping[str, Any], key: str, most: int, sheet: SourceFile) -> int:
-    """A whole number from 1 on; 0, and reported, where it is anything else."""
+    """Return a positive whole number. Anything else is reported and returns 0."""
     value = table.get(key, 0)
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= most:
         return value
@@ -449,7 +449,7 @@ HEAD = """\
 
 
 def read_lock(sheet: SourceFile) -> tuple[LockEntry, ...]:
-    """The entries of a lock file; a line that cannot be read is reported."""
+    """Return the entries of ids.lock. Unreadable lines are reported."""
     found: dict[str, LockEntry] = {}
     for number, line in enumerate(sheet.lines, 1):
         if not line.strip() or line.startswith("#"):
@@ -496,7 +496,7 @@ def _entry(fields: list[str], line: int) -> LockEntry:
 
 
 def write_lock(entries: Iterable[LockEntry]) -> str:
-    """The text of a lock file, sorted by id so that merges stay small."""
+    """Return the text of ids.lock, sorted by id so that merges stay small."""
     lines = [
         " ".join(
             (
@@ -515,7 +515,7 @@ def write_lock(entries: Iterable[LockEntry]) -> str:
 
 
 def _further(entry: LockEntry) -> list[str]:
-    """The columns that older lines lack, up to the last one that says something."""
+    """Return the columns that older lines lack, without empty ones at the end."""
     columns = [
         f"{entry.key}@{entry.read}" if entry.key else "-",
         f"{entry.heading}.{entry.body}" if entry.heading or entry.body else "-",

@@ -1,4 +1,4 @@
-"""Make, read and restore a backup; which copies to keep."""
+"""Backups: create, read and restore them, and decide which to delete."""
 
 import contextlib
 import dataclasses
@@ -44,7 +44,7 @@ FORMAT = 1
 MANIFEST = "manifest.json"
 SECRET = "secret"  # noqa: S105 - the name of a file
 DATABASE = {"sqlite": "database.sqlite3", "postgresql": "database.pgdump"}
-"""The name of the database inside of a backup, by its kind."""
+"""File name of the database in a backup, by database kind."""
 Kind = Literal["sqlite", "postgresql"]
 KeySource = Literal["data folder", "HEADROOM_SECRET", "none"]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -52,7 +52,7 @@ _Strict = ConfigDict(frozen=True, strict=True)
 
 
 class BackupMember(BaseModel):
-    """A file inside of a backup."""
+    """Size and checksum of a file in a backup."""
 
     model_config = _Strict
     size: int = Field(ge=0)
@@ -60,10 +60,10 @@ class BackupMember(BaseModel):
 
 
 class BackupManifest(BaseModel):
-    """Everything that is told about a backup; `rows` counts by table.
+    """Description of a backup. `rows` counts rows by table.
 
-    `secret` says where the key came from. It is inside in either case: without it
-    every browser would have lost its learner.
+    `secret` says where the signing key came from. The backup always includes it: with a
+    new key every browser would lose its learner.
     """
 
     model_config = _Strict
@@ -77,12 +77,12 @@ class BackupManifest(BaseModel):
     files: dict[str, BackupMember]
 
     def written(self) -> bytes:
-        """The manifest as it lies in the file."""
+        """Return the manifest as the JSON bytes in the backup."""
         return self.model_dump_json(indent=1).encode() + b"\n"
 
     @property
     def day(self) -> str:
-        """When it was made, as a person reads it."""
+        """The date and time of the backup, for display."""
         return f"{self.made_at[:10]} {self.made_at[11:16]} UTC"
 
 
@@ -91,7 +91,7 @@ class _ManifestFormat(BaseModel):
 
 
 def read_manifest(content: bytes) -> BackupManifest:
-    """A manifest as it was written; Unusable where this version cannot read it."""
+    """Parse a manifest. Raises InstallationError if this version cannot read it."""
     try:
         found = _ManifestFormat.model_validate_json(content).format
         if found > FORMAT:
@@ -110,18 +110,17 @@ def read_manifest(content: bytes) -> BackupManifest:
 
 
 def program() -> str:
-    """The version of this program."""
     return version("headroom")
 
 
 def stamp(now: dt.datetime) -> str:
-    """A moment as it is written into a manifest."""
+    """Format a time for a manifest, in UTC."""
     return now.astimezone(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 _PART = 1 << 20
-_LONGEST = 1 << 20  # bytes of a manifest
-# What the zip reader raises for bytes that are none or were changed.
+_LONGEST = 1 << 20  # limit for a manifest, in bytes
+# Exceptions of the zip reader for corrupt or foreign files.
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
@@ -136,20 +135,18 @@ Breath = Callable[[], object]
 
 
 class BackupArchive:
-    """An open backup."""
-
     def __init__(self, zipped: zipfile.ZipFile, path: Path) -> None:
         self._zipped = zipped
         self._path = path
         self.manifest: BackupManifest = self._read_manifest()
 
     def check(self) -> None:
-        """Compare every member with its checksum."""
+        """Verify every file in the backup against its checksum."""
         for name in self.manifest.files:
             self._copy(name, None)
 
     def take_out(self, name: str, place: Path) -> None:
-        """Write a member to a new private file; Unusable where it is damaged."""
+        """Extract a file to a new private path. Raises InstallationError if it is damaged."""
         with os.fdopen(open_private(place), "wb") as stream:
             self._copy(name, stream)
         sync(place)
@@ -158,7 +155,7 @@ class BackupArchive:
         told = self.manifest.files[name]
         digest, size = hashlib.sha256(), 0
         with _readable(self._path), self._zipped.open(name) as source:
-            # One byte more than was told is enough to know that it is another file.
+            # One byte beyond the expected size proves that it is another file.
             while size <= told.size and (part := source.read(_PART)):
                 size += len(part)
                 digest.update(part)
@@ -178,7 +175,7 @@ class BackupArchive:
 
 @contextlib.contextmanager
 def open_backup(path: Path) -> Iterator[BackupArchive]:
-    """A backup to read; Unusable, in one sentence, where it is none."""
+    """Open a backup for reading. Raises InstallationError if the file is no valid backup."""
     with contextlib.ExitStack() as stack:
         with _readable(path):
             zipped = stack.enter_context(zipfile.ZipFile(path))
@@ -186,7 +183,7 @@ def open_backup(path: Path) -> Iterator[BackupArchive]:
 
 
 def write(target: Path, members: Mapping[str, Path], breath: Breath) -> None:
-    """Put files into an archive at `target`; `breath` is called again and again."""
+    """Write files into an archive at `target`. Calls `breath` regularly, which may raise."""
     with (
         os.fdopen(open_private(target), "wb") as stream,
         zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zipped,
@@ -203,7 +200,7 @@ def write(target: Path, members: Mapping[str, Path], breath: Breath) -> None:
 
 
 def member(path: Path, breath: Breath) -> BackupMember:
-    """What a manifest says about a file."""
+    """Return the size and checksum of a file for the manifest. Calls `breath` regularly."""
     digest, size = hashlib.sha256(), 0
     with path.open("rb") as source:
         while part := source.read(_PART):
@@ -231,7 +228,7 @@ def _damaged(path: Path, words: str) -> InstallationError:
     )
 
 
-_SPARE = 2  # a draft of the database and the packed file lie side by side
+_SPARE = 2  # the database copy and the archive exist at the same time
 
 
 def create_backup(
@@ -240,10 +237,10 @@ def create_backup(
     now: dt.datetime,
     breath: Breath = lambda: None,
 ) -> BackupManifest:
-    """Write a backup to `target`, which is replaced only when all of it is on disk.
+    """Write a backup to `target`, which is replaced only once the backup is completely on disk.
 
-    Everything that was acknowledged before it began is inside. `breath` is called
-    again and again meanwhile; what it raises ends the backup without a trace.
+    It contains everything that was committed before it began. `breath` is called
+    regularly; if it raises, the backup is canceled and removed.
     """
     with _backup_readable(installation, target) as engine:
         revision = schema_revision(engine)
@@ -263,7 +260,7 @@ def write_backup(
     now: dt.datetime,
     breath: Breath = lambda: None,
 ) -> BackupManifest:
-    """`back_up` for a database that was looked at: its schema is `revision`."""
+    """`create_backup` for a database that was already checked and has the schema `revision`."""
     _expect_space(engine, target.parent)
     with private_temp_folder(target) as folder:
         rows = _copy_database(engine, folder, breath)
@@ -284,7 +281,6 @@ def write_backup(
 
 
 def kind_of(engine: Engine) -> Kind:
-    """Which of the two databases an engine speaks to."""
     return "sqlite" if engine.dialect.name == "sqlite" else "postgresql"
 
 
@@ -310,7 +306,7 @@ def _backup_readable(installation: Installation, target: Path) -> Iterator[Engin
 
 def _expect_space(engine: Engine, folder: Path) -> None:
     if kind_of(engine) != "sqlite":
-        return  # how much a dump takes is not known before
+        return  # the size of a dump is not known in advance
     size = sum(path.stat().st_size for path in dump_tools.files_of(sqlite_file(engine)))
     free = shutil.disk_usage(folder).free
     if free < _SPARE * size:
@@ -357,10 +353,10 @@ _NAME = re.compile(r"headroom-(\d{4}-\d{2}-\d{2})(-before-\d{4}-to-\d{4})?\.zip"
 
 
 def dates_to_keep(dates: Iterable[dt.date]) -> set[dt.date]:
-    """The dates whose copies stay, of all that there are.
+    """Return which of the backup dates to keep.
 
-    The newest seven; the last one of each of the newest four weeks (Monday to Sunday);
-    and the last one of each of the newest six months.
+    The newest seven, the last of each of the newest four weeks (Monday to Sunday), and
+    the last of each of the newest six months.
     """
     newest_first = sorted(set(dates), reverse=True)
     return {
@@ -380,29 +376,29 @@ def _last_of_each(
 
 
 def name_of(day: dt.date) -> str:
-    """The name of a daily copy."""
+    """Return the file name of a daily backup."""
     return f"headroom-{day.isoformat()}.zip"
 
 
 def name_before(day: dt.date, old: str, new: str) -> str:
-    """The name of a copy made before the schema changes from `old` to `new`."""
+    """Return the file name of a backup made before a migration from `old` to `new`."""
     return f"headroom-{day.isoformat()}-before-{old}-to-{new}.zip"
 
 
 def copies(folder: Path) -> dict[Path, dt.date]:
-    """The copies in a folder with their days, the newest last; nothing else in it."""
+    """Return the backups in a folder with their dates, newest last. Other files are ignored."""
     found = {}
     for path in folder.glob("headroom-*.zip"):
         if match := _NAME.fullmatch(path.name):
             try:
                 found[path] = dt.date.fromisoformat(match[1])
-            except ValueError:  # a name such as headroom-2026-02-31.zip is not ours
+            except ValueError:  # no date, such as headroom-2026-02-31.zip: not a backup
                 continue
     return dict(sorted(found.items(), key=lambda copy: (copy[1], copy[0].name)))
 
 
 def expired_backups(folder: Path) -> list[Path]:
-    """The copies in a folder that need not stay."""
+    """Return the backups in a folder that can be deleted."""
     found = copies(folder)
     stay = dates_to_keep(found.values())
     return [path for path, day in found.items() if day not in stay]
@@ -413,17 +409,17 @@ _NAMED = {"sqlite": "a SQLite database", "postgresql": "a PostgreSQL database"}
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RestoreResult:
-    """What was put back, and where that lies which was there before."""
+    """The manifest of the restored backup, and the folders with the replaced files."""
 
     manifest: BackupManifest
     kept: tuple[Path, ...]
 
 
 def restore(installation: Installation, source: Path, now: dt.datetime) -> RestoreResult:
-    """Check everything about a backup, then replace database and key by its own.
+    """Check a backup, then replace the database and the key with its contents.
 
-    Raises Unusable, and changes nothing, where anything is wrong with the backup or
-    somebody uses the data folder.
+    Raises InstallationError and changes nothing if the backup is invalid or the data
+    folder is in use.
     """
     engine = installation.engine()
     try:
@@ -469,7 +465,7 @@ def _replace(
     aside = _ReplacedFiles(name_aside(now))
     to_file = manifest.database == "sqlite"
     place = sqlite_file(engine) if to_file else installation.data / "restore"
-    # Each is written on the disk where it will lie, which may be two.
+    # Extract each file on its target disk, which may be two disks.
     with (
         private_temp_folder(place) as folder,
         private_temp_folder(installation.secret_file) as beside,
@@ -492,14 +488,14 @@ def _replace(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _BackupContents:
-    """What was in the backup, checked, in a folder of its own."""
+    """The extracted, verified files of a backup."""
 
     database: Path
     key: Path | None
 
 
 class _ReplacedFiles:
-    """Where that goes which is replaced: a dated folder beside it."""
+    """The replaced files, moved to a dated folder next to their old place."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -507,7 +503,7 @@ class _ReplacedFiles:
         self.kept: list[Path] = []
 
     def place(self, path: Path) -> Path:
-        """Where a file is kept; its folder is made."""
+        """Return where to move a file. Creates the folder."""
         folder = path.parent / self._name
         folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         if folder not in self.kept:
@@ -515,7 +511,7 @@ class _ReplacedFiles:
         return folder / path.name
 
     def put(self, path: Path) -> None:
-        """Move a file there, if it is there."""
+        """Move a file there, if it exists."""
         if path.exists():
             there = self.place(path)
             path.rename(there)
@@ -551,8 +547,8 @@ def _replace_file(
     installation: Installation, place: Path, new: _BackupContents, aside: _ReplacedFiles
 ) -> None:
     dump_tools.take_out_of_use(place)
-    # While a file of this name is there no server starts: whoever pulls the plug now
-    # finds neither a new, empty database nor one with the log of another.
+    # While a file of this name exists, no server starts. So a crash at this point
+    # leaves neither a new, empty database nor one with another's log.
     ready = Path(f"{place}{RESTORING}")
     new.database.replace(ready)
     sync(place.parent)

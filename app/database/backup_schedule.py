@@ -1,4 +1,4 @@
-"""Daily and pre-migration backups."""
+"""Daily backups and backups before a migration."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from app.database.installation import Installation, InstallationError
 from app.database.schema import latest_revision
 from app.database.secure_delete import vacuum_daily
 
-_FIRST = 60.0  # seconds after the start, which has enough to do
+_FIRST = 60.0  # after the start, which is busy enough
 _EVERY = 600.0
 _PAUSE = 0.005  # between two steps, so that requests come first
 _LOCK = ".copying.lock"
@@ -27,17 +27,17 @@ Clock = Callable[[], dt.datetime]
 
 
 class _ServerStoppingError(Exception):
-    """The server stops; the copy is made at the next start."""
+    """Cancels a backup because the server stops. The next start makes it."""
 
 
 @contextlib.asynccontextmanager
 async def daily_copies(
     installation: Installation, clock: Clock, first: float = _FIRST
 ) -> AsyncIterator[None]:
-    """Make a copy every day as long as the server runs.
+    """Make daily backups while the server runs.
 
-    Several processes may do this at once: one makes the copy, the others find it. The
-    data folder is held as in use meanwhile, so that nobody restores over it.
+    Several server processes may run this: one makes the backup, the others find it. The
+    data folder is locked as in use, so that no restore replaces it.
     """
     leaving, stop = asyncio.Event(), threading.Event()
     with installation.in_use():
@@ -56,10 +56,10 @@ def copy_if_due(
     breath: Breath = lambda: None,
     before: Callable[[], object] = lambda: None,
 ) -> Path | None:
-    """Make the copy of today, and remove those that need not stay.
+    """Make today's backup and delete expired ones. Returns its path.
 
-    `before` is called where a copy is made. None where there is one already, where
-    another process makes it, or where copies are switched off.
+    `before` is called just before a backup is made. Returns None if today's backup
+    exists, if another process is making it, or if backups are disabled.
     """
     folder = installation.backups
     if folder is None or (target := folder / name_of(_day(now))).exists():
@@ -82,7 +82,7 @@ def copy_if_due(
 
 
 def copy_before_migration(installation: Installation, revision: str, now: dt.datetime) -> None:
-    """Copy a database of an older schema; where that cannot be, nothing is migrated."""
+    """Back up a database before a migration. Raises InstallationError if that fails."""
     folder = installation.backups
     if folder is None:
         return
@@ -104,7 +104,7 @@ def copy_before_migration(installation: Installation, revision: str, now: dt.dat
 
 
 class _DailyBackup:
-    """Looks whether a copy is due; a failure is logged once and tried again."""
+    """Checks whether a backup is due. Logs a failure once and retries."""
 
     def __init__(self, installation: Installation, clock: Clock, stop: threading.Event) -> None:
         self._installation = installation
@@ -124,7 +124,7 @@ class _DailyBackup:
             return
         except (InstallationError, OSError) as error:
             self._say(str(error))
-        except Exception:  # noqa: BLE001 - logged, and the next look tries again
+        except Exception:  # noqa: BLE001 - logged, and the next check retries
             _log.exception("The daily copy could not be made")
         else:
             self._said = ""
@@ -135,7 +135,7 @@ class _DailyBackup:
         self._said = words
 
     def _vacuum(self, day: dt.date) -> None:
-        """Remove what erased learners left, once a day also where the copy fails."""
+        """Vacuum the database once a day if learners were erased, even if the backup fails."""
         if self._vacuumed == day or not self._installation.database.startswith("sqlite"):
             return
         self._vacuumed = day
@@ -181,7 +181,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _remove_drafts(folder: Path) -> None:
-    """Remove what a process left that was killed while it made a copy."""
+    """Delete temporary files of a process that was killed while it made a backup."""
     for draft in folder.glob(".headroom-*.zip.*"):
         shutil.rmtree(draft, ignore_errors=True)
 

@@ -1,4 +1,4 @@
-"""Has anything been written; per-study-day cache."""
+"""Detects writes to the database by any process, and caches values per study day."""
 
 import datetime as dt
 import sqlite3
@@ -21,10 +21,10 @@ WHERE s.digest = ?
 
 
 class DataVersion:
-    """A reader beside the pool that notices the writes of every process.
+    """Detects writes by any process through a separate SQLite connection.
 
-    One instance belongs to one event loop. Its questions take microseconds and
-    never wait: readers of a write-ahead log are not blocked by writers.
+    Use one instance per event loop. Queries take microseconds and never wait, because
+    writers do not block readers of a write-ahead log.
     """
 
     def __init__(self, path: str) -> None:
@@ -32,23 +32,22 @@ class DataVersion:
         self._connection: sqlite3.Connection | None = None
 
     def beat(self) -> int:
-        """A number that changes whenever anybody has committed something."""
+        """Return a number that changes with every commit of another connection."""
         rows = self._ask("PRAGMA data_version", ())
         return int(rows[0][0])
 
     def changes(self, digest: str) -> int | None:
-        """A number that every write of a session's learner moves, in whatever course.
+        """Return a number that changes with every write of a session's learner, in any course.
 
-        −1 where nobody has such a session yet, None where it was revoked. The number
-        holds the birth of the learner's row: whoever erased everything and begins
-        again with the same key is not shown what was counted before.
+        Returns −1 if there is no such session, None if it was revoked. The number
+        includes the creation time of the learner's row, so that a learner who erased
+        everything and starts over with the same key never gets an old number.
         """
         rows = self._ask(_CHANGES, (digest,))
         number: int | None = rows[0][0] if rows else -1
         return number
 
     def close(self) -> None:
-        """Let the file go."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -56,7 +55,8 @@ class DataVersion:
     def _ask(self, question: str, values: tuple[str, ...]) -> list[tuple[Any]]:
         if self._connection is None:
             self._connection = sqlite3.connect(
-                f"{Path(self._path).absolute().as_uri()}?mode=rw",  # never a new file
+                # fail instead of creating a new file
+                f"{Path(self._path).absolute().as_uri()}?mode=rw",
                 uri=True,
                 isolation_level=None,
                 check_same_thread=False,
@@ -65,7 +65,7 @@ class DataVersion:
 
 
 def create_data_version(engine: Engine) -> DataVersion | None:
-    """The pulse of a SQLite file; None where asking would cost a round trip."""
+    """Return the change detector of a SQLite file; None for databases behind a network."""
     if engine.dialect.name != "sqlite" or not engine.url.database:
         return None
     return DataVersion(engine.url.database)
@@ -76,7 +76,7 @@ Value = TypeVar("Value")
 
 
 class StudyDayCache(Generic[Value]):
-    """One kind of value. What it is made of must not change during the day."""
+    """Cache of one value per learner and study day. The value must not change during the day."""
 
     def __init__(self) -> None:
         self._kept: weakref.WeakKeyDictionary[Engine, LRUCache[int, tuple[dt.date, Value]]] = (
@@ -84,7 +84,7 @@ class StudyDayCache(Generic[Value]):
         )
 
     def of(self, db: Session, learner_id: int, day: dt.date, ask: Callable[[], Value]) -> Value:
-        """The value of a learner on a study day; `ask` makes it where none is kept."""
+        """Return a learner's value on a study day, calling `ask` if it is not cached."""
         kept = self._kept.setdefault(db.get_bind().engine, LRUCache(_LEARNERS))
         known = kept.get(learner_id)
         if known is not None and known[0] == day:

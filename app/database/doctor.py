@@ -1,4 +1,4 @@
-"""`headroom doctor` checks."""
+"""The checks of `headroom doctor`."""
 
 import dataclasses
 import datetime as dt
@@ -31,14 +31,14 @@ from app.database.quotas import LEAST_FREE, StorageLimit
 from app.database.schema import UnusableDatabaseError, latest_revision, schema_revision, sqlite_file
 
 Level = Literal["ok", "warning", "problem"]
-_LONG_LOG = 100_000_000  # SQLite writes its log back at four million
+_LONG_LOG = 100_000_000  # SQLite checkpoints its log at four million
 _OLD_COPY = dt.timedelta(days=2)
 _BACK, _AHEAD = dt.timedelta(minutes=5), dt.timedelta(days=400)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DoctorFinding:
-    """What was found about a part, and what to do where something is wrong."""
+    """The result of one check. `remedy` says what to do if something is wrong."""
 
     level: Level
     subject: str
@@ -48,9 +48,10 @@ class DoctorFinding:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Deployment:
-    """An installation with its course and the environment that it was started in.
+    """An installation with its course folder and environment variables.
 
-    `settings` are the names that mean something, `max_data_gb` bounds the database.
+    `settings` are the valid variable names. `max_data_gb` limits the database, 0 means
+    no limit.
     """
 
     installation: Installation
@@ -61,7 +62,7 @@ class Deployment:
 
 
 def run_checks(deployment: Deployment, now: dt.datetime) -> Iterator[DoctorFinding]:
-    """Everything that can be looked at without changing anything."""
+    """Run every check; none of them changes anything."""
     installation = deployment.installation
     yield _settings(deployment.settings, deployment.environment)
     yield from _data_folder(installation.data)
@@ -288,7 +289,7 @@ def _newest_copy(found: list[Path], now: dt.datetime) -> DoctorFinding:
 
 
 def _aside(installation: Installation, now: dt.datetime) -> Iterator[DoctorFinding]:
-    """What restores have kept, which nobody but the owner may delete."""
+    """Report folders with the files that a restore replaced. Only the owner may delete them."""
     places = {installation.data}
     if installation.database.startswith("sqlite"):
         places.add(Path(installation.database.partition(":///")[2]).parent)
@@ -306,12 +307,12 @@ def _aside(installation: Installation, now: dt.datetime) -> Iterator[DoctorFindi
 
 
 def _same_key(installation: Installation, path: Path) -> Iterator[DoctorFinding]:
-    """Whether the key in force is the one that learners had when the copy was made."""
+    """Warn if the current key is not the one in the backup at `path`."""
     try:
         key = installation.secret or read_secret_file(installation.secret_file)
         with backup.open_backup(path) as opened:
             told = opened.manifest.files.get(SECRET)
-    except InstallationError:  # was said before
+    except InstallationError:  # reported by an earlier check
         return
     if told is not None and told.sha256 != hashlib.sha256(key.encode()).hexdigest():
         yield DoctorFinding(

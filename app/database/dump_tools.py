@@ -1,4 +1,4 @@
-"""Copy SQLite, pg_dump."""
+"""Copies and checks databases: SQLite directly, PostgreSQL with pg_dump and pg_restore."""
 
 import contextlib
 import os
@@ -14,7 +14,7 @@ from app.database.engine import without_password
 from app.database.installation import InstallationError
 from app.database.schema import BESIDE, open_read_only
 
-_PAGES = 256  # one megabyte, so that nobody waits long for the disk
+_PAGES = 256  # one megabyte, so that other requests do not wait long for the disk
 _MOMENTS = {
     "attempt": "at",
     "learner": "created_at",
@@ -25,25 +25,25 @@ _MOMENTS = {
 
 
 def copy(source: Path, target: Path, breath: Callable[[], object]) -> None:
-    """Copy everything that was committed when it began, page by page.
+    """Copy everything that was committed when the copy began, page by page.
 
-    A read transaction holds one moment, so that writers neither wait nor make the
-    copy begin anew; `breath` is called between the steps.
+    A read transaction fixes the snapshot, so that writers neither wait nor restart the
+    copy. `breath` is called between the steps.
     """
     with (
         open_read_only(source) as original,
         contextlib.closing(sqlite3.connect(target, isolation_level=None)) as copied,
     ):
-        copied.execute("PRAGMA synchronous=OFF")  # it is a draft until it is packed
+        copied.execute("PRAGMA synchronous=OFF")  # safe: the copy is temporary until it is packed
         original.execute("BEGIN")
         original.execute("SELECT count(*) FROM sqlite_master").fetchone()
         original.backup(copied, pages=_PAGES, progress=lambda *_left: breath())
         original.execute("COMMIT")
-        copied.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside
+        copied.execute("PRAGMA journal_mode=DELETE")  # one file, without a write-ahead log
 
 
 def damage(path: Path) -> str:
-    """The first thing that SQLite finds wrong with a file, or nothing."""
+    """Return the first problem that SQLite finds in a file, or an empty string."""
     try:
         with open_read_only(path) as connection:
             (words,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
@@ -53,22 +53,22 @@ def damage(path: Path) -> str:
 
 
 def orphans(path: Path) -> int:
-    """How many rows point to a row that is not there."""
+    """Return how many foreign keys point to a missing row."""
     with open_read_only(path) as connection:
         return len(connection.execute("PRAGMA foreign_key_check").fetchall())
 
 
 def counts(path: Path) -> dict[str, int]:
-    """The rows of each table."""
+    """Return the number of rows of each table."""
     with open_read_only(path) as connection:
         return {t: _count(connection, t) for t in sorted(_tables(connection))}
 
 
 def newest_moment(path: Path) -> int | None:
-    """When anybody last did something, in milliseconds since 1970."""
+    """Return the time of the newest row, in milliseconds since 1970; None without rows."""
     with open_read_only(path) as connection:
         found = [
-            connection.execute(f'SELECT max("{column}") FROM "{table}"').fetchone()[0]  # noqa: S608 - names of ours
+            connection.execute(f'SELECT max("{column}") FROM "{table}"').fetchone()[0]  # noqa: S608 - constant names
             for table, column in _MOMENTS.items()
             if table in _tables(connection)
         ]
@@ -76,10 +76,9 @@ def newest_moment(path: Path) -> int | None:
 
 
 def take_out_of_use(path: Path) -> None:
-    """Put the log of a database into its file; Unusable while anybody has it open.
+    """Checkpoint a database file before it is replaced. Raises InstallationError if in use.
 
-    A database that is damaged or empty stays as it is: SQLite would throw the log
-    beside it away.
+    Leaves a damaged or empty database alone: SQLite would delete its log.
     """
     if not path.exists() or not path.stat().st_size or damage(path):
         return
@@ -96,7 +95,7 @@ def take_out_of_use(path: Path) -> None:
 
 
 def files_of(path: Path) -> list[Path]:
-    """The files of a database that are there."""
+    """Return the database file and the files SQLite stores next to it, as far as they exist."""
     names = (path, *(Path(f"{path}{end}") for end in BESIDE))
     return [name for name in names if name.exists()]
 
@@ -133,12 +132,12 @@ _SERVER_MOMENTS = (
 
 
 def missing() -> str:
-    """The first program that is not installed, or nothing."""
+    """Return the first PostgreSQL program that is not installed, or an empty string."""
     return next((name for name in PROGRAMS if shutil.which(name) is None), "")
 
 
 def expect_programs() -> None:
-    """Raise Unusable where PostgreSQL's programs are not installed."""
+    """Raise InstallationError if PostgreSQL's client programs are not installed."""
     if name := missing():
         raise InstallationError(
             f"{name} was not found, and PostgreSQL is copied with it: install the "
@@ -149,7 +148,7 @@ def expect_programs() -> None:
 
 @contextlib.contextmanager
 def one_moment(engine: Engine) -> Iterator[tuple[Connection, str]]:
-    """A connection that sees one moment, and the name by which others see it too."""
+    """Yield a connection with a snapshot, and the snapshot's name for pg_dump."""
     with engine.connect() as connection:
         for limit in ("statement_timeout", "idle_in_transaction_session_timeout"):
             connection.execute(text(f"SET LOCAL {limit} = 0"))
@@ -158,18 +157,18 @@ def one_moment(engine: Engine) -> Iterator[tuple[Connection, str]]:
 
 
 def dump(engine: Engine, target: Path, moment: str, breath: Callable[[], object]) -> None:
-    """Write the database, as it was at `moment`, in PostgreSQL's custom format."""
+    """Dump the database in PostgreSQL's custom format, as of the snapshot `moment`."""
     words = [DUMP, "--format=custom", *_OPTIONS, f"--snapshot={moment}"]
     _run(engine, [*words, f"--file={target}"], breath)
 
 
 def expect_dump(engine: Engine, dumped: Path) -> None:
-    """Raise Unusable where PostgreSQL cannot read a dump."""
+    """Raise InstallationError if pg_restore cannot read a dump."""
     _run(engine, ["pg_restore", "--list", f"--file={os.devnull}", str(dumped)])
 
 
 def replace(engine: Engine, dumped: Path, folder: Path) -> None:
-    """Put a dump in the place of every table, in one transaction or not at all."""
+    """Replace all tables with those of a dump, in one transaction."""
     with engine.connect() as connection:
         quote = connection.dialect.identifier_preparer.quote_identifier
         names = [quote(name) for name in tables(connection)]
@@ -183,12 +182,11 @@ def replace(engine: Engine, dumped: Path, folder: Path) -> None:
 
 
 def tables(connection: Connection) -> list[str]:
-    """The tables of the database."""
     return list(connection.execute(_TABLES).scalars())
 
 
 def count_server_rows(connection: Connection) -> dict[str, int]:
-    """The rows of each table."""
+    """Return the number of rows of each table."""
     quote = connection.dialect.identifier_preparer.quote_identifier
     return {
         name: connection.execute(
@@ -199,15 +197,15 @@ def count_server_rows(connection: Connection) -> dict[str, int]:
 
 
 def others(engine: Engine) -> int:
-    """How many other connections the database has."""
+    """Return the number of other client connections to the database."""
     with engine.connect() as connection:
         return int(connection.execute(_OTHERS).scalar_one())
 
 
 def revision(engine: Engine) -> str | None:
-    """The schema of what is there; None for a database without tables.
+    """Return the schema revision; None for a database without tables.
 
-    Raises Unusable for the tables of another program, which are not ours to replace.
+    Raises InstallationError if the tables belong to another program.
     """
     with engine.connect() as connection:
         there = tables(connection)
@@ -223,10 +221,10 @@ def revision(engine: Engine) -> str | None:
 
 
 def newest_server_moment(connection: Connection) -> int | None:
-    """When anybody last did something, in milliseconds since 1970."""
+    """Return the time of the newest row, in milliseconds since 1970; None without rows."""
     there = set(tables(connection))
     found = [
-        connection.execute(text(f"SELECT max({column}) FROM {table}")).scalar()  # noqa: S608 - names of ours
+        connection.execute(text(f"SELECT max({column}) FROM {table}")).scalar()  # noqa: S608 - constant names
         for table, column in _SERVER_MOMENTS
         if table in there
     ]
@@ -234,8 +232,8 @@ def newest_server_moment(connection: Connection) -> int | None:
 
 
 def _run(engine: Engine, words: list[str], breath: Callable[[], object] = lambda: None) -> None:
-    """Run one of PostgreSQL's programs; what it says is passed on where it fails."""
-    with subprocess.Popen(  # noqa: S603 - programs of PostgreSQL, arguments of ours
+    """Run a PostgreSQL program. Raises InstallationError with its last line of output."""
+    with subprocess.Popen(  # noqa: S603 - PostgreSQL programs, arguments from this code
         words,
         env={**os.environ, **_environment(engine)},
         stdin=subprocess.DEVNULL,
@@ -264,7 +262,7 @@ def _wait(running: "subprocess.Popen[bytes]", breath: Callable[[], object]) -> s
 
 
 def _environment(engine: Engine) -> Mapping[str, str]:
-    """How the programs find the database; a password on a command line is public."""
+    """Return the connection parameters as environment variables: command lines are public."""
     _nothing, given = engine.dialect.create_connect_args(engine.url)
     names = {"dbname": "PGDATABASE", "application_name": "PGAPPNAME"}
     return {

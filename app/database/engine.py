@@ -1,11 +1,10 @@
-"""Engine, sessions, insert-once, latest-score query.
+"""Database engine, request sessions, idempotent inserts and the query for the current score.
 
-Forms and addresses refuse what they can name. This is the net below them: numbers
-beyond 32 or 64 bits, and characters that no text may hold.
+Form and URL validation refuses most bad values. The error handler here catches the
+rest: numbers beyond 32 or 64 bits, and characters that the database cannot store.
 
-Everybody who reads a score reads `SCORE` from `GRADED`, so that an answer that was
-graded again counts anew wherever it counts. The score of the log itself is asked for
-only where both are shown.
+Code that reads scores selects `SCORE` from `GRADED`, so that regraded attempts count
+with their new score. Only pages that show both scores read `attempt.score` itself.
 """
 
 import asyncio
@@ -49,19 +48,19 @@ _MESSAGE = (
 
 
 def refuse_bad_values(engine: Engine) -> None:
-    """Let every statement of this engine raise `InvalidInputError` for a value without room."""
+    """Convert errors about unstorable values on this engine to `InvalidInputError`."""
     event.listen(engine, "handle_error", _instead)
 
 
 def invalid_value_error(error: BaseException) -> InvalidInputError:
-    """What is raised in the place of a driver's error; logged without the value."""
+    """Return the error to raise for a value that cannot be stored. Logs it without the value."""
     _log.warning("the database had no room for a value (%s)", type(error).__name__)
     return InvalidInputError(_MESSAGE, hint="Check what was typed, then send it again.")
 
 
 def _instead(context: ExceptionContext) -> Exception | None:
     error = context.original_exception
-    # SQLite's driver raises Python's own errors, before the database has a say.
+    # The SQLite driver raises Python errors before the database sees the value.
     if isinstance(error, OverflowError | UnicodeEncodeError) or isinstance(
         context.sqlalchemy_exception, DataError
     ):
@@ -71,31 +70,36 @@ def _instead(context: ExceptionContext) -> Exception | None:
 
 Result = TypeVar("Result")
 READERS = 16
-"""Requests of one process that read at the same time; further ones wait."""
-# Nobody may ever wait for a connection: who did would hold a thread, or the event loop
-# itself, that another needs to give one back. Two more are for what runs beside.
+"""Read requests that one process runs at a time; further ones wait."""
+# No code may wait for a pooled connection: it would block a thread or the event loop
+# that another request needs to return one. Two extra connections are for background
+# tasks.
 _CONNECTIONS = READERS + WRITERS + 2
 _PRAGMAS = (
     "PRAGMA foreign_keys=ON",
     "PRAGMA journal_mode=WAL",
     "PRAGMA synchronous=FULL",  # an acknowledged answer survives a power cut
-    "PRAGMA secure_delete=ON",  # what was erased is overwritten, not only freed
+    "PRAGMA secure_delete=ON",  # erased data is overwritten, not only freed
     f"PRAGMA busy_timeout={BUSY}",
     "PRAGMA cache_size=-20000",
     "PRAGMA mmap_size=268435456",
     "PRAGMA temp_store=MEMORY",
 )
-# Milliseconds, so that with PostgreSQL too no wait is without end.
+# In milliseconds. They bound every wait on PostgreSQL too.
 _LIMITS = {
     "statement_timeout": 30_000,
-    "idle_in_transaction_session_timeout": 300_000,  # of a process that stands still
+    "idle_in_transaction_session_timeout": 300_000,  # a transaction of a hung process
 }
 _SECONDS_TO_CONNECT = 10
-_MILLISECONDS_TO_HEAR = 30_000  # of a server behind a network that is gone
+_MILLISECONDS_TO_HEAR = 30_000  # when the network to the server is down
 
 
 class PlainSavepoints(SQLiteDialect_pysqlite):
-    """SQLite whose savepoints, one for each request, are said without ceremony."""
+    """SQLite dialect that sends SAVEPOINT straight to the driver.
+
+    Every write request runs in a savepoint, so SQLAlchemy's overhead per statement
+    would add up.
+    """
 
     supports_statement_cache = True
 
@@ -103,8 +107,8 @@ class PlainSavepoints(SQLiteDialect_pysqlite):
         _say(connection, f"SAVEPOINT {name}")
 
     def do_rollback_to_savepoint(self, connection: Connection, name: str) -> None:
-        # A full disk undoes the whole transaction, and its savepoints are gone. To ask
-        # for one would hide what has happened behind “no such savepoint”.
+        # A full disk rolls the whole transaction back, savepoints included. Rolling
+        # back to one would hide the real error behind “no such savepoint”.
         driver: Any = connection.connection.dbapi_connection
         if driver.in_transaction:
             _say(connection, f"ROLLBACK TO {name}")
@@ -114,7 +118,7 @@ class PlainSavepoints(SQLiteDialect_pysqlite):
 
 
 def make_engine(address: str) -> Engine:
-    """An engine for `address` (sqlite:///… or postgresql+psycopg://…)."""
+    """Return an engine for a database URL (sqlite:///… or postgresql+psycopg://…)."""
     if not address.startswith("sqlite"):
         return _make_server_engine(address)
     registry.register("sqlite.plain", __name__, "PlainSavepoints")
@@ -124,10 +128,10 @@ def make_engine(address: str) -> Engine:
         url,
         connect_args={"check_same_thread": False},
         pool_size=_CONNECTIONS,
-        hide_parameters=True,  # answers and names, which belong into no log
+        hide_parameters=True,  # keep answers and names out of logs
         execution_options=opened.options,
     )
-    event.listen(engine, "do_connect", opened.expect)  # it would make a new file
+    event.listen(engine, "do_connect", opened.expect)  # connecting would create a new file
     event.listen(engine, "connect", opened.note)
     event.listen(engine, "engine_disposed", opened.forget)
     event.listen(engine, "connect", _prepare_sqlite)
@@ -137,10 +141,10 @@ def make_engine(address: str) -> Engine:
 
 
 def checkpoint_wal(engine: Engine) -> None:
-    """Write the log beside a SQLite file into the file, so that it is in one piece.
+    """Copy SQLite's write-ahead log into the database file and truncate the log.
 
-    Where somebody else still reads or writes, what is left stays in the log. A file
-    that is not there any more is left alone, and said to be.
+    If another connection is still in use, the rest stays in the log. Logs an error if
+    the database file was deleted, moved or replaced.
     """
     if engine.dialect.name != "sqlite":
         return
@@ -158,19 +162,20 @@ def checkpoint_wal(engine: Engine) -> None:
 
 
 def create_read_semaphore() -> asyncio.Semaphore:
-    """Where a request waits that wants to read, before it takes a connection.
+    """Return the semaphore that read requests acquire before they take a connection.
 
-    It waits on the event loop, which costs nothing. Writers have a room of their own
-    (see `write_queue.create_write_session`), for who reads may have to write something down beside.
+    Waiting on the event loop costs no thread. Writers have a separate limit (see
+    `write_queue.create_write_session`), because a read request may have to write as
+    well.
     """
     return asyncio.Semaphore(READERS)
 
 
 async def get_session(request: Request) -> AsyncIterator[Session]:
-    """The session of this request: committed when a POST returned, else undone.
+    """Yield the session of this request: committed after a POST returned, otherwise rolled back.
 
-    Stores never commit. The dependency has function scope, so a commit that fails
-    is answered as a failure and not as a success that never was.
+    Stores never commit. The dependency has function scope, so that a failed commit is
+    reported as an error and not as a success.
     """
     if request.method == "POST":
         turn: Turn = request.app.state.turn
@@ -183,7 +188,7 @@ async def get_session(request: Request) -> AsyncIterator[Session]:
 
 @contextlib.asynccontextmanager
 async def read_only_session(request: Request) -> AsyncIterator[Session]:
-    """A session that keeps nothing, once there is room for one more who reads."""
+    """Yield a session that is never committed, once a reader slot is free."""
     async with request.app.state.reading_room:
         session = Session(request.app.state.engine, expire_on_commit=False)
         try:
@@ -195,11 +200,11 @@ async def read_only_session(request: Request) -> AsyncIterator[Session]:
 
 @contextlib.contextmanager
 def snapshot_session(engine: Engine) -> Iterator[Session]:
-    """A session for whoever reads much: all of it as it was at one moment.
+    """Yield a session for large reads that sees one snapshot of the database.
 
-    Its connection is closed at the end instead of going back to the pool, so that
-    nothing of what SQLite has read or mapped stays in memory. SQLite cannot empty the
-    log beside its file meanwhile, so use it for seconds and one at a time.
+    Its connection is closed instead of returned to the pool, which frees SQLite's cache
+    and mapped memory. SQLite cannot truncate its write-ahead log in the meantime, so
+    use it for seconds and one at a time.
     """
     with engine.connect() as connection:
         connection.detach()
@@ -212,10 +217,10 @@ def snapshot_session(engine: Engine) -> Iterator[Session]:
 
 
 async def run_query(db: Session, work: Callable[[], Result]) -> Result:
-    """Run a short question where it is cheapest.
+    """Run a short query on the event loop (SQLite) or in a thread (PostgreSQL).
 
-    SQLite answers from memory in less time than a change of threads takes; a database
-    behind a network must not hold the event loop up.
+    SQLite answers from memory faster than a thread switch. A database server must not
+    block the event loop.
     """
     if db.get_bind().dialect.name == "sqlite":
         return work()
@@ -223,9 +228,9 @@ async def run_query(db: Session, work: Callable[[], Result]) -> Result:
 
 
 async def write_in_own_transaction(request: Request, work: Callable[[Session], object]) -> None:
-    """Do a small write that belongs to no POST: in its turn, and committed at once.
+    """Run a small write outside of a POST in its own transaction, and commit it at once.
 
-    Who reads leaves the reading room as long as it waits for its turn.
+    The request gives up its reader slot while it waits for the write queue.
     """
     turn: Turn = request.app.state.turn
     room: asyncio.Semaphore = request.app.state.reading_room
@@ -242,7 +247,7 @@ DbSession = Annotated[Session, Depends(get_session, scope="function")]
 
 
 def _make_server_engine(address: str) -> Engine:
-    # Who reads sees one moment, as with SQLite, however many questions a page asks.
+    # Readers see one snapshot, as on SQLite, however many queries a page runs.
     engine = create_engine(
         address,
         pool_pre_ping=True,
@@ -261,8 +266,8 @@ def _make_server_engine(address: str) -> Engine:
 
 
 def _see_commits(_connection: Connection, options: MutableMapping[str, Any]) -> None:
-    # Who writes waits for others at the row of the learner, and then has to see what
-    # they have written.
+    # A writer waits for the lock on the learner's row, and must then see what the
+    # previous holder committed.
     if options.get("writes"):
         options["isolation_level"] = "READ COMMITTED"
 
@@ -272,8 +277,8 @@ def _say(connection: Connection, words: str) -> None:
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:
-    # The driver's own transaction handling is switched off: it would begin late
-    # and not immediately, and two writers could then both hold a read lock.
+    # Switch off the driver's transaction handling. It begins late and deferred, so two
+    # writers could both hold a read lock.
     connection.isolation_level = None
     cursor = connection.cursor()
     for pragma in _PRAGMAS:
@@ -282,7 +287,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
 
 
 def _prepare_server(connection: Any, _record: object) -> None:
-    # Another writer is waited for as long as with SQLite, and then the request fails.
+    # Wait for another writer as long as on SQLite, then fail the request.
     limits = {"lock_timeout": BUSY, **_LIMITS}
     connection.autocommit = True
     with connection.cursor() as cursor:
@@ -292,8 +297,8 @@ def _prepare_server(connection: Any, _record: object) -> None:
 
 
 def _begin_immediate(connection: Any) -> None:
-    # A deferred transaction that reads first and writes later can fail with "busy"
-    # at once; reads alone must not take the write lock. So the session says which.
+    # A deferred transaction that reads first and writes later can fail with "busy" at
+    # once, and reads must not take the write lock. So the session declares which it is.
     mode = "IMMEDIATE" if connection.get_execution_options().get("writes") else ""
     connection.exec_driver_sql(f"BEGIN {mode}".strip())
 
@@ -304,7 +309,7 @@ _UNREADABLE = "(an address that cannot be read)"
 
 
 def redact_url(address: str) -> str:
-    """The address with every password replaced by stars."""
+    """Return the database URL with every password replaced by stars."""
     url = _parsed(address)
     if url is None:
         return _UNREADABLE
@@ -317,7 +322,7 @@ def redact_url(address: str) -> str:
 
 
 def without_password(words: object, address: str) -> str:
-    """What somebody said about a database, with the passwords of `address` hidden."""
+    """Return a message about a database with the passwords of its URL `address` hidden."""
     said = str(words)
     url = _parsed(address)
     if url is None:
@@ -341,14 +346,13 @@ def _passwords(url: URL) -> set[str]:
 
 
 BROUGHT = "file:"
-"""How the token of a row begins that came with a file; a form's is hexadecimal."""
+"""Prefix of the token of a row imported from a file. Tokens of forms are hexadecimal."""
 
 
 def insert_if_absent(db: Session, table: type[SQLModel], values: Mapping[str, Any]) -> int | None:
-    """Insert a row; returns its id, or None when a unique value is there already.
+    """Insert a row; returns its id, or None if a unique value already exists.
 
-    A repeated request that arrives while the first is still being answered waits for
-    it here and then finds its row.
+    A request repeated while the first is in progress waits here and then finds the row.
     """
     statement = _statement(table, db.connection().dialect.name)
     row = db.connection().execute(statement, values).first()
@@ -373,10 +377,10 @@ _is_followed = (
     .exists()
 )
 NEWEST: ColumnElement[bool] = (REGRADE.c.attempt_id == ATTEMPT.c.id) & ~_is_followed
-"""Joins an attempt with the one regrade of it that none follows."""
+"""Join condition for an attempt and its newest regrade."""
 GRADED: FromClause = ATTEMPT.outerjoin(REGRADE, NEWEST)
-"""Every attempt, beside its newest regrade where it was graded again."""
+"""Every attempt with its newest regrade, if there is one."""
 SCORE: ColumnElement[Any] = func.coalesce(REGRADE.c.score, ATTEMPT.c.score)
-"""The score that counts."""
+"""The current score: of the newest regrade, or of the attempt."""
 REVISION: ColumnElement[Any] = func.coalesce(REGRADE.c.revision, ATTEMPT.c.revision)
-"""The wording that the score was given by."""
+"""The question revision that the current score was graded by."""

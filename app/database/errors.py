@@ -1,4 +1,4 @@
-"""Errors of a database that are not faults of the program: busy, or out of room."""
+"""Recognizes database errors that are not bugs: busy database, full disk."""
 
 import errno
 import sqlite3
@@ -9,13 +9,13 @@ from app.errors import AppError, BusyError, DiskFullError
 _BUSY_STATES = {"55P03", "40001", "40P01"}
 _FULL_STATES = {"53100"}
 _BUSY_CODES = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-# The second: the small file beside a database, with the index of its log, cannot grow.
+# The second code: the -shm file next to the database cannot grow.
 _FULL_CODES = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_SHMSIZE}
 _FULL_ERRNOS = {errno.ENOSPC, errno.EDQUOT}
 
 
 def find_refusal(error: BaseException) -> AppError | None:
-    """What people are told of an error or of what caused it; None for a fault."""
+    """Return the error to show for an exception or its causes; None for a bug."""
     cause: BaseException | None = error
     while cause is not None:
         if is_busy(cause):
@@ -34,18 +34,18 @@ def find_refusal(error: BaseException) -> AppError | None:
 
 
 def is_busy(error: BaseException) -> bool:
-    """Whether a driver says that somebody else keeps the database locked."""
+    """Return whether a driver reports that another connection holds the lock."""
     state = getattr(error, "sqlstate", None)
     return _code(error) & 0xFF in _BUSY_CODES or state in _BUSY_STATES
 
 
 def is_full(error: BaseException) -> bool:
-    """Whether a driver or the system says that the disk is full."""
+    """Return whether the driver or the system reports a full disk."""
     if isinstance(error, OSError):
         return error.errno in _FULL_ERRNOS
     return _code(error) in _FULL_CODES or getattr(error, "sqlstate", "") in _FULL_STATES
 
 
 def _code(error: BaseException) -> int:
-    """The code of an error of SQLite, with details above the lowest eight bits."""
+    """Return the extended SQLite error code; its lowest eight bits are the primary code."""
     return getattr(error, "sqlite_errorcode", 0)

@@ -1,13 +1,13 @@
-"""File locks, private files, is the file still the one that was opened.
+"""File locks, private files, and checks that the disk and the database file are still there.
 
-A file system that gives up its journal after an error may answer the sync of that very
-moment with success, and lose what was synced. With ext4 and `errors=remount-ro` (Linux
-6.18) a program that wrote records and synced each lost the last one that it had been
-told of 19 times in 300 such errors. Only a change that needs the journal finds it out,
-and the size of a file is one: it costs two microseconds and no wait for the disk.
+A file system that aborts its journal after an error may report one last fsync as
+successful and lose the data. With ext4 and `errors=remount-ro` (Linux 6.18), a program
+that synced every record lost the last acknowledged one in 19 of 300 such errors. Only
+an operation that needs the journal detects it, such as changing the size of a file.
+That takes two microseconds and does not wait for the disk.
 
-Whoever has opened a file may go on writing into it after it was deleted, moved or
-replaced, and nobody will ever find what was written.
+A process can keep writing to an open file after it was deleted, moved or replaced.
+Those writes are lost.
 """
 
 import contextlib
@@ -29,14 +29,14 @@ from sqlalchemy.exc import SQLAlchemyError
 
 
 class LockHeldError(Exception):
-    """Somebody else holds the lock and was not to be waited for."""
+    """Another process holds the lock, and the caller did not want to wait."""
 
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[None]:
-    """Hold the lock on `path`, alone or with all others who share it.
+    """Hold an exclusive or shared lock on the file `path`.
 
-    The file stays afterwards, empty: to delete it would let two hold it at once.
+    The empty file remains: deleting it would let two processes hold the lock.
     """
     mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -50,11 +50,11 @@ def file_lock(path: Path, *, shared: bool = False, wait: bool = True) -> Iterato
         os.close(handle)
 
 
-_SIZES = 4096  # bytes; a file without content, so none of them takes up room
+_SIZES = 4096  # an empty file, so that changing its size takes no space
 
 
 class DiskProbe:
-    """The file system under a folder, asked through a file that has no name."""
+    """Detects an aborted journal on the file system of a folder, through an unnamed file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -62,9 +62,9 @@ class DiskProbe:
         self._sizes = itertools.cycle(range(_SIZES))
 
     def prove(self) -> None:
-        """Make a change of size after a sync; raises OSError where it is refused.
+        """Change the size of the file after a sync. Raises OSError if the file system refuses.
 
-        What was synced before a proof that succeeds is on the disk.
+        If it succeeds, everything synced before is on disk.
         """
         if self._descriptor is None:
             file = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - stays open
@@ -81,7 +81,7 @@ class DatabaseGoneError(SQLAlchemyError):
 
 
 class DatabaseFileGuard:
-    """Remembers which file lies at a path: by its number, which a name outlives."""
+    """Remembers which file is at a path, by device and inode number."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -89,11 +89,11 @@ class DatabaseFileGuard:
 
     @property
     def options(self) -> dict[str, Any]:
-        """How an engine is told of it."""
+        """Execution options through which `expect_database` finds this guard."""
         return {_OPTION: self}
 
     def expect(self, *_event: object) -> None:
-        """Raise DatabaseGone where the file is not there any more."""
+        """Raise DatabaseGoneError if the path does not lead to the same file any more."""
         if self._number is not None and self._look() != self._number:
             raise DatabaseGoneError(
                 f"the database {self._path} was deleted, moved or replaced while the "
@@ -101,26 +101,26 @@ class DatabaseFileGuard:
             )
 
     def note(self, *_event: object) -> None:
-        """A connection has just opened the file."""
+        """Remember the file after a connection opened it."""
         if self._number is None:
             self._number = self._look()
 
     def forget(self, *_event: object) -> None:
-        """Every connection was closed: the next may open another file."""
+        """Forget the file after all connections were closed: the next may open another."""
         self._number = None
 
     def _look(self) -> tuple[int, int] | None:
         try:
-            found = os.stat(self._path)  # noqa: PTH116 - asked at every write
+            found = os.stat(self._path)  # noqa: PTH116 - faster, and called at every write
         except OSError:
             return None
         return found.st_dev, found.st_ino
 
 
 def expect_database(engine: Engine) -> None:
-    """Raise DatabaseGone where a SQLite file does not lie where it was opened.
+    """Raise DatabaseGoneError if a SQLite file is not where it was opened.
 
-    It costs a microsecond. A server says itself when a database is gone.
+    It costs a microsecond. PostgreSQL reports a missing database itself.
     """
     opened: DatabaseFileGuard | None = engine.get_execution_options().get(_OPTION)
     if opened is not None:
@@ -130,44 +130,44 @@ def expect_database(engine: Engine) -> None:
 PRIVATE = 0o600
 PRIVATE_FOLDER = 0o700
 ASIDE = "before-restore-"
-"""How the name of a folder begins that keeps what a restore replaces."""
+"""Prefix of the folder name for files that a restore replaces."""
 _ROOT = 0
-_LEFT_BEHIND = 3600.0  # seconds; nobody needs a temporary file for so long
+_LEFT_BEHIND = 3600.0  # seconds; older temporary files are abandoned
 _MOMENT = "%Y-%m-%d-%H%M%S"
 
 
 def keep_new_files_private() -> None:
-    """Whatever this process makes from now on is readable by its owner alone."""
+    """Set the umask so that only the owner can read new files."""
     os.umask(0o077)
 
 
 def use_temporary_folder(folder: Path) -> None:
-    """Have this process and its children put temporary files into a folder of ours.
+    """Make this process and its children use `folder` for temporary files.
 
-    The usual one may be memory, and files of learners may be large. A host who names
-    a folder with TMPDIR is obeyed.
+    The system's folder may be in memory, and uploads may be large. A TMPDIR in the
+    environment takes precedence.
     """
     if "TMPDIR" in os.environ:
         return
     folder.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
     for path in folder.iterdir():
-        # Of a server that was killed; others that run beside this one need theirs.
+        # Left by a killed server. Newer files may belong to another process.
         if time.time() - path.lstat().st_mtime > _LEFT_BEHIND:
             shutil.rmtree(path, ignore_errors=True)
     tempfile.tempdir = os.environ["TMPDIR"] = str(folder.absolute())
 
 
 def make_private(path: Path) -> None:
-    """Take what others may do with a file away, where this user owns it."""
-    # `headroom doctor` names the file where it stays open to others.
+    """Make a file accessible to its owner only, if this user owns it."""
+    # `headroom doctor` reports a file that stays readable for others.
     with contextlib.suppress(FileNotFoundError, PermissionError):
         path.chmod(PRIVATE)
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder and those above it; root makes them for the owner of what is there.
+    """Create a folder and its parents. If run as root, give them to the owner of their parent.
 
-    Raises OSError where that cannot be.
+    Raises OSError if that fails.
     """
     new = [folder for folder in (path, *path.parents) if not folder.exists()]
     path.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
@@ -178,9 +178,9 @@ def make_private_folder(path: Path) -> None:
 def give_to_owner(folder: Path, *beginnings: str) -> None:
     """Give what root owns in a folder to the owner of the folder.
 
-    That is everything in it, or what has names with such `beginnings`. A server that
-    runs as another user could not open it. Does nothing for anybody but root, nor
-    where root owns the folder.
+    Covers everything in it, or only names with the prefixes `beginnings`. Otherwise a
+    server that runs as another user could not open the files. Does nothing unless run
+    as root, or if root owns the folder.
     """
     if os.geteuid() != _ROOT or not folder.is_dir():
         return
@@ -192,13 +192,13 @@ def give_to_owner(folder: Path, *beginnings: str) -> None:
             for names in (folders, files):
                 names[:] = [name for name in names if name.startswith(beginnings)]
         for name in (*folders, *files):
-            # A link, or a pipe that nobody reads, is not ours.
+            # Skip links, and pipes without a reader.
             with contextlib.suppress(OSError):
                 _give(name, handle, owner)
 
 
 def _give_new(folder: Path) -> None:
-    """Give a folder that root has just made to the owner of the one above it."""
+    """Give a folder that root just created to the owner of its parent."""
     if os.geteuid() != _ROOT:
         return
     place = os.open(folder.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -214,10 +214,10 @@ def _owner_of(folder: Path) -> tuple[int, int]:
 
 
 def _give(name: str, place: int, owner: tuple[int, int]) -> None:
-    """Give one file or folder of root's away.
+    """Change the owner of one file or folder that root owns.
 
-    A file with a second name stays root's: whoever owns the folder could have put it
-    there to be given a file of the system.
+    Skips a file with several hard links: the folder's owner could have linked a system
+    file there to take it over.
     """
     if os.stat(name, dir_fd=place, follow_symlinks=False).st_uid != _ROOT:
         return
@@ -233,14 +233,14 @@ def _give(name: str, place: int, owner: tuple[int, int]) -> None:
 
 
 def open_private(path: Path) -> int:
-    """A new, empty file for its owner alone, opened to write in place of an old one."""
+    """Return a descriptor for a new private file at `path`, which replaces an existing one."""
     path.unlink(missing_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     return os.open(path, flags, PRIVATE)
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the names inside of a folder, are on disk."""
+    """Wait until a file, or the entries of a folder, are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -250,7 +250,7 @@ def sync(path: Path) -> None:
 
 @contextlib.contextmanager
 def private_temp_folder(beside: Path) -> Iterator[Path]:
-    """A private folder beside a file, on the same disk, that goes afterwards."""
+    """Yield a private temporary folder next to a file, and delete it afterwards."""
     folder = Path(tempfile.mkdtemp(prefix=f".{beside.name}.", dir=beside.parent))
     try:
         yield folder
@@ -259,13 +259,13 @@ def private_temp_folder(beside: Path) -> Iterator[Path]:
 
 
 def name_aside(now: dt.datetime) -> str:
-    """The name of the folder that keeps what a restore replaces."""
+    """Return the name of the folder for files that a restore replaces."""
     return f"{ASIDE}{now.astimezone(dt.UTC):{_MOMENT}}"
 
 
 def folders_aside(folder: Path) -> Iterator[tuple[Path, dt.datetime]]:
-    """The folders that restores have left in a folder, the oldest first, and when."""
+    """Yield the folders that restores left in a folder and their times, oldest first."""
     for path in sorted(folder.glob(f"{ASIDE}*")):
-        with contextlib.suppress(ValueError):  # of somebody else
+        with contextlib.suppress(ValueError):  # not made by a restore
             moment = path.name.removeprefix(ASIDE)
             yield path, dt.datetime.strptime(f"{moment}+0000", f"{_MOMENT}%z")

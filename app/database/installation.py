@@ -1,4 +1,4 @@
-"""Data folder, secret key."""
+"""The paths and the database of an installation, and its secret key."""
 
 import contextlib
 import dataclasses
@@ -22,15 +22,15 @@ from app.database.file_guards import (
 
 
 class InstallationError(Exception):
-    """It cannot be done; the sentence says why and what to do."""
+    """An operation is not possible. The message says why and what to do."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Installation:
-    """The places and addresses of one installation.
+    """The paths and database URL of one installation.
 
-    `secret` is the key given by the environment, if one is; `backups` is the folder of
-    the daily copies, None where there are none.
+    `secret` is the key from the environment, or empty. `backups` is the folder of the
+    daily backups, None if they are disabled.
     """
 
     data: Path
@@ -40,16 +40,16 @@ class Installation:
 
     @property
     def secret_file(self) -> Path:
-        """Where the key lies that was made for this installation."""
+        """The file of the key that was generated for this installation."""
         return self.data / "secret"
 
     @property
     def lock(self) -> Path:
-        """The file whose lock everybody shares who uses the data folder."""
+        """The lock file that every process using the data folder shares."""
         return self.data / ".lock"
 
     def engine(self) -> Engine:
-        """An engine for the database; Unusable where the address is none."""
+        """Return an engine for the database. Raises InstallationError if the URL is invalid."""
         try:
             return make_engine(self.database)
         except (ModuleNotFoundError, SQLAlchemyError, ValueError) as error:
@@ -61,13 +61,13 @@ class Installation:
 
     @contextlib.contextmanager
     def in_use(self) -> Iterator[None]:
-        """Use the data folder beside others; nobody can replace it meanwhile."""
+        """Share the data folder with other processes; no restore can replace it in the meantime."""
         with self._held(shared=True, otherwise="a restore is going on there"):
             yield
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Use the data folder alone, to replace what lies in it."""
+        """Lock the data folder exclusively, to replace its contents."""
         with self._held(shared=False, otherwise="a server uses it"):
             yield
 
@@ -85,14 +85,15 @@ class Installation:
 
 
 LEAST = 32
-"""Characters of a key; fewer could be found by trying."""
+"""Minimum length of a key in characters; a shorter one could be guessed."""
 _MAKE_ONE = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))' prints a good one"
 
 
 def load_secret_key(given: str, path: Path) -> str:
-    """The key in force: `given` by a setting, or the one in the file at `path`.
+    """Return the signing key: `given` by a setting, or the one in the file at `path`.
 
-    Raises Unusable for one that is too short; an empty one would sign for everybody.
+    Creates the file if it is missing. Raises InstallationError for a key that is too
+    short.
     """
     if given:
         if len(given.strip()) < LEAST:
@@ -110,10 +111,10 @@ def load_secret_key(given: str, path: Path) -> str:
 
 
 def read_secret_file(path: Path) -> str:
-    """The key in a file; Unusable where it is none."""
+    """Return the key in a file. Raises InstallationError if there is no usable one."""
     if os.geteuid() == 0 and path.is_symlink():
-        # A backup holds the key and goes to the owner of the folder, who could so have
-        # root read any file for them.
+        # A backup includes the key and is readable for the folder's owner, who could
+        # use a link to make root copy any file.
         raise InstallationError(f"the key {path} is a link, which root does not follow.")
     try:
         key = path.read_text(encoding="utf-8")
@@ -134,7 +135,7 @@ def read_secret_file(path: Path) -> str:
 
 
 def _make(path: Path) -> None:
-    # Several server processes may start at once: the first link wins and all read it.
+    # Several server processes may start at once: the first link wins, and all read it.
     handle, name = tempfile.mkstemp(prefix="secret.", dir=path.parent)
     draft = Path(name)
     with os.fdopen(handle, "w", encoding="ascii") as stream:

@@ -1,9 +1,9 @@
 """Limits on rows per learner and on bytes in the data folder.
 
-What a course bounds needs no quota: notes, pages read, flags, cards put aside and what
-is remembered of cards have a row for each section, question or card. Answers and
-reviews are logs that are never cut; how fast they grow is limited by client. The log of
-one card has a quota, since all of it is replayed when something in it changes.
+Data that the course limits needs no quota: notes, pages read, flags, suspended cards
+and card states have one row per section, question or card. Answers and reviews are logs
+that are never cut; rate limits bound their growth. The log of one card has a quota,
+because every change replays all of it.
 """
 
 import dataclasses
@@ -21,14 +21,14 @@ from app.errors import ConflictError, QuotaExceededError, StorageFullError
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Quota:
-    """The most rows of a kind, what is said to who wants more, and what to do."""
+    """The maximum number of rows of a kind, and the message and hint for exceeding it."""
 
     most: int
     message: str
     hint: str
 
     def check(self, count: int) -> None:
-        """Raise Conflict where there are more than the quota allows."""
+        """Raise ConflictError if `count` exceeds the quota."""
         if count > self.most:
             raise ConflictError(self.message.format(most=self.most), self.hint)
 
@@ -60,14 +60,14 @@ CARD_LOG = Quota(
     "Put it aside, or write its words on a new card of your own.",
 )
 MOST_RUNS = 1_000
-"""Practice runs of a learner; older ones go, and their answers stay."""
+"""Practice runs saved per learner. Older ones are deleted, their answers remain."""
 
 
 def check_quota(db: Session, quota: Quota, *rows: ColumnElement[bool]) -> None:
-    """Raise Conflict where more rows than the quota allows meet the conditions.
+    """Raise ConflictError if more rows than the quota allows meet the conditions.
 
-    To be called after the row was inserted: a repeated request that inserts nothing
-    is no more than before, and the refusal takes the row back.
+    Call it after inserting the row: a repeated request that inserts nothing passes, and
+    the error rolls the insert back.
     """
     one_more = select(literal(1)).where(*rows).limit(1).offset(quota.most)
     if db.scalar(one_more) is not None:
@@ -75,11 +75,11 @@ def check_quota(db: Session, quota: Quota, *rows: ColumnElement[bool]) -> None:
 
 
 LEAST_FREE = 500_000_000
-"""Bytes of the disk that stay free for answers, grades and copies."""
-_ASKED_AGAIN = 30.0  # seconds for which the size that a database server told holds
+"""Free bytes on the disk that are reserved for answers, reviews and backups."""
+_ASKED_AGAIN = 30.0  # seconds for which the size of a PostgreSQL database is cached
 _DAY = 86_400  # seconds
-_CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
-_RESERVE = 0.1  # of the limit, kept for learners who were here before
+_CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
+_RESERVE = 0.1  # share of the limit that is reserved for existing learners
 _STILL_SAVED = (
     "Answers, grades and settings are still saved. Its host can raise the limit "
     "(HEADROOM_MAX_DATA_GB)."
@@ -88,9 +88,9 @@ _SIZE = text("SELECT pg_database_size(current_database())")
 
 
 class DailyQuota:
-    """How many bytes each client has stored today, in memory; `most` 0 is no limit.
+    """Bytes that each client stored today, in memory. A `most` of 0 means no limit.
 
-    A day is one of UTC. `clock` gives seconds since 1970.
+    A day is a UTC day. `clock` returns seconds since 1970.
     """
 
     def __init__(self, most: float, clock: Callable[[], float] = time.time) -> None:
@@ -99,12 +99,12 @@ class DailyQuota:
         self._stored: LRUCache[str, tuple[int, int]] = LRUCache(_CLIENTS)
 
     def count(self, client: str, size: int) -> None:
-        """Note that so many bytes of a client were stored."""
+        """Add bytes stored by a client."""
         day = int(self._clock() // _DAY)
         self._stored[client] = (day, self._stored_on(day, client) + size)
 
     def check(self, client: str) -> None:
-        """Raise QuotaExceededError where a client has stored what it may in a day."""
+        """Raise QuotaExceededError if a client has used up its daily quota."""
         day, second = divmod(int(self._clock()), _DAY)
         if self._most and self._stored_on(day, client) >= self._most:
             raise QuotaExceededError(
@@ -122,7 +122,7 @@ class DailyQuota:
 class StorageLimit:
     """Refuses imports and new cards once the database or the disk is full.
 
-    `max_gb` bounds the database, 0 does not. `folder` lies on the disk of the data.
+    `max_gb` limits the database; 0 means no limit. `folder` is on the disk of the data.
     """
 
     def __init__(self, engine: Engine, folder: Path, max_gb: float) -> None:
@@ -136,9 +136,9 @@ class StorageLimit:
         self._told_at = -_ASKED_AGAIN
 
     def expect_room(self, *, is_known: bool = True) -> None:
-        """Raise StorageFullError where learners may bring no more.
+        """Raise StorageFullError if learners cannot add more data.
 
-        The last tenth of the limit is only for learners who are known.
+        The last tenth of the limit is reserved for known learners.
         """
         self.expect_disk()
         if self.is_reached():
@@ -155,7 +155,7 @@ class StorageLimit:
             )
 
     def expect_disk(self) -> None:
-        """Raise StorageFullError where little of the disk is free."""
+        """Raise StorageFullError if the disk has too little free space."""
         free = min(shutil.disk_usage(folder).free for folder in self._folders)
         if free < LEAST_FREE:
             raise StorageFullError(
@@ -165,19 +165,18 @@ class StorageLimit:
             )
 
     def is_reached(self) -> bool:
-        """Whether the database is as large as it may become."""
+        """Return whether the database has reached its limit."""
         return self._has(1)
 
     def is_reserved(self) -> bool:
-        """Whether the database has so much that the rest is for learners it knows."""
+        """Return whether only the reserve for known learners is left."""
         return self._has(1 - _RESERVE)
 
     def _has(self, share: float) -> bool:
-        """Whether the database has this share of what it may have."""
         return bool(self._max_gb) and self.database_size() >= share * self._max_gb * 1e9
 
     def database_size(self) -> int:
-        """Bytes of the database, with the log beside a file."""
+        """Return the size of the database in bytes, including SQLite's write-ahead log."""
         if self._file is not None:
             return _size_of(self._file) + _size_of(Path(f"{self._file}-wal"))
         if time.monotonic() - self._told_at >= _ASKED_AGAIN:
@@ -190,5 +189,5 @@ class StorageLimit:
 def _size_of(path: Path) -> int:
     try:
         return path.stat().st_size
-    except FileNotFoundError:  # a log comes and goes
+    except FileNotFoundError:  # SQLite creates and deletes its log
         return 0

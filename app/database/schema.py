@@ -1,7 +1,7 @@
-"""Schema revision, migrations.
+"""Schema revision and migrations.
 
-It is asked without loading the migrations, which takes a third of a second that a
-server that is started again need not wait for.
+Reads the revision without importing the migrations. That would add a third of a second
+to every start.
 """
 
 import contextlib
@@ -23,9 +23,9 @@ from app.database.file_guards import file_lock
 
 VERSIONS = Path(__file__).resolve().parents[2] / "migrations" / "versions"
 RESTORING = ".restoring"
-"""How the name of a file ends that is about to take the place of a database."""
+"""Suffix of the file that a restore is about to move into the database's place."""
 BESIDE = ("-wal", "-shm")
-"""How the names of the files end that SQLite keeps beside a database."""
+"""Suffixes of the files that SQLite stores next to a database."""
 _RESTORE = "put a backup in its place with `headroom restore FILE`"
 _OURS = re.compile(r"\d{4}")
 _HEAD = b"SQLite format 3\0"
@@ -33,16 +33,16 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class UnusableDatabaseError(Exception):
-    """The database must not be used; the sentence says why and what to do."""
+    """The database must not be used. The message says why and what to do."""
 
 
 def latest_revision() -> str:
-    """The number of the last migration: files are named NNNN_what_it_does.py."""
+    """Return the number of the last migration. Files are named NNNN_what_it_does.py."""
     return max(path.name.partition("_")[0] for path in VERSIONS.glob("[0-9]*_*.py"))
 
 
 def is_current(engine: Engine) -> bool:
-    """Whether the last migration has run; false where nothing can be told."""
+    """Return whether the last migration has run; False if the database cannot be read."""
     try:
         with engine.connect() as connection:
             return _revision(connection) == latest_revision()
@@ -51,10 +51,10 @@ def is_current(engine: Engine) -> bool:
 
 
 def schema_revision(engine: Engine) -> str:
-    """The revision of the schema, empty for a database without tables or file.
+    """Return the revision of the schema; empty for a database without tables or file.
 
-    Raises UnusableDatabase for whatever is not a database of this program or an older
-    version of it. A file is only read: not even its journal mode changes.
+    Raises UnusableDatabaseError unless it is a database of this program, in this
+    version or an older one. A file is only read: not even its journal mode changes.
     """
     if engine.dialect.name == "sqlite":
         return examine_file(sqlite_file(engine))
@@ -72,7 +72,7 @@ def schema_revision(engine: Engine) -> str:
 
 
 def sqlite_file(engine: Engine) -> Path:
-    """The file of a SQLite database; one in memory is refused."""
+    """Return the file of a SQLite database. Raises UnusableDatabaseError for one in memory."""
     name = engine.url.database or ""
     if name in {"", ":memory:"} or name.startswith("file:"):
         raise UnusableDatabaseError(
@@ -84,7 +84,7 @@ def sqlite_file(engine: Engine) -> Path:
 
 
 def examine_file(path: Path) -> str:
-    """`examine` for a SQLite file, or for one that is to become the database."""
+    """`schema_revision` for a SQLite file, also one that is to become the database."""
     if Path(f"{path}{RESTORING}").exists():
         raise UnusableDatabaseError(
             f"a restore of {path} was interrupted: run `headroom restore FILE` again."
@@ -114,13 +114,12 @@ def examine_file(path: Path) -> str:
 
 
 def full_disk(folder: Path) -> str:
-    """What whoever starts the server is told of a full disk."""
     return f"the disk of {folder} is full: free some space, then start again."
 
 
 @contextlib.contextmanager
 def open_read_only(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a SQLite file that can only read."""
+    """Yield a read-only connection to a SQLite file."""
     address = f"{path.absolute().as_uri()}?mode=ro"
     with contextlib.closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         yield connection
@@ -140,8 +139,9 @@ def _expect_sqlite(path: Path) -> None:
         raise UnusableDatabaseError(
             f"{path} is not a file: set HEADROOM_DATABASE_URL to another place."
         )
-    # Never opened as a file is: to close it would let go of every lock that this
-    # process has on it, and another one would take the log away from under a server.
+    # Check the size without opening the file. Closing it would release all locks that
+    # this process has on it, and another process could delete the log under a running
+    # server.
     if not path.stat().st_size:
         raise UnusableDatabaseError(
             f"the database {path} is empty (0 bytes), so its contents are lost: "
@@ -150,7 +150,7 @@ def _expect_sqlite(path: Path) -> None:
 
 
 def _begins_as_one(path: Path) -> bool:
-    """Whether a file that SQLite refused begins as one of its own: it is damaged."""
+    """Return whether a file that SQLite refused has its header, so that it is damaged."""
     with path.open("rb") as stream:
         return stream.read(len(_HEAD)) == _HEAD
 
@@ -212,12 +212,12 @@ FOLDER = Path(__file__).resolve().parents[2] / "migrations"
 
 
 def upgrade(engine: Engine) -> None:
-    """Run every migration that this database has not seen."""
+    """Run every migration that this database lacks."""
     _run(engine, lambda config: command.upgrade(config, "head"))
 
 
 def downgrade(engine: Engine, revision: str = "base") -> None:
-    """Undo migrations down to `revision`; for tests and for a way back."""
+    """Undo migrations down to `revision`."""
     _run(engine, lambda config: command.downgrade(config, revision))
 
 
@@ -231,8 +231,8 @@ def _run(engine: Engine, action: Callable[[Config], object]) -> None:
 def _without_foreign_keys(
     connection: Connection, config: Config, action: Callable[[Config], object]
 ) -> None:
-    # Batch mode rebuilds SQLite tables; with foreign keys on, dropping the old copy
-    # would cascade into the rows that point at it.
+    # Batch mode rebuilds SQLite tables. With foreign keys on, dropping the old table
+    # would cascade to the rows that point to it.
     sqlite = connection.dialect.name == "sqlite"
     if sqlite:
         connection.exec_driver_sql("COMMIT")
@@ -257,10 +257,11 @@ _WITHOUT_LIMIT = (
 
 
 def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
-    """Migrate what has to be migrated, one process at a time; the others wait.
+    """Run pending migrations. Only one process does so; the others wait.
 
-    `before` is called with the revision of a database that will be migrated. Raises
-    UnusableDatabase, and changes nothing, where the database must not be used.
+    `before` is called with the current revision if a migration is needed and the
+    database is not empty. Raises UnusableDatabaseError and changes nothing if the
+    database must not be used.
     """
     if engine.dialect.name != "sqlite" and schema_revision(engine) == latest_revision():
         return
@@ -275,7 +276,7 @@ def migrate_database(engine: Engine, before: Callable[[str], object]) -> None:
 
 
 def migrating_alone(engine: Engine) -> AbstractContextManager[None]:
-    """Nobody else migrates this database meanwhile, in any process."""
+    """Return a lock that keeps all other processes from migrating this database."""
     if engine.dialect.name != "sqlite":
         return _server_lock(engine)
     path = sqlite_file(engine)
@@ -288,12 +289,12 @@ def migrating_alone(engine: Engine) -> AbstractContextManager[None]:
 
 
 def keep_private(engine: Engine) -> None:
-    """Let nobody but the owner read a SQLite database and what lies beside it."""
+    """Make a SQLite database and the files next to it readable for their owner only."""
     if engine.dialect.name != "sqlite":
         return
     path = sqlite_file(engine)
     for name in (path, *(Path(f"{path}{end}") for end in BESIDE)):
-        # Whoever is not the owner may not change it; `headroom doctor` says so.
+        # Only the owner can change the mode; `headroom doctor` reports it otherwise.
         with contextlib.suppress(FileNotFoundError, PermissionError):
             name.chmod(0o600)
 
@@ -303,6 +304,6 @@ def _server_lock(engine: Engine) -> Iterator[None]:
     with engine.begin() as connection:
         for name in _WITHOUT_LIMIT:
             connection.execute(text(f"SET LOCAL {name} = 0"))
-        # It ends with the transaction, so also when this process dies.
+        # The lock ends with the transaction, even if this process dies.
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _KEY})
         yield

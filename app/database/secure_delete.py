@@ -1,11 +1,11 @@
-"""Remove what erased rows leave behind in the files of SQLite.
+"""Removes what erased rows leave behind in SQLite's files.
 
-Deleted rows are overwritten at once (`secure_delete`), but two things stay. The
-write-ahead log holds pages as they were before: it is emptied soon after an erasure.
-And where SQLite moved a row, a copy of it may stay in unused space of a page. Only
-VACUUM removes that, which rewrites the whole file while all who write wait. So it runs
-before the server serves, and once a day where the file is small. Other databases tidy
-up by rules of their own.
+Deleted rows are overwritten at once (`secure_delete`), but two kinds of copies remain.
+The write-ahead log contains old pages; it is truncated soon after an erasure. And where
+SQLite moved a row, unused space of a page may contain a copy. Only VACUUM removes that,
+which rewrites the whole file while all writers wait. So it runs before the server
+accepts requests, and once a day if the file is small. Other databases have their own
+cleanup.
 """
 
 import asyncio
@@ -23,22 +23,22 @@ from sqlmodel import Session
 from app.database.errors import is_busy
 
 LARGEST_DAILY = 64 * 1024 * 1024
-"""Bytes of a file that may be rewritten while the server runs: a second or two."""
+"""Maximum file size in bytes for a VACUUM while the server runs: a second or two."""
 LARGEST_AT_START = 512 * 1024 * 1024
-"""Bytes of a file that may be rewritten before the server serves: some ten seconds.
+"""Maximum file size in bytes for a VACUUM before the server accepts requests: some ten seconds.
 
-Whatever watches over the server would end a start that takes minutes, again and again.
+If a start took minutes, a process supervisor would kill it, again and again.
 """
 _PAUSE = 15.0  # seconds between two truncations
-_PATIENCE = 200  # milliseconds in which others may be kept waiting for one
-_SPARE = 64 * 1024 * 1024  # bytes that must stay free while a file is rewritten
+_PATIENCE = 200  # milliseconds that other writers may wait for one
+_SPARE = 64 * 1024 * 1024  # bytes that must stay free while the file is rewritten
 _log = logging.getLogger("headroom")
 
 
 def note_erasure(db: Session) -> None:
-    """Note, in the transaction that erases, that the file has to be rewritten.
+    """Record, in the erasing transaction, that the file has to be vacuumed.
 
-    Each note is a number of its own, so that one which comes meanwhile is not lost.
+    Each mark is a random number, so that an erasure during a VACUUM is not lost.
     """
     if db.get_bind().dialect.name == "sqlite":
         number = secrets.randbelow(2**31 - 1) + 1
@@ -46,9 +46,9 @@ def note_erasure(db: Session) -> None:
 
 
 class LogTruncation:
-    """Empties the write-ahead log on request, at most once in `pause` seconds.
+    """Truncates the write-ahead log on request, at most once in `pause` seconds.
 
-    Requests that come meanwhile share the next one.
+    Requests in the meantime share the next truncation.
     """
 
     def __init__(self, engine: Engine, pause: float = _PAUSE) -> None:
@@ -59,7 +59,7 @@ class LogTruncation:
         self._task: asyncio.Task[None] | None = None
 
     async def request(self) -> None:
-        """Have the log emptied, now or in the next run; returns at once."""
+        """Request a truncation, now or in the next run. Returns at once."""
         if self._path is None:
             return
         self._requested = True
@@ -75,19 +75,18 @@ class LogTruncation:
 
 
 def truncate_log(path: Path) -> bool:
-    """Write the log of a file into the file and empty it; false where somebody reads.
+    """Checkpoint and truncate the write-ahead log; returns False if a reader prevents it.
 
-    Who writes waits for the last part alone, and not for long.
+    Writers wait only for the last part, at most `_PATIENCE` milliseconds.
     """
     with _opened(path, _PATIENCE) as file:
         return _truncate(file)
 
 
 def vacuum_daily(path: Path) -> bool:
-    """Rewrite a small file in which an erasure is noted, beside a running server.
+    """Vacuum a small file that is marked for it, while the server runs.
 
-    Returns whether that was done. Raises sqlite3.Error, and leaves the note, where it
-    cannot be.
+    Returns whether it was done. On failure raises sqlite3.Error and leaves the mark.
     """
     if not _is_noted(path) or path.stat().st_size > LARGEST_DAILY:
         return False
@@ -98,7 +97,7 @@ def vacuum_daily(path: Path) -> bool:
 
 
 def vacuum_at_start(path: Path) -> bool:
-    """`vacuum_daily` for a larger file that nobody else has open."""
+    """Vacuum a marked file of up to `LARGEST_AT_START` bytes, if no other process has it open."""
     if not _is_noted(path):
         return False
     if path.stat().st_size > LARGEST_AT_START:
@@ -111,20 +110,20 @@ def vacuum_at_start(path: Path) -> bool:
     try:
         return vacuum_alone(path)
     except sqlite3.OperationalError as error:
-        if is_busy(error):  # another server uses the file, or a command does
+        if is_busy(error):  # another server or a command uses the file
             return False
         raise
 
 
 def vacuum_alone(path: Path) -> bool:
-    """Rewrite a file of any size that nobody else has open.
+    """Vacuum a file of any size that no other process has open.
 
-    Raises sqlite3.OperationalError where somebody has, or where there is no room.
+    Raises sqlite3.OperationalError if one has, or if the disk has too little space.
     """
     _expect_room(path)
     with _opened(path, 0) as file:
         file.execute("PRAGMA locking_mode=EXCLUSIVE")
-        # Where containers have their temporary files in memory, it would not suffice.
+        # In containers the temporary folder may be in memory, which could be too small.
         file.execute("PRAGMA temp_store=FILE")
         folder = str(path.parent).replace("'", "''")
         file.execute(f"PRAGMA temp_store_directory='{folder}'")
@@ -135,13 +134,13 @@ def vacuum_alone(path: Path) -> bool:
 
 
 def _vacuum(file: sqlite3.Connection) -> bool:
-    """Rewrite the file; the note goes once nothing is left of the old pages."""
+    """Vacuum the file. Clears the mark once no old pages are left; returns whether it did."""
     (note,) = file.execute("PRAGMA user_version").fetchone()
-    file.execute("PRAGMA busy_timeout=5000")  # to wait for others hinders nobody
+    file.execute("PRAGMA busy_timeout=5000")  # waiting for others blocks nobody
     file.execute("VACUUM")
     file.execute(f"PRAGMA busy_timeout={_PATIENCE}")
     if not _truncate(file):
-        return False  # somebody reads the old pages; the note stays
+        return False  # a reader still uses old pages; the mark stays
     file.execute("BEGIN IMMEDIATE")
     if file.execute("PRAGMA user_version").fetchone() == (note,):
         file.execute("PRAGMA user_version = 0")
@@ -150,7 +149,7 @@ def _vacuum(file: sqlite3.Connection) -> bool:
 
 
 def _truncate(file: sqlite3.Connection) -> bool:
-    file.execute("PRAGMA wal_checkpoint(PASSIVE)")  # most of the work; nobody waits
+    file.execute("PRAGMA wal_checkpoint(PASSIVE)")  # does most of the work without blocking anyone
     busy, _pages, _moved = file.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     return not busy
 
@@ -169,7 +168,7 @@ def _is_noted(path: Path) -> bool:
 
 
 def _expect_room(path: Path) -> None:
-    # The new contents are written twice: to a temporary file, and to the log.
+    # VACUUM writes the contents twice: to a temporary file and to the log.
     size, free = path.stat().st_size, shutil.disk_usage(path.parent).free
     if free < 2 * size + _SPARE:
         raise sqlite3.OperationalError(
@@ -180,7 +179,7 @@ def _expect_room(path: Path) -> None:
 
 @contextlib.contextmanager
 def _opened(path: Path, milliseconds: int) -> Iterator[sqlite3.Connection]:
-    """A connection that waits so long for others, and never makes a new file."""
+    """Yield a connection that waits so long for locks and never creates a file."""
     with contextlib.closing(
         sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=rw",

@@ -1,11 +1,11 @@
-"""Every SQLModel table.
+"""All database tables, as SQLModel classes.
 
-Attempts, regrades and reviews are logs: rows are only ever added. Whatever can be
-derived from them (memory, mastery, statistics) is a cache that may be thrown away.
-Times are UTC in milliseconds since 1970, study days are ISO dates in the learner's
-zone. Items (questions, cards, topics) are named by the ids of the content files.
+Attempts, regrades and reviews are logs: rows are only added. Everything derived from
+them (card state, mastery, statistics) is a cache that can be rebuilt. Times are UTC in
+milliseconds since 1970. Study days are ISO dates in the learner's time zone. Items
+(questions, cards, topics) are named by their ids in the content files.
 
-A regrade never rewrites an attempt: it stands beside it.
+A regrade never changes its attempt; it is a separate row.
 """
 
 import secrets
@@ -27,26 +27,26 @@ SQLModel.metadata = MetaData(
 )
 
 NEVER_REUSED = {"sqlite_autoincrement": True}
-"""For a table whose rows are named by number to others than their owner.
+"""Table option for rows whose ids are used outside of queries by learner.
 
-Caches of a process, commands and the author's bench hold such numbers. SQLite would
-give the highest one again after its row was erased, and somebody else would be met
-under it. Rows of all other tables are looked up together with their learner.
+Caches, commands and the author pages hold such ids. SQLite would reuse the highest id
+after its row was deleted, and the id would then name another person's row. Rows of all
+other tables are looked up together with their learner.
 """
 
 
 def time_column(*, nullable: bool = False) -> Column[int]:
-    """Milliseconds since 1970 in UTC."""
+    """Return a column for a time in milliseconds since 1970 (UTC)."""
     return Column(BigInteger, nullable=nullable)
 
 
 def word_column(longest: int) -> Column[str]:
-    """A word that rows have which were written before there was the column."""
+    """Return a text column that is empty in rows written before the column existed."""
     return Column(String(longest), nullable=False, server_default="")
 
 
 class ItemRevision(SQLModel, table=True):
-    """A wording of an item that somebody answered; `body` is its parsed JSON."""
+    """A revision of an item that a learner answered. `body` is the parsed item as JSON."""
 
     __tablename__ = "item_revision"
     __table_args__ = (UniqueConstraint("item", "revision"),)
@@ -59,10 +59,10 @@ class ItemRevision(SQLModel, table=True):
 
 
 class PracticeRun(SQLModel, table=True):
-    """A set of questions that a learner works through; `items` is a JSON list of ids.
+    """A practice run. `items` is a JSON list of question ids.
 
-    `mode` is how they were chosen and `scope` from where (a topic, an objective, the
-    run whose missed ones are tried again, or empty).
+    `mode` is how the questions were selected and `scope` from where: a topic, an
+    objective, the run whose missed questions are repeated, or empty.
     """
 
     __tablename__ = "practice_run"
@@ -77,7 +77,7 @@ class PracticeRun(SQLModel, table=True):
 
 
 class ItemReport(SQLModel, table=True):
-    """What a learner says is wrong with an item, for the author's bench."""
+    """A learner's report about an item, shown on the author pages."""
 
     __tablename__ = "item_report"
     __table_args__ = (Index("ix_item_report_item", "item", "at"), NEVER_REUSED)
@@ -94,12 +94,11 @@ class ItemReport(SQLModel, table=True):
 
 
 class Attempt(SQLModel, table=True):
-    """One answer to a question. `token` makes a repeated request harmless.
+    """One graded answer to a question. `token` makes a repeated request harmless.
 
-    Practice writes it when it is given, a mock exam when it is closed.
-    `context` is page, quiz, practice, placement or exam; `raw` what was sent (nothing
-    where a learner said that they do not know), `parsed` what was understood, both
-    JSON; `score` 0..1; `certainty` 1..3 or none.
+    Practice writes it at once, a mock exam when it is closed. `context` is page, quiz,
+    practice, placement or exam. `raw` is the submitted JSON (empty for “I don't know”),
+    `parsed` the response read from it. `score` is 0..1, `certainty` 1..3 or None.
     """
 
     __table_args__ = (
@@ -132,12 +131,12 @@ class Attempt(SQLModel, table=True):
 
 
 class Regrade(SQLModel, table=True):
-    """An attempt graded again, after the key of its question was mended.
+    """A new grade for an attempt, after the key of its question was corrected.
 
-    The attempt stays as it was written. `after` is the id of the regrade that this one
-    follows, 0 for the first: so two who grade again at once write one row, and the row
-    that none follows is the one that counts. `revision` is the wording whose key gave
-    the `score`.
+    The attempt itself does not change. `after` is the id of the previous regrade, 0 for
+    the first. It is unique per attempt, so two concurrent regrades write one row, and
+    the row without a successor is current. `revision` is the question revision whose
+    key gave the `score`.
     """
 
     __table_args__ = (
@@ -155,7 +154,7 @@ class Regrade(SQLModel, table=True):
 
 
 class QuestionFlag(SQLModel, table=True):
-    """A question that a learner flagged; the row goes when the flag is taken away."""
+    """A question that a learner flagged. Removing the flag deletes the row."""
 
     __tablename__ = "question_flag"
     __table_args__ = (UniqueConstraint("learner_id", "item"),)
@@ -167,7 +166,7 @@ class QuestionFlag(SQLModel, table=True):
 
 
 class AuthorLink(SQLModel, table=True):
-    """A link that lets a browser onto the author's bench, once and for a short time."""
+    """A short-lived, single-use link that opens the author pages in a browser."""
 
     __tablename__ = "author_link"
 
@@ -179,9 +178,9 @@ class AuthorLink(SQLModel, table=True):
 
 
 class AuthorSession(SQLModel, table=True):
-    """A browser that may use the author's bench; `digest` is that of its cookie.
+    """A browser that may use the author pages. `digest` is the hash of its cookie.
 
-    `last_used` is told to within a day; the session ends a month after it.
+    `last_used` is accurate to a day. The session expires a month later.
     """
 
     __tablename__ = "author_session"
@@ -195,7 +194,7 @@ class AuthorSession(SQLModel, table=True):
 
 
 class AuditEntry(SQLModel, table=True):
-    """What an author did: `session` is that of the bench, 0 for the command line."""
+    """Audit log entry of an author's action. `session` is the AuthorSession id, 0 for a command."""
 
     __tablename__ = "audit"
 
@@ -207,13 +206,13 @@ class AuditEntry(SQLModel, table=True):
 
 
 class Review(SQLModel, table=True):
-    """One grade given to a card, an act on it, or (`voids` set) the undoing of one.
+    """One entry of the review log: a rating, a manual edit, or (`voids` set) an undo of one.
 
-    `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in all other rows. `retention`
-    is the recall that the learner wanted then, so a replay needs nothing else;
-    `recall` the chance of knowing the card that was computed before the answer, none
-    for a card in its (re)learning steps. `act` is bury, due (both with the study day
-    `until_day`) or forget; undo in a row that voids one.
+    `rating` is 1 again, 2 hard, 3 good, 4 easy; 0 in all other rows. `retention` is the
+    learner's desired retention at the time, so that a replay needs nothing else.
+    `recall` is the retrievability computed before the answer, None for a card in its
+    (re)learning steps. `act` is the manual edit: bury, due (both with the study day
+    `until_day`) or forget; it is undo in a row that voids one.
     """
 
     __table_args__ = (
@@ -237,7 +236,7 @@ class Review(SQLModel, table=True):
 
 
 class Suspension(SQLModel, table=True):
-    """A card that a learner put aside; the row goes when it is taken up again."""
+    """A suspended card. Unsuspending deletes the row."""
 
     __table_args__ = (UniqueConstraint("learner_id", "card"),)
 
@@ -251,22 +250,23 @@ _OF_A_DAY = ("suspended", "state", "note")
 
 
 class CardStateRow(SQLModel, table=True):
-    """What the reviews of one card amount to: a cache that replay can rebuild.
+    """The current state of one card: a cache that replaying the review log can rebuild.
 
-    `due_day` is a study day; `due_at` the moment while in (re)learning steps. `note`
-    is shared by a card and its reverse; `turns` counts all rows of the log about the
-    card, voided ones and undoings included; `first_day` and `last_day` are the study
-    days of its reviews. A row in state new is a card put aside before
-    any review, or one that was added (see AddedCard) and is first asked on `due_day`.
-    `set_day` is a study day that was set by hand: until then the card is not asked,
-    whatever a plan would gain.
+    `due_day` is a study day; `due_at` is the exact time during (re)learning steps.
+    `note` is shared by a card and its reverse. `turns` counts all log rows of the card,
+    voided ones and undos included. `first_day` and `last_day` are the study days of its
+    first and last review. A row in state new is a card suspended before any review, or
+    an added card (see AddedCard) that is first due on `due_day`. `set_day` is a due
+    date set manually: until then the card is not shown, even if the plan would gain
+    from it.
     """
 
     __tablename__ = "memory"
 
     __table_args__ = (
         UniqueConstraint("learner_id", "card"),
-        # With what else is asked of a day's cards, so that no row is looked up.
+        # These cover all columns that queries for a day's cards read, so no row is
+        # looked up.
         Index("ix_memory_learner_due", "learner_id", "due_day", *_OF_A_DAY, "due_at"),
         Index("ix_memory_learner_last", "learner_id", "last_day", *_OF_A_DAY),
         Index("ix_memory_learner_topic", "learner_id", "topic"),
@@ -294,11 +294,11 @@ class CardStateRow(SQLModel, table=True):
 
 
 class AddedCard(SQLModel, table=True):
-    """A card that is no part of the course's decks and that a learner studies.
+    """A card outside of the course's decks that a learner studies.
 
-    `card` is q:ID for a question that was missed (`seed` chose its numbers and the
-    order of its choices), term:ID for a term of the glossary, own:HASH for a card of
-    the learner's own. `declined` keeps it away although there was reason to add it.
+    `card` is q:ID for a missed question (`seed` fixes its numbers and the order of its
+    options), term:ID for a glossary term, own:HASH for the learner's own card.
+    `declined` prevents that the card is added automatically again.
     """
 
     __tablename__ = "added_card"
@@ -313,10 +313,10 @@ class AddedCard(SQLModel, table=True):
 
 
 class OwnCard(SQLModel, table=True):
-    """A card that a learner wrote or brought along.
+    """A card that a learner wrote or imported.
 
-    `front` and `back` are cleaned HTML, `source` what was typed for them, in JSON.
-    One from an Anki note keeps its GUID, its ordinal and the tags of the note.
+    `front` and `back` are sanitized HTML, `source` is what the learner typed, as JSON.
+    A card from an Anki note keeps the note's GUID and tags, and its ordinal.
     """
 
     __tablename__ = "own_card"
@@ -336,9 +336,9 @@ class OwnCard(SQLModel, table=True):
 
 
 class OwnPicture(SQLModel, table=True):
-    """A picture on cards of a learner's own, in base64.
+    """A picture on a learner's own cards, in base64.
 
-    `name` is its digest and its ending.
+    `name` is its hash and file extension.
     """
 
     __tablename__ = "own_picture"
@@ -352,10 +352,10 @@ class OwnPicture(SQLModel, table=True):
 
 
 class CardImport(SQLModel, table=True):
-    """The last file of cards that a learner imported, and how far it has come.
+    """The last card file that a learner imported, and its progress.
 
-    `state` is running, done, cancelled, stopped (with the server), full or failed. Of
-    `cards` in the file `seen` were written; `refused` says what was left out, as JSON.
+    `state` is running, done, cancelled, stopped (with the server), full or failed.
+    `seen` of `cards` in the file were processed. `refused` lists skipped items as JSON.
     """
 
     __tablename__ = "card_import"
@@ -377,10 +377,10 @@ class CardImport(SQLModel, table=True):
 
 
 class Sitting(SQLModel, table=True):
-    """A mock exam being sat or finished. `paper` is its drawn questions as JSON.
+    """A mock exam in progress or finished. `paper` is the list of drawn questions as JSON.
 
-    The server owns `deadline_at`; `closed_by` is learner or time. Times are
-    milliseconds; `factor` stretches the minutes of learners who need more.
+    The server enforces `deadline_at`. `closed_by` is learner or time. `factor`
+    multiplies the time limit for learners who need more time.
     """
 
     __table_args__ = (Index("ix_sitting_learner", "learner_id", "started_at"),)
@@ -400,10 +400,10 @@ class Sitting(SQLModel, table=True):
 
 
 class SittingAnswer(SQLModel, table=True):
-    """The newest state of one question of a sitting, saved at every change.
+    """The saved answer to one question of a sitting, updated at every change.
 
-    `first` is the first answer that was entered, in JSON; empty without one, and for
-    what was answered before it was kept.
+    `first` is the first answer entered, as JSON; empty if there is none or if the row
+    is older than this column.
     """
 
     __tablename__ = "sitting_answer"
@@ -421,19 +421,17 @@ class SittingAnswer(SQLModel, table=True):
 
 
 def new_person() -> str:
-    """A word for somebody who has no row yet."""
+    """Return a random person id for someone without a row yet."""
     return secrets.token_urlsafe(24)
 
 
 class Learner(SQLModel, table=True):
-    """Who studies a course. `key` is a word of theirs that stays, and lets nobody in.
+    """A learner in one course. `key` is a permanent random id that seeds draws, no credential.
 
-    What is drawn for a learner (seeds, the order of choices) begins with it. A person
-    has a row for each course in which something of theirs is kept, all with the same
-    word `person`. `course` is empty where the server has one course alone.
-    `calendar` shows the study log, `missed` lets missed questions come back as cards.
-    `days_off` are weekdays without minutes, as digits: Monday is 0.
-    `acts` grows with each thing that is set to a card by hand.
+    A person has one row per course with saved data, all with the same `person`.
+    `course` is empty if the server has a single course. `calendar` shows the study log;
+    `missed` turns missed questions into cards. `days_off` are weekdays without study
+    time, as digits (Monday is 0). `acts` counts manual edits of cards.
     """
 
     __table_args__ = (
@@ -462,10 +460,10 @@ class Learner(SQLModel, table=True):
 
 
 class LearnerSession(SQLModel, table=True):
-    """A browser of a learner; `digest` is that of the key in its signed cookie.
+    """A browser of a learner. `digest` is the hash of the key in its signed cookie.
 
-    The row stays when the session is revoked: its cookie shall never count as new.
-    `last_seen` is the first write of the last study day with one.
+    The row remains after the session is revoked, so that its cookie never counts as
+    new. `last_seen` is the first write on the last active study day.
     """
 
     __tablename__ = "learner_session"
@@ -480,7 +478,7 @@ class LearnerSession(SQLModel, table=True):
 
 
 class DeviceCode(SQLModel, table=True):
-    """A short-lived code that carries a learner to another device."""
+    """A short-lived code that signs a learner in on another device."""
 
     __tablename__ = "device_code"
 
@@ -492,9 +490,10 @@ class DeviceCode(SQLModel, table=True):
 
 
 class CalendarFeed(SQLModel, table=True):
-    """The address at which a calendar program reads a learner's plan.
+    """The URL at which a calendar program reads a learner's plan.
 
-    Who knows `key` may read the plan and nothing else; a new one ends the old.
+    Knowing `key` gives access to the plan and nothing else. A new key replaces the old
+    one.
     """
 
     __tablename__ = "calendar_feed"
@@ -506,11 +505,12 @@ class CalendarFeed(SQLModel, table=True):
 
 
 class StudyDay(SQLModel, table=True):
-    """What a learner did on a study day: a cache that the two logs can rebuild.
+    """A learner's activity on a study day: a cache that the two logs can rebuild.
 
-    `answers` and `reviews` are those that stand. Of the reviews, `asked` met a card
-    past its learning steps, of which `recalled` were graded above “again” where the
-    chances computed before add up to `expected`. `milliseconds` is time on both.
+    `answers` and `reviews` exclude undone ones. `asked` counts reviews of cards past
+    their learning steps, `recalled` those of them rated above “again”; `expected` is
+    the sum of their retrievabilities before the review. `milliseconds` is the time
+    spent on both.
     """
 
     __tablename__ = "study_day"
@@ -528,11 +528,12 @@ class StudyDay(SQLModel, table=True):
 
 
 class Prediction(SQLModel, table=True):
-    """What a learner was told on a study day about their score in an exam.
+    """The exam score predicted for a learner on a study day.
 
-    The first of the day stays, so that what came of it can be compared later.
-    `expected`, `low` and `high` are right answers of `questions`; `chance` is that of
-    the `target` (percent), both empty without one; `rule` names the computation.
+    Only the first of a day is saved, to compare it with later results. `expected`,
+    `low` and `high` are correct answers out of `questions`. `chance` is the probability
+    of reaching `target` (percent); both are None without a target. `rule` names the
+    computation.
     """
 
     __table_args__ = (UniqueConstraint("learner_id", "exam", "day"),)
@@ -553,7 +554,7 @@ class Prediction(SQLModel, table=True):
 
 
 class SectionRead(SQLModel, table=True):
-    """How far a learner got on a page, and when last."""
+    """A section of a page that a learner has read, and when."""
 
     __tablename__ = "reading"
 
@@ -567,7 +568,7 @@ class SectionRead(SQLModel, table=True):
 
 
 class Note(SQLModel, table=True):
-    """What a learner wrote beside a section, or that they marked it to come back."""
+    """A learner's note on a section, or a bookmark on it."""
 
     __table_args__ = (UniqueConstraint("learner_id", "topic", "section"),)
 
@@ -581,4 +582,4 @@ class Note(SQLModel, table=True):
 
 
 TABLES: Mapping[str, Table] = SQLModel.metadata.tables
-"""Every table by its name; complete, since all of them are imported above."""
+"""Every table by name. Complete, because all of them are defined above."""

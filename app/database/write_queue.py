@@ -1,9 +1,9 @@
-"""One writer at a time, group commit.
+"""Write queue for SQLite: one writer at a time, with group commit.
 
-A commit waits for the disk, which costs as much as a request. So a request that finds
-others waiting behind it leaves the commit to the last of them: each writes inside of
-a savepoint of its own, and none is answered before the commit that holds its words.
-A request that comes alone is committed at once.
+A commit waits for the disk, which takes as long as a request. So a request with others
+queued behind it leaves the commit to the last of them. Each writes inside its own
+savepoint, and none is answered before the commit that contains its writes. A lone
+request is committed at once.
 """
 
 import asyncio
@@ -26,30 +26,31 @@ from app.database.file_guards import DiskProbe, expect_database
 
 Turn = Callable[[], AbstractAsyncContextManager[Session]]
 
-# Another process, and whoever wrote first, waits no longer than this for a commit.
+# Limits of a commit group, so that other processes and the first writer do not wait
+# long.
 _MOST = 64
 _LONGEST = 0.02  # seconds
-# Processes that write at the same time see each other when a turn cannot begin. From
-# then on each looks again so often, and after its commit leaves such a gap for others:
-# without, the one that has just written would always be the next as well.
+# Processes that write at the same time notice each other when a transaction cannot
+# begin. From then on each retries at this interval and leaves a gap after each commit.
+# Without the gap, the process that just committed would always win the lock again.
 _LOOK = 0.001  # seconds
 _GAP = 0.003  # seconds
-_SEEN = 1.0  # seconds for which another process is expected to write again
+_SEEN = 1.0  # for which another process is expected to write again
 WRITERS = 12
-"""Requests of one process that write at the same time, where many can."""
+"""Concurrent write requests of one process on a database that allows several."""
 WRITING = {"writes": True}
-"""How a connection is told, before its transaction begins, that it will write."""
+"""Execution options that tell a connection, before its transaction begins, that it will write."""
 BUSY = 5000
 """Milliseconds that a connection waits for another writer before the request fails."""
-# Those who wait in a queue behind one that waited so long in vain get less, or the last
-# of them would be told after minutes that the database is busy.
+# Requests queued behind one that timed out wait less. Otherwise the last of them would
+# learn only after minutes that the database is busy.
 _LEAST_WAIT = 1.0  # seconds
 
 
 def create_write_session(engine: Engine) -> Turn:
-    """How requests come to write: `async with turn() as session`.
+    """Return the context manager for writing: `async with turn() as session`.
 
-    What was written is on disk once the block was left without an exception.
+    The writes are on disk once the block exits without an exception.
     """
     if engine.dialect.name == "sqlite":
         return _WriteQueue(engine).turn
@@ -58,7 +59,7 @@ def create_write_session(engine: Engine) -> Turn:
 
 @contextlib.asynccontextmanager
 async def _alone(engine: Engine, room: asyncio.Semaphore) -> AsyncIterator[Session]:
-    """A transaction of its own, for a database with many writers at a time."""
+    """Yield a session with its own transaction, on a database with concurrent writers."""
     async with room:
         session = Session(engine, expire_on_commit=False)
         connect = functools.partial(session.connection, execution_options=WRITING)
@@ -72,10 +73,10 @@ async def _alone(engine: Engine, room: asyncio.Semaphore) -> AsyncIterator[Sessi
 
 
 class _WriteQueue:
-    """The writers of one process, for SQLite, which has one at a time.
+    """The write queue of one process, for SQLite, which allows one writer at a time.
 
-    They wait on the event loop: whoever waited for the lock inside of a thread would
-    keep that thread from the one who has it, and forty would bring all to a halt.
+    Requests wait on the event loop. If they waited for the lock in threads, forty of
+    them would use up all threads, and the lock holder could not finish.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -84,7 +85,7 @@ class _WriteQueue:
         self._lock = asyncio.Lock()
         self._waiting = 0
         self._group: _CommitGroup | None = None
-        self._met = -_SEEN  # when another process was met last
+        self._met = -_SEEN  # when another process was last seen writing
 
     @contextlib.asynccontextmanager
     async def turn(self) -> AsyncIterator[Session]:
@@ -118,22 +119,22 @@ class _WriteQueue:
         try:
             return _begin(self._engine)
         except OperationalError:
-            # The writer of another process is waited for in a thread.
+            # Wait in a thread for the writer of another process.
             self._met = time.monotonic()
             latest = max(latest, self._met + _LEAST_WAIT)
             return await run_in_threadpool(_begin_soon, self._engine, latest)
 
     async def _settle_if_left(self) -> None:
-        """Commit what was left to somebody who never came to their turn."""
+        """Commit a group whose last expected member was canceled before it wrote."""
         group = self._group
         if group is None or self._waiting or self._lock.locked():
             return
-        await self._lock.acquire()  # at once, for nobody holds or awaits it
+        await self._lock.acquire()  # immediate: the lock is free and nobody waits for it
         await self._leave(group)
 
     async def _leave(self, group: "_CommitGroup") -> None:
         try:
-            await asyncio.sleep(0)  # who has arrived meanwhile shall come along
+            await asyncio.sleep(0)  # let requests that arrived in the meantime join the group
             if not self._waiting or group.is_over:
                 self._group = None
                 await group.settle()
@@ -144,7 +145,7 @@ class _WriteQueue:
 
 
 class _CommitGroup:
-    """What is written under one commit. `done` fails where the commit failed."""
+    """The writes of one commit. `done` raises if the commit failed."""
 
     def __init__(self, connection: Connection, disk: DiskProbe) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -156,21 +157,21 @@ class _CommitGroup:
 
     @property
     def is_over(self) -> bool:
-        """Whether those who wrote have waited long enough, or wait in vain."""
+        """Whether to commit now: the group is full or old, or its transaction already ended."""
         if self._kept >= _MOST or time.monotonic() - self._begun > _LONGEST:
             return True
         return not self._stands
 
     @property
     def _stands(self) -> bool:
-        # A full disk ends the whole transaction, and SQLite does not mind a commit
-        # of nothing.
+        # A full disk rolls back the whole transaction, and SQLite accepts a commit of
+        # nothing.
         driver: Any = self._connection.connection.dbapi_connection
         return bool(driver.in_transaction)
 
     @contextlib.contextmanager
     def part(self) -> Iterator[Session]:
-        """A session whose writing is kept, or undone alone where it fails."""
+        """Yield a session in a savepoint, which is rolled back alone if the block raises."""
         try:
             with Session(
                 self._connection,
@@ -187,12 +188,12 @@ class _CommitGroup:
         self._kept += 1
 
     async def settle(self) -> None:
-        """Put on disk what was kept; in a thread, for the disk is waited for."""
+        """Commit the group in a thread, because the commit waits for the disk."""
         try:
             await run_in_threadpool(self._commit)
-        except Exception as error:  # noqa: BLE001 - told to all who wait for it
+        except Exception as error:  # noqa: BLE001 - reported to all members of the group
             self.done.set_exception(error)
-            self.done.exception()  # also where nobody is left to be told
+            self.done.exception()  # avoid a warning if nobody awaits it
         else:
             self.done.set_result(None)
 
@@ -206,23 +207,23 @@ class _CommitGroup:
             try:
                 connection.commit()
             except BaseException:
-                connection.invalidate()  # it would come back with its transaction
+                connection.invalidate()  # the pool would reuse it with the open transaction
                 raise
-        # Also where nothing new was written: who comes again with an answer that the
-        # disk lost is told by a memory of it.
+        # Check the disk even if this commit wrote nothing: a client resending an answer
+        # that the disk lost must not get "already saved" from memory.
         self._disk.prove()
 
 
 async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    # A task that is canceled must not take the commit of others along.
+    # Canceling one request must not cancel the commit of the others.
     await asyncio.shield(asyncio.ensure_future(work))
 
 
 def _begin_soon(engine: Engine, latest: float) -> Connection:
-    """A transaction that writes, as soon as another process lets it begin.
+    """Begin a write transaction as soon as other processes allow it.
 
-    SQLite itself would look ever more seldom, and miss the gaps that others leave.
-    Raises OperationalError at `latest`, on the monotonic clock.
+    Polls at a fixed interval: SQLite's own busy handler backs off and would miss the
+    gaps that others leave. Raises OperationalError at `latest`, on the monotonic clock.
     """
     while True:
         try:
@@ -235,7 +236,7 @@ def _begin_soon(engine: Engine, latest: float) -> Connection:
 
 
 def _begin(engine: Engine) -> Connection:
-    """A transaction that writes; raises OperationalError where somebody else does."""
+    """Begin a write transaction. Raises OperationalError if another connection is writing."""
     expect_database(engine)
     connection = engine.connect().execution_options(**WRITING)
     driver: Any = connection.connection.dbapi_connection

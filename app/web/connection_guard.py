@@ -1,9 +1,9 @@
-"""Close idle connections.
+"""uvicorn's HTTP protocol with limits on connections, heads and stalled clients.
 
 uvicorn closes a connection that is idle between two requests. A server on an open port
-also needs limits on the time and size of a request's head, on requests sent ahead of
-their responses, on responses that the client does not read, on a body that trickles in
-after its response, and on the number of connections.
+also needs limits on the time and size of a request's head, on pipelined requests, on
+responses that the client does not read, on a body that trickles in after its response,
+and on the number of connections.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from app.web.proxies import Network, network_of
 
-_SPARE = 150  # files that a process needs besides its connections
-_STALLED = 60.0  # seconds in which a client reads nothing of its response
+_SPARE = 150  # files that a process needs in addition to its connections
+_STALLED = 60.0  # after which a client that reads nothing of its response is disconnected
 _REST_OF_BODY = 1.0  # seconds for the rest of a body whose response has been sent
 _PIPELINED = 2  # requests sent ahead of their responses; browsers send none
 _FIELDS = 100  # headers of a request; browsers send about twenty
-_PIECE = 16 * 1024  # bytes that are parsed before looking whether to go on
+_PIECE = 16 * 1024  # bytes that are parsed before checking the limits again
 # Without a limit the kernel buffers up to 4 MB for a client that does not read, and a
 # slow one shows no progress for minutes.
 _SEND_BUFFER = 256 * 1024
@@ -32,12 +32,12 @@ _SEND_BUFFER = 256 * 1024
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """Limits of one server process.
+    """Connection limits of one server process.
 
-    `head_bytes` and `head_seconds` bound request line and headers together, from the
+    `head_bytes` and `head_seconds` limit request line and headers together, from the
     first byte on a connection to the last of the head. `connections` counts all open
-    ones, `of_one_client` those of one client (see `network_of`); `proxies` are
-    addresses that may open as many as they need.
+    connections, `of_one_client` those of one client (see `network_of`). Addresses in
+    `proxies` are exempt from `of_one_client`.
     """
 
     head_bytes: int = 32 * 1024
@@ -47,7 +47,7 @@ class ConnectionLimits:
     proxies: Sequence[Network] = ()
 
     def is_proxy(self, host: str) -> bool:
-        """Whether connections from this address are not counted as one client's."""
+        """Return whether this address is a proxy, which may open any number of connections."""
         return any(ipaddress.ip_address(host) in network for network in self.proxies)
 
 
@@ -88,7 +88,6 @@ class GuardedProtocol(HttpToolsProtocol):
             self._refuse(HTTPStatus.SERVICE_UNAVAILABLE, message)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection and its timers."""
         mine = self._clients[self._client]
         mine.discard(self)
         if not mine:
@@ -110,20 +109,20 @@ class GuardedProtocol(HttpToolsProtocol):
             super().data_received(piece)
             if self._head > self._limits.head_bytes:
                 self._refuse_head()
-            if self.transport.is_closing():  # the rest is not worth parsing
+            if self.transport.is_closing():  # the connection is refused: do not parse the rest
                 return
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header; trailers after a body are dropped."""
+        """Store a header. Trailers after a body are dropped."""
         if self._head < 0 or self.transport.is_closing():
             return
         if len(self.headers) < _FIELDS:
             super().on_header(name, value)
-        else:  # each takes a hundred bytes of memory, however few are sent
+        else:  # each header takes a hundred bytes of memory, however short it is
             self._refuse_head()
 
     def on_headers_complete(self) -> None:
-        """Check the head as a whole, and let uvicorn start the request."""
+        """Check the size of the whole head, then let uvicorn start the request."""
         if self.transport.is_closing():
             return
         self._head = -1
@@ -132,8 +131,8 @@ class GuardedProtocol(HttpToolsProtocol):
         if size > self._limits.head_bytes:
             self._refuse_head()
         elif any(name == b"transfer-encoding" for name, _ in self.headers):
-            # Browsers announce how long a body is. Chunks, their extensions, and
-            # trailers would be one more thing without an end.
+            # Browsers announce the length of a body. Chunked bodies, chunk extensions
+            # and trailers would each need another limit.
             message = "Send the length of the body (Content-Length), not chunks."
             self._refuse(HTTPStatus.LENGTH_REQUIRED, message)
         elif len(self.pipeline) >= _PIPELINED:
@@ -142,22 +141,23 @@ class GuardedProtocol(HttpToolsProtocol):
             super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """Keep a piece of the body, unless the request was refused."""
+        """Pass on a piece of the body, unless the request was refused."""
         if not self.transport.is_closing():
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        """The next bytes are the head of another request."""
+        """Expect the head of the next request."""
         if self.transport.is_closing():
             return
         self._head = 0
         super().on_message_complete()
-        if self.cycle.response_complete:  # the bytes of the body ended uvicorn's timer
+        # uvicorn stopped its keep-alive timer when the body arrived
+        if self.cycle.response_complete:
             self._timer = _stopped(self._timer)
             self._timer = self._soon(self._limits.head_seconds, self._too_slow)
 
     def on_response_complete(self) -> None:
-        """Do not wait for long for the rest of a body that is not needed any more."""
+        """Limit the time for the rest of a body that is not needed any more."""
         super().on_response_complete()
         if self.transport.is_closing():
             self._watch_closing()
@@ -170,17 +170,17 @@ class GuardedProtocol(HttpToolsProtocol):
         self._close()
 
     def pause_writing(self) -> None:
-        """The client reads its response more slowly than it is sent."""
+        """Start a timer: the client reads its response more slowly than it is sent."""
         self._stalled = self._stalled or self._soon(_STALLED, self.transport.abort)
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """The client has read what was waiting."""
+        """Stop the timer: the client has read what was buffered."""
         self._stalled = _stopped(self._stalled)
         super().resume_writing()
 
     def shutdown(self) -> None:
-        """Do not wait for a request that has not arrived when the server stops."""
+        """On server shutdown, drop a request that has not fully arrived."""
         if self._head >= 0:
             super().shutdown()
         else:
@@ -188,13 +188,13 @@ class GuardedProtocol(HttpToolsProtocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is being worked on."""
+        """Whether no request is in progress."""
         cycle: RequestResponseCycle | None = self.cycle
         return cycle is None or cycle.response_complete
 
     @property
     def is_waiting(self) -> bool:
-        """Whether the client has something to send before the server can go on."""
+        """Whether the server waits for the client to send something."""
         return self.is_idle or self._head < 0
 
     def _make_room(self) -> bool:
@@ -207,7 +207,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return True
 
     def _close_one_of(self, connections: "set[GuardedProtocol]") -> bool:
-        """Close a connection whose client has to send something, but not this one."""
+        """Close a connection that waits for its client, but not this one."""
         for other in connections:
             if other is not self and other.is_waiting:
                 other.transport.abort()
@@ -219,10 +219,10 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _too_slow(self) -> None:
         self._timer = None
-        if not self.is_idle:  # what came early belongs to the request after this one
+        if not self.is_idle:  # pipelined data belongs to the next request
             self._timer = self._soon(self._limits.head_seconds, self._too_slow)
             return
-        if not self._head:  # nothing came: a browser that connected in advance
+        if not self._head:  # nothing was sent: a browser that connected in advance
             self._close()
             return
         self._refuse(
@@ -253,7 +253,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._watch_closing()
 
     def _watch_closing(self) -> None:
-        """A closed transport stays open until the client has read what is buffered."""
+        """Abort a closing connection if its client stops reading the buffered response."""
         self._stalled = _stopped(self._stalled)
         size = self.transport.get_write_buffer_size()
         self._stalled = self._soon(_STALLED, self._abort_if_stuck, size)
@@ -266,9 +266,10 @@ class GuardedProtocol(HttpToolsProtocol):
 
 
 def limited_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
-    """The protocol class for uvicorn; counts the connections of one process."""
+    """Return the protocol class for uvicorn. It counts the connections of one process."""
     made = functools.partial(GuardedProtocol, limits=limits, clients={})
-    return cast("type[asyncio.Protocol]", made)  # uvicorn calls it, as it would a class
+    # uvicorn only calls it, so a partial works like a class
+    return cast("type[asyncio.Protocol]", made)
 
 
 def _limit_send_buffer(transport: asyncio.Transport) -> None:
@@ -278,9 +279,9 @@ def _limit_send_buffer(transport: asyncio.Transport) -> None:
 
 
 def room_for(connections: int) -> int:
-    """As many connections of those wanted as the system lets a process open.
+    """Return `connections`, reduced to what the limit of open files allows.
 
-    The soft limit of open files is raised to the hard one first.
+    Raises the soft limit of the process to the hard limit first.
     """
     try:
         import resource  # noqa: PLC0415 - not on every system
@@ -294,7 +295,7 @@ def room_for(connections: int) -> int:
 
 
 def _stopped(timer: asyncio.TimerHandle | None) -> asyncio.TimerHandle | None:
-    """No timer, the given one having been stopped."""
+    """Cancel the timer and return None, for assignment."""
     if timer is not None:
         timer.cancel()
     return None

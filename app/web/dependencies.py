@@ -1,4 +1,4 @@
-"""FastAPI dependencies and parameter types: library, find_topic, row id, local URL."""
+"""FastAPI dependencies and parameter types that several packages share."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from app.widgets.calculator_form import CourseLinks
 
 
 async def current_library(request: Request) -> Library:
-    """The course as the front saw it; `async` because it is only looked up."""
+    """Return the course that the middleware selected. `async`, to avoid a thread."""
     library: Library = request.state.library
     return library
 
@@ -24,13 +24,13 @@ CurrentLibrary = Annotated[Library, Depends(current_library)]
 
 
 async def require_calculators(library: CurrentLibrary) -> None:
-    """Refuse what this course does not offer; raises NotFound."""
+    """Raise NotFoundError if this course has no calculators."""
     if not library.syllabus.calculators:
         raise NotFoundError("This course has no calculators.")
 
 
 def find_topic(library: Library, slug: str) -> Topic:
-    """The topic `slug`; raises NotFound."""
+    """Return the topic `slug`. Raises NotFoundError."""
     topic = library.topics.get(slug)
     if topic is None:
         raise NotFoundError(f"This course has no page “{slug}”.")
@@ -38,7 +38,7 @@ def find_topic(library: Library, slug: str) -> Topic:
 
 
 def find_question(library: Library, item: str) -> Question:
-    """The question `item`; raises NotFound."""
+    """Return the question with the id `item`. Raises NotFoundError."""
     question = library.questions.get(item)
     if question is None:
         raise NotFoundError(f"There is no question “{item}”.")
@@ -46,17 +46,17 @@ def find_question(library: Library, item: str) -> Question:
 
 
 def course_links(library: Library) -> CourseLinks:
-    """The pages and terms of the course on show."""
+    """Return the page titles and glossary terms that calculator forms can link to."""
     titles = {slug: topic.title for slug, topic in library.topics.items()}
     return CourseLinks(titles, library.glossary.keys())
 
 
 LAST_ROW = 2**31 - 1
-"""The largest number of a row: PostgreSQL counts them in 32 bits."""
+"""The largest row id: PostgreSQL stores them in 32 bits."""
 
 
 def require_local_url(address: str) -> str:
-    """An address within this site; raises ValueError for any other."""
+    """Return `address` if it is a path on this site. Raises ValueError for other URLs."""
     fine = address.startswith("/") and not address.startswith(("//", "/\\"))
     if address and not (fine and address.isprintable()):
         raise ValueError("must be an address on this site")
@@ -64,15 +64,15 @@ def require_local_url(address: str) -> str:
 
 
 RowNumber = Annotated[int, Path(ge=1, le=LAST_ROW)]
-"""The number of a row as a part of an address; any other is not found."""
+"""A row id in a URL path; anything else is a 404."""
 Address = Annotated[str, AfterValidator(require_local_url), Field(max_length=400)]
 
 
-_EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - asked about, not listened on
+_EVERYWHERE = {"0.0.0.0", "::"}  # noqa: S104 - compared, not bound to
 
 
 def server_url(url: str, host: str, port: int) -> str:
-    """The address to print: the public one where it is set, else that listened on."""
+    """Return the URL to print at startup: the public one, if set, else the one listened on."""
     if url:
         return url.rstrip("/")
     host = "127.0.0.1" if host in _EVERYWHERE else host
@@ -80,9 +80,9 @@ def server_url(url: str, host: str, port: int) -> str:
 
 
 def public_base_url(request: Request) -> str:
-    """The address of this server for links that leave it, without a slash at its end.
+    """Return the base URL of this server for external links, without a trailing slash.
 
-    The setting decides where there is one; else the name that the browser used.
+    Uses the setting HEADROOM_URL, or else the host of the request. Includes the course.
     """
     told: str = request.app.state.settings.url
     if not told:
@@ -92,7 +92,7 @@ def public_base_url(request: Request) -> str:
 
 
 def is_trustworthy(request: Request) -> bool:
-    """Whether browsers take the connection for secure: HTTPS, or the own machine."""
+    """Return whether browsers treat the connection as secure: HTTPS or localhost."""
     if request.app.state.settings.https or request.url.scheme == "https":
         return True
     host = request.url.hostname or ""
@@ -100,27 +100,27 @@ def is_trustworthy(request: Request) -> bool:
 
 
 def public_address_of(request: Request) -> str:
-    """The whole address that was asked for, query included."""
+    """Return the public URL of the request, including its query."""
     path = request.scope["path"].removeprefix(request.scope.get("root_path", ""))
     query = request.scope["query_string"].decode("latin-1")
     return f"{public_base_url(request)}{path}{'?' if query else ''}{query}"
 
 
 class RouteNames:
-    """Requests by the template of their route, which holds nothing that was sent."""
+    """Route templates of requests. They contain nothing that the client sent."""
 
     def __init__(self, app: FastAPI) -> None:
         self._app = app
         self._names: dict[int, str] = {}
 
     def of(self, scope: Scope) -> str:
-        """The template, e.g. “/quiz/{topic}”; “-” where no route was found."""
+        """Return the template, e.g. “/quiz/{topic}”; “-” if no route matched."""
         found = scope.get("route") or scope.get("endpoint")
         if found is None:
             return "-"
         if id(found) not in self._names:
             for one in iter_route_contexts(self._app.routes):
-                # Routes that are tried first leave their function alone.
+                # Quick routes leave only `endpoint` in the scope, no `route`.
                 self._names[id(one.original_route)] = one.path or "-"
                 self._names[id(one.endpoint)] = one.path or "-"
         return self._names.get(id(found), "-")

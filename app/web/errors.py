@@ -1,4 +1,4 @@
-"""Errors as page, fragment or JSON."""
+"""Error handlers: responses as page, htmx fragment or JSON."""
 
 import dataclasses
 import logging
@@ -19,16 +19,16 @@ from app.web.render import is_htmx_request, render_page
 
 _log = logging.getLogger("headroom")
 _NOWHERE = "There is no page at this address."
-# The same can be sent again in a moment: too often, busy, full.
+# These errors are temporary: the same request may succeed later.
 _NOT_NOW = {429, 503, 507}
-# What a form says of itself beside what somebody entered.
+# Form fields that the learner did not enter.
 _UNSAID = {
     *("age", "back", "context", "go", "hints", "move", "place", "revision", "run"),
     *("seed", "settled", "shown", "since", "token", "who"),
 }
 _MOST_FIELDS = 500
-_LONGEST = 80  # characters of an input that an answer repeats
-# What people call the fields in which they choose or write something.
+_LONGEST = 80  # characters of an input that an error message repeats
+# Labels of form fields for error messages.
 _LABELS = {
     "act": "What to do with the card",
     "count": "Questions",
@@ -55,7 +55,7 @@ _ALLOWED = {
 
 
 def register_error_handlers(app: FastAPI) -> None:
-    """Give every kind of failure its answer."""
+    """Register the handler of each exception type."""
     app.add_exception_handler(AppError, _refused)
     app.add_exception_handler(InvalidInputsError, _bad_inputs)
     app.add_exception_handler(ExpressionError, _unanswerable)
@@ -65,7 +65,7 @@ def register_error_handlers(app: FastAPI) -> None:
 
 
 def answer_to(request: Request, error: Exception, number: str) -> Response:
-    """The answer to whatever left the app or was refused before it."""
+    """Return the response for an exception raised by the app or the middleware."""
     if isinstance(error, AppError):
         return _refused(request, error)
     if isinstance(error, HTTPException):
@@ -83,9 +83,9 @@ def error_response(
     hint: str = "",
     onward: tuple[str, str] | None = None,
 ) -> Response:
-    """Problems as [{"field", "message"}] in the form the asker reads.
+    """Return the problems ({"field", "message"}) as JSON, htmx fragment or page.
 
-    `onward` is an address and the words of the link to it.
+    `onward` is the URL and the text of a link to a page that helps.
     """
     path: str = request.scope["path"]
     below = path.removeprefix(request.scope.get("root_path", ""))
@@ -105,14 +105,14 @@ def error_response(
         action=f"{below}?{request.url.query}" if request.url.query else below,
     )
     if fragment and status != 422:
-        # Said above what is on show, which stays: nothing typed may be lost to it.
+        # Insert the error above the present content, so that no input is lost.
         response.headers["HX-Reswap"] = "afterbegin show:top"
     return response
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Entered:
-    """A field of a form that was sent; `label` is empty for what nobody entered."""
+    """A submitted form field. `label` is empty for fields that the learner did not enter."""
 
     name: str
     value: str
@@ -120,11 +120,11 @@ class _Entered:
 
 
 def _entered(request: Request) -> list[_Entered]:
-    """The fields of the form that could not be taken, to be sent once more."""
+    """Return the fields of the rejected form, so that it can be sent again."""
     body: bytes = getattr(request.state, "form", b"")
     try:
         pairs = parse_qsl(body.decode(), True, max_num_fields=_MOST_FIELDS)
-    except ValueError:  # no form of ours
+    except ValueError:  # not a URL-encoded form
         return []
     return [_Entered(n, v, "" if n in _UNSAID or not v else _LABELS.get(n, n)) for n, v in pairs]
 
@@ -140,7 +140,7 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _unanswerable(request: Request, error: Exception) -> Response:
-    """A computed question of which no combination has an answer any more."""
+    """Respond to a computed question whose parameters have no valid combination any more."""
     assert isinstance(error, ExpressionError)  # noqa: S101 - for the type checker
     words = "This question cannot be asked: its numbers have no answer."
     hint = f"Its author can mend it: {error.message}"
@@ -168,7 +168,7 @@ def _unreadable(request: Request, error: Exception) -> Response:
 
 
 def _said(error: Mapping[str, Any]) -> str:
-    """One sentence on a field: what is wrong with it, and what was given."""
+    """Return one sentence about a field: what is wrong and what was sent."""
     name = str(error["loc"][-1])
     label = _LABELS.get(name, name)
     if error["type"] == "missing":
@@ -179,13 +179,13 @@ def _said(error: Mapping[str, Any]) -> str:
 
 
 def _unwritable(request: Request, _error: Exception) -> Response:
-    """Half a character, which only a program can send."""
+    """Respond to a lone surrogate, which only a program can send."""
     words = "A text that was sent holds half a character, which no text may hold."
     return error_response(request, 422, [{"field": "", "message": words}])
 
 
 def _shown(given: object) -> str:
-    """What was given, cut where it is longer than a sentence bears."""
+    """Return the rejected value for display, truncated if it is long."""
     words = given if isinstance(given, str) else repr(given)
     return f"“{words}”" if len(words) <= _LONGEST else f"“{words[:_LONGEST]}…”"
 

@@ -1,4 +1,4 @@
-"""Dates, minutes, counts, percent as text."""
+"""Formats dates, durations, counts and percentages as text."""
 
 import datetime as dt
 
@@ -8,32 +8,32 @@ NBSP = "\u00a0"
 
 
 def format_date_with_year(day: dt.date) -> str:
-    """A day with its year, e.g. “May 28, 2026”."""
+    """Return a date with its year, e.g. “May 28, 2026”."""
     return f"{day:%B}{NBSP}{day.day}, {day.year}"
 
 
 def format_weekday(day: dt.date) -> str:
-    """A day of this year as a title, e.g. “Tuesday, June 9”."""
+    """Return a date of this year with its weekday, e.g. “Tuesday, June 9”."""
     return f"{day:%A}, {format_date(day)}"
 
 
 def format_date(day: dt.date) -> str:
-    """A day of this year in a sentence, e.g. “June 9”."""
+    """Return a date of this year, e.g. “June 9”."""
     return f"{day:%B}{NBSP}{day.day}"
 
 
 def format_short_date(day: dt.date) -> str:
-    """A day of this year on an axis, e.g. “Jun 9”."""
+    """Return a short date for an axis, e.g. “Jun 9”."""
     return f"{day:%b}{NBSP}{day.day}"
 
 
 def format_minutes(minutes: float) -> str:
-    """A length of time, at least one minute, e.g. “14 minutes”."""
+    """Return a duration of at least one minute, e.g. “14 minutes”."""
     return format_count(round_minutes(minutes) or 1, "minute")
 
 
 def format_duration(minutes: float) -> str:
-    """Time that was spent, in hours and minutes.
+    """Return time spent, in hours and minutes.
 
     >>> [format_duration(n).replace(NBSP, " ") for n in (0.4, 40, 120, 160)]
     ['less than a minute', '40 min', '2 h', '2 h 40 min']
@@ -48,7 +48,7 @@ def format_duration(minutes: float) -> str:
 
 
 def format_whole_minutes(minutes: float) -> str:
-    """Minutes as a table has them: none, under one, or whole ones.
+    """Return minutes for a table: 0, “under 1” or a whole number.
 
     >>> [format_whole_minutes(n) for n in (0, 0.4, 1, 1500.2)]
     ['0', 'under 1', '1', '1,500']
@@ -57,7 +57,7 @@ def format_whole_minutes(minutes: float) -> str:
 
 
 def format_age(then: dt.datetime, now: dt.datetime) -> str:
-    """How long ago something was, e.g. “2 minutes ago”.
+    """Return how long ago something was, e.g. “2 minutes ago”.
 
     >>> noon = dt.datetime(2026, 6, 9, 12, tzinfo=dt.UTC)
     >>> steps = (dt.timedelta(0), dt.timedelta(minutes=2), dt.timedelta(hours=30))
@@ -73,11 +73,11 @@ def format_age(then: dt.datetime, now: dt.datetime) -> str:
 
 
 def format_count(number: int, noun: str, nouns: str = "") -> str:
-    """A count with its noun, e.g. “1 card”, “1,480 reviews”."""
+    """Return a count with its noun, e.g. “1 card”, “1,480 reviews”."""
     word = noun if number == 1 else nouns or f"{noun}s"
     return f"{number:,}{NBSP}{word}"
 
 
 def format_percent(share: float) -> str:
-    """A share between 0 and 1 in whole percent, e.g. “58%”."""
+    """Return a share between 0 and 1 as a percentage, e.g. “58%”."""
     return f"{round(share * 100)}%"

@@ -1,4 +1,4 @@
-"""Read and change the headers of an ASGI message."""
+"""Type of ASGI headers, and the security headers of every response."""
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -14,7 +14,7 @@ _REFUSED = ("camera", "geolocation", "microphone", "payment", "usb", "browsing-t
 
 
 def security(*, https: bool) -> Headers:
-    """The security headers; `https` adds the promise to stay on TLS."""
+    """Return the security headers. `https` adds Strict-Transport-Security."""
     words = {
         "content-security-policy": _POLICY,
         "x-content-type-options": "nosniff",

@@ -1,7 +1,7 @@
-"""One request and its response.
+"""One request and its response in the middleware.
 
-Every room writes its addresses as if the server had a host of its own. Here, on the way
-out, they are put below the prefix: in one place, so that none is forgotten.
+The app writes URLs as if the server had no path prefix. Here, on the way out, the
+prefix is added: in one place, so that no URL is missed.
 """
 
 import re
@@ -14,7 +14,7 @@ from app.web.page_cache import USUAL_CACHING, CachedPage, CompressedBody, Target
 from app.web.rate_limits import client_key
 from app.web.visitor import COOKIE, Visitor
 
-# Whatever a person wrote reaches a page escaped, so no text can look like this.
+# Text that people wrote is escaped on pages, so it cannot match.
 _ADDRESS = re.compile(
     rb'(\s(?:href|src|action|formaction|hx-get|hx-post|data-(?:changes|over|stuck|to))=")'
     rb"/(?!/)"
@@ -27,12 +27,12 @@ _HEADERS = {
 
 
 def body_below(root: str, body: bytes) -> bytes:
-    """A page whose addresses begin with `root`, e.g. “/study”."""
+    """Prefix the URLs in a page with `root`, e.g. “/study”."""
     return _ADDRESS.sub(rb"\g<1>" + root.encode() + b"/", body) if root else body
 
 
 def headers_below(root: str, site: str, words: Headers) -> Headers:
-    """Headers whose addresses begin with `root`, and paths of cookies with `site`."""
+    """Prefix the URLs in headers with `root`, and the paths of cookies with `site`."""
     return [(name, _below(root, site, name, value)) for name, value in words]
 
 
@@ -46,18 +46,18 @@ def _below(root: str, site: str, name: bytes, value: bytes) -> bytes:
 
 _TEXT = (b"text/", b"application/json", b"image/svg", b"application/problem")
 _OURS = f"{COOKIE}=".encode()
-# They name a person. Back must not show them after that person has left the browser.
+# These pages show a person's name. After sign-out, Back must not show them.
 _PERSONAL = ("/settings", "/continue")
-# The worker drops the pages it kept: they were another learner's.
+# Tells the service worker to drop its cached pages, which belonged to another learner.
 _NEW = (b"x-new-browser", b"yes")
 
 
 class HttpExchange:
-    """What the front knows of one request, and the answer once it is there.
+    """One request, and the response once it is there.
 
-    `record` takes the place of `send` for the app: a whole answer is held back until
-    `finish`, a streamed one passes through at once. `https` says that every request
-    comes over TLS, whatever this one says of itself.
+    The app gets `record` instead of `send`: it holds a complete response back until
+    `finish` and passes a streamed one through. `https` means that every request comes
+    over TLS, even if the scope does not say so.
     """
 
     def __init__(
@@ -90,41 +90,41 @@ class HttpExchange:
         self._recorded: Headers = []
 
     def belongs_to(self, site: str, chosen: bytes) -> None:
-        """Put cookies below the prefix of the whole server, with the one `chosen`."""
+        """Set the cookie path to the server's prefix, and add the Set-Cookie line `chosen`."""
         self._site = site
         self._chosen = [(b"set-cookie", chosen)] if chosen else []
 
     @property
     def reads(self) -> bool:
-        """Whether the request asks for a page and writes nothing."""
+        """Whether the method is GET or HEAD."""
         return self.method in {"GET", "HEAD"}
 
     @property
     def is_cacheable(self) -> bool:
-        """Whether the response may come from the page cache, or go into it.
+        """Whether the response may come from the page cache or be stored in it.
 
-        Requests with a query do not: a client can think of any number of them.
+        Requests with a query are excluded: a client can invent any number of them.
         """
         return self.reads and not self.target[1]
 
     @property
     def writes(self) -> bool:
-        """Whether the request may bring something to keep."""
+        """Whether the method is POST."""
         return self.method == "POST"
 
     @property
     def kind(self) -> bytes:
-        """The content type of the recorded answer."""
+        """The content type of the recorded response."""
         return dict(self._recorded).get(b"content-type", b"")
 
     @property
     def caching(self) -> bytes:
-        """How the browser may store the recorded answer, as Cache-Control says it."""
+        """The Cache-Control header of the recorded response."""
         usual = b"no-store" if self.path.startswith(_PERSONAL) else USUAL_CACHING
         return dict(self._recorded).get(b"cache-control", usual)
 
     async def record(self, message: Message) -> None:
-        """Hold the app's answer back, or pass it on where it comes in pieces."""
+        """Record the app's response, or pass it on if it is streamed."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
             self._recorded = list(message["headers"])
@@ -141,19 +141,19 @@ class HttpExchange:
                 self.body = body_below(self.root, self.body)
 
     async def give(self, kept: CachedPage) -> None:
-        """Send a kept answer, or say that the browser already has it."""
+        """Send a cached page, or 304 if the browser already has it."""
         words = [
             (b"etag", kept.packed.tag),
             (b"cache-control", kept.caching),
             (b"vary", b"accept-encoding, cookie"),
         ]
-        if self.number:  # it was made just now, so the log may speak of it
+        if self.number:  # just rendered, so the log may mention this request
             words.append((b"x-request-id", self.number.encode()))
         if self.visitor.cookie:
             words += [(b"set-cookie", self.visitor.cookie), _NEW]
         words += self._chosen
         if kept.packed.tag in self.headers.get(b"if-none-match", b""):
-            # The browser goes on with the other headers of the page it has.
+            # On 304 the browser uses the other headers of its cached page.
             await self._start(304, words)
             await self._send({"type": "http.response.body", "body": b""})
             return
@@ -161,7 +161,7 @@ class HttpExchange:
         await self._packed(200, words, kept.packed)
 
     async def finish(self) -> None:
-        """Send the recorded answer."""
+        """Send the recorded response."""
         replaced = {b"content-length", b"cache-control"}
         words = [pair for pair in self._recorded if pair[0] not in replaced]
         words.append((b"cache-control", self.caching))
@@ -174,18 +174,17 @@ class HttpExchange:
             await self._whole(self.status, words, self.body)
 
     async def redirect(self, address: str) -> None:
-        """Send the browser to another address of this server, with what it brings."""
+        """Redirect to another path of this server, with method and body (307)."""
         words = [(b"location", address.encode("latin-1", "replace"))]
         words.append((b"cache-control", b"no-store"))
         await self._whole(307, words, b"")
 
     async def send_file(self, status: int, words: Headers, body: bytes) -> None:
-        """Send a static file."""
         await self._whole(status, words, body)
 
     def _carried(self) -> Headers:
-        # A new browser gets its key with the first answer; a write renews the key's
-        # life, for browsers forget cookies after 400 days.
+        # A new browser gets its key with the first response. A write renews the cookie,
+        # because browsers drop cookies after 400 days.
         line = self.visitor.renewal if self.method == "POST" else self.visitor.cookie
         chosen = any(
             name == b"set-cookie" and value.startswith(_OURS) for name, value in self._recorded
@@ -195,7 +194,7 @@ class HttpExchange:
         return [*words, _NEW] if self.visitor.cookie else words
 
     def _with_security(self, headers: Headers) -> Headers:
-        """The headers with those of every answer, where a route has none of its own."""
+        """Add the security headers, except those that the route has set."""
         own = {name for name, _ in headers}
         return headers + [pair for pair in self._words if pair[0] not in own]
 
@@ -222,7 +221,7 @@ class HttpExchange:
 
 
 def _only_over_tls(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """A cookie that came over TLS never goes without it."""
+    """Mark a cookie sent over TLS as Secure."""
     if name != b"set-cookie" or b"; secure" in value.lower():
         return name, value
     return name, value + b"; Secure"

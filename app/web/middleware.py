@@ -1,7 +1,7 @@
-"""Outermost ASGI middleware.
+"""The outermost middleware: course paths, static files, page cache, limits and errors.
 
-Every room writes and reads addresses as if its course were alone. Here, on the way in,
-the name is taken off and added to the prefix under which the answer leaves.
+The app handles paths as if its course were the only one. The middleware removes the
+course name from the path and adds it to the prefix of URLs in the response.
 """
 
 import contextlib
@@ -54,18 +54,19 @@ from app.web.visitor import YEAR, SessionCookies, Visitor, written
 
 _LAST = re.compile(rb"(?:^|;)\s*course=([a-z0-9-]{1,80})(?=;|$)")
 _OF_SERVER = ("/static/", "/api/")
-# A browser takes no worker from another address: the one it has would stay for ever.
+# A service worker must not be redirected, or the browser would keep the old one
+# forever.
 _PATHS_OF_SERVER = {"/courses", "/sw.js", *monitoring.ADDRESSES}
-# They belong to a person and not to a course: whichever leads there.
+# These pages belong to the person, not to a course. Any course may serve them.
 _OF_PERSON = ("/continue", "/settings", "/authoring", "/calendar/")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CourseRoute:
-    """The request below its course. `elsewhere` is the address to go to instead.
+    """A request after removing its course. `elsewhere` is a URL to redirect to, if any.
 
-    `site` is the prefix of the server, which holds for all courses; `cookie` the
-    Set-Cookie line by which the browser remembers the course.
+    `site` is the prefix of the server, the same for all courses. `cookie` is the
+    Set-Cookie line that remembers the course.
     """
 
     scope: Scope
@@ -76,7 +77,7 @@ class CourseRoute:
 
 
 def resolve_course(courses: CourseRegistry, scope: Scope) -> CourseRoute:
-    """Where a request leads."""
+    """Determine the course of a request, and whether to redirect it."""
     site: str = scope.get("root_path", "")
     if not courses.named:
         return CourseRoute(scope, ALONE, site)
@@ -96,7 +97,7 @@ def _inside(scope: Scope, site: str, name: str, slash: str) -> CourseRoute:
     if not slash:
         return CourseRoute(scope, name, site, _with_query(scope, f"/courses/{name}/"))
     headers = dict(scope["headers"])
-    # Only what somebody opens counts as a choice, not what a page fetches by itself.
+    # Only page visits count as choosing a course, not requests made by a page.
     opened = headers.get(b"sec-fetch-mode", b"navigate") == b"navigate"
     line = b""
     if opened and _last(headers) != name:
@@ -105,7 +106,7 @@ def _inside(scope: Scope, site: str, name: str, slash: str) -> CourseRoute:
 
 
 def _of_old(courses: CourseRegistry, scope: Scope, path: str) -> str:
-    """An address of the time when the course was alone: the same in the last one."""
+    """Return the redirect for a URL without a course name: the same page in the last course."""
     name = _last(dict(scope["headers"]))
     if name not in courses.libraries:
         alone = len(courses.libraries) == 1
@@ -130,16 +131,16 @@ _SLOW = 0.5
 _LONGEST_WAIT = 50.0  # seconds for a slot; proxies give up after sixty
 _LOOKS = {"GET", "HEAD"}
 _NOBODY = Visitor(key="")
-# One at a time: the others find what the first has read.
+# One at a time: the others use what the first one read.
 _COURSE_THREAD = anyio.CapacityLimiter(1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class EdgeConfig:
-    """What the front works with; `uploads` are the addresses that take files.
+    """Configuration of the middleware. `uploads` maps upload paths to their limit in bytes.
 
-    Each says how many bytes may be sent to it, instead of the few that a form needs.
-    `slots` are those of pages, forms, estimates and files.
+    Other paths have the lower limit of a form. `slots` are for pages, forms, estimates
+    and files.
     """
 
     static: StaticAssets
@@ -157,13 +158,13 @@ class EdgeConfig:
     uploads: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     def room(self, exchange: HttpExchange) -> int:
-        """How many bytes the body of a request may have."""
+        """Return the maximum size of the request's body in bytes."""
         most = self.admission.bounds.body
         return self.uploads.get(exchange.path, most) if exchange.writes else most
 
 
 class EdgeMiddleware:
-    """The outermost layer, plain ASGI: a kept page never touches the framework."""
+    """The outermost ASGI layer. A cached page is served without calling FastAPI."""
 
     def __init__(self, app: ASGIApp, door: EdgeConfig) -> None:
         self._app = app
@@ -187,7 +188,7 @@ class EdgeMiddleware:
             await self._file(exchange)
             self._count(exchange, "static")
         elif exchange.path in monitoring.ADDRESSES and exchange.method in _LOOKS:
-            await self._app(scope, receive, send)  # whatever else is broken
+            await self._app(scope, receive, send)  # works even if everything else is broken
         else:
             await self._page(scope, receive, exchange, found.course)
 
@@ -255,14 +256,15 @@ class EdgeMiddleware:
         try:
             await self._pass_on(inner, receive, exchange, refusal)
         except ClientDisconnect:
-            return  # nobody is left to be answered
+            return  # the client is gone
         except Exception as error:
             if exchange.started:
                 raise
             request = Request(inner, receive)
             response = errors.answer_to(request, error, exchange.number)
             await response(inner, receive, exchange.record)
-        exchange.visitor = inner["state"]["visitor"]  # a revoked one has become new
+        # a revoked session was replaced by a new visitor
+        exchange.visitor = inner["state"]["visitor"]
         self._note(exchange, inner)
         if not exchange.started:
             await self._finish(exchange, inner["state"].get("wish"), now)
@@ -274,7 +276,7 @@ class EdgeMiddleware:
         exchange: HttpExchange,
         refusal: Exception | None,
     ) -> None:
-        """Let the app answer what has been read whole, and not too often."""
+        """Apply rate limits, buffer the body, wait for a slot, then call the app."""
         if refusal is not None:
             raise refusal
         door = self._door
@@ -292,7 +294,8 @@ class EdgeMiddleware:
             kind = exchange.headers.get(b"content-type", b"")
             whole = without_null(received, kind)
             if exchange.writes and kind.lower().startswith(FORM):
-                # Should the app be busy or full, it comes back with the answer.
+                # If the app is busy or full, the error page offers to send the form
+                # again.
                 inner["state"]["form"], whole = await read_form(whole)
             if is_busy:
                 words = "The server is busy just now. Try again in a minute."
@@ -331,7 +334,7 @@ class EdgeMiddleware:
 
 
 async def _enter(stack: contextlib.AsyncExitStack, slot: AbstractAsyncContextManager[None]) -> bool:
-    """Whether a slot was free in time."""
+    """Wait for a slot; returns False on timeout."""
     try:
         await stack.enter_async_context(slot)
     except TimeoutError:
@@ -340,7 +343,7 @@ async def _enter(stack: contextlib.AsyncExitStack, slot: AbstractAsyncContextMan
 
 
 def _freeing(slot: contextlib.AsyncExitStack, send: Send) -> Send:
-    """A `send` that frees the slot before a file is sent at the pace of the client."""
+    """Return a `send` that frees the slot before a file is streamed to a slow client."""
 
     async def record(message: Message) -> None:
         if message.get("more_body"):
@@ -351,10 +354,10 @@ def _freeing(slot: contextlib.AsyncExitStack, send: Send) -> Send:
 
 
 async def _read_course(live: LiveLibrary) -> Library:
-    """The course of now.
+    """Return the current course.
 
-    A look at the files takes a thread: to read what an author has changed may take a
-    second of processor time.
+    Checks the files in a thread, because reading an author's changes may take a second
+    of processor time.
     """
     recent = live.recent()
     if recent is not None:
@@ -363,6 +366,6 @@ async def _read_course(live: LiveLibrary) -> Library:
 
 
 def _inner(scope: Scope, known: Mapping[str, object]) -> Scope:
-    """The request as the app sees it: it knows visitor and course, and no HEAD."""
+    """Return the scope for the app: with visitor and course, and HEAD replaced by GET."""
     method = "GET" if scope["method"] == "HEAD" else scope["method"]
     return {**scope, "method": method, "state": {**scope.get("state", {}), **known}}

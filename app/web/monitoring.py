@@ -1,19 +1,16 @@
-"""Metrics, readiness, logs.
+"""Prometheus metrics, health checks and logs.
 
-Labels are methods, routes and classes of status: nothing that anybody sent. Where
-several processes serve, they share what they count through files of a folder, as
-prometheus_client does it: PROMETHEUS_MULTIPROC_DIR names the folder.
+Labels of metrics are methods, routes and status classes, nothing that clients sent.
+Several processes share their metrics through files in PROMETHEUS_MULTIPROC_DIR.
 
-Anybody may ask, so answers name no path, no host and no number of bytes. However often
-they are asked, the checks run once a second at most, the one that writes to the disk
-every ten seconds, and none on the event loop.
+The health checks are public, so their responses contain no path, host or number of
+bytes. They run at most once a second (the disk check every ten seconds), and not on the
+event loop. The middleware passes these URLs on before it reads course, learner or
+database, so that they work whatever else fails.
 
-The front passes these addresses on before it asks for course, learner or database, so
-that they are answered whatever is wrong with those.
-
-A line never holds what somebody sent: requests are named by their route, and of an
-exception only its kind and the lines of code are written, for its message may repeat
-an answer. Messages of the system and of the database connection are the exception.
+Log lines contain nothing that clients sent. Requests are named by their route. Of an
+exception only the type and the traceback are logged, because its message may repeat an
+answer. Messages of the system and of the database connection are logged.
 """
 
 import asyncio
@@ -67,20 +64,20 @@ ADDRESS = "/metrics"
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _METHODS = {"GET", "HEAD", "POST"}
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_PAUSE = 5.0  # seconds between two looks at what is not counted as it happens
+_PAUSE = 5.0  # seconds between two updates of the gauges
 _OF_PROCESS = re.compile(r"gauge_live\w*_(\d+)\.db")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class MetricSources:
-    """What is looked at when somebody asks, instead of being counted."""
+    """Values that are read when metrics are requested."""
 
     kept_bytes: Callable[[], int]
     content_problems: Callable[[], int]
 
 
 class Metrics:
-    """The counters of one process; `token` opens the address that shows them."""
+    """The metrics of one process. `token` is required to read them."""
 
     def __init__(self, token: str, sources: MetricSources) -> None:
         self._token = token.encode()
@@ -103,24 +100,24 @@ class Metrics:
         self._looked_at = self._gauges()
 
     def admits(self, header: str) -> bool:
-        """Whether an Authorization header holds the token."""
+        """Return whether an Authorization header contains the token."""
         given = header.removeprefix("Bearer ").encode()
         return hmac.compare_digest(given, self._token)
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request by its method, its route and the class of its status."""
+        """Count a request by method, route and status class."""
         method = method if method in _METHODS else "other"
         self._requests.labels(method, route, f"{status // 100}xx").inc()
         self._latency.labels(method, route).observe(seconds)
 
     @contextlib.contextmanager
     def importing(self) -> Iterator[None]:
-        """Count a file as long as it is being taken in."""
+        """Count an import as running during the block."""
         with self._imports.track_inprogress():
             yield
 
     def timed(self, turn: Turn) -> Turn:
-        """The same turns to write, counted."""
+        """Return `turn` with its waiting and writing time measured."""
 
         def begin() -> AbstractAsyncContextManager[Session]:
             return self._timed(turn)
@@ -128,7 +125,7 @@ class Metrics:
         return begin
 
     def shown(self) -> bytes:
-        """What Prometheus reads: of every process, where several serve."""
+        """Return the metrics in Prometheus format, of all processes."""
         self._look()
         folder = os.environ.get(SHARED)
         if folder is None:
@@ -140,7 +137,7 @@ class Metrics:
 
     @contextlib.asynccontextmanager
     async def living(self) -> AsyncIterator[None]:
-        """Look at what is not counted now and then, for other processes to show."""
+        """Update the gauges regularly, so that other processes can report them."""
         if SHARED not in os.environ:
             yield
             return
@@ -159,7 +156,7 @@ class Metrics:
         for gauge, look in self._looked_at:
             try:
                 gauge.set(look())
-            except Exception:  # noqa: BLE001 - what cannot be told is not a number
+            except Exception:  # noqa: BLE001 - the value is unknown
                 gauge.set(float("nan"))
 
     @contextlib.asynccontextmanager
@@ -184,7 +181,7 @@ class Metrics:
             f"headroom_{name}",
             words,
             registry=self._registry,
-            multiprocess_mode=mode,  # type: ignore[arg-type] # one of its words
+            multiprocess_mode=mode,  # type: ignore[arg-type] # a valid mode
         )
 
     def _gauges(self) -> tuple[tuple[Gauge, Callable[[], float]], ...]:
@@ -203,7 +200,7 @@ class Metrics:
 
 @router.api_route(ADDRESS, methods=["GET", "HEAD"])
 async def show(request: Request) -> Response:
-    """What was counted, for whoever has the token; without a setting there is none."""
+    """Respond with the metrics if the request has the token; 404 without the setting."""
     metrics: Metrics | None = request.app.state.metrics
     if metrics is None:
         return PlainTextResponse("There is no page at this address.\n", 404)
@@ -214,7 +211,7 @@ async def show(request: Request) -> Response:
 
 
 def begin_shared(folder: Path) -> None:
-    """Let processes that are started from now on share what they count."""
+    """Make processes started from now on share their metrics in `folder`."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for file in folder.glob("*.db"):
         file.unlink()
@@ -248,16 +245,16 @@ def _open_files() -> float:
 
 
 LEAST_FREE = 64 * 1024 * 1024
-_KEPT = 1.0  # seconds that the outcome of a check holds
-_DISK_KEPT = 10.0  # seconds that the one of the disk does, which waits for a sync
-_PATIENCE = 0.8  # seconds for another process that writes
-_LIMIT = 3.0  # seconds for a check, after which it counts as failed
-_PROBE = 64 * 1024  # bytes that are written to see whether the disk takes them
+_KEPT = 1.0  # seconds for which the result of a check is cached
+_DISK_KEPT = 10.0  # seconds for the disk check, which waits for a sync
+_PATIENCE = 0.8  # seconds to wait for another writing process
+_LIMIT = 3.0  # seconds after which a check counts as failed
+_PROBE = 64 * 1024  # bytes that are written to test the disk
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HealthCheck:
-    """One thing that was looked at; `problem` says what is wrong and what to do."""
+    """The result of one check. `problem` says what is wrong and what to do; empty if ok."""
 
     name: str
     problem: str = ""
@@ -265,14 +262,14 @@ class HealthCheck:
 
     @property
     def line(self) -> str:
-        """How the answer says it."""
+        """The result as one line of text."""
         if self.problem:
             return f"{self.name}: FAILED. {self.problem}"
         return f"{self.name}: ok{', ' if self.note else ''}{self.note}"
 
 
 class Readiness:
-    """The checks of one process, and their last outcome."""
+    """The health checks of one process, and their cached results."""
 
     def __init__(
         self, engine: Engine, folder: Path, courses: CourseRegistry, storage: StorageLimit
@@ -291,7 +288,7 @@ class Readiness:
         self._found: tuple[HealthCheck, ...] = ()
 
     async def report(self) -> tuple[HealthCheck, ...]:
-        """Every check, at most a second old, or ten seconds that of the disk."""
+        """Return the results, at most a second old; that of the disk at most ten seconds."""
         async with self._lock:
             if time.monotonic() >= self._until:
                 found = [await probe.result() for probe in self._probes]
@@ -302,9 +299,9 @@ class Readiness:
 
 
 class _Probe:
-    """A check that may wait, in a thread of its own; its outcome holds `seconds`.
+    """A check that may block, run in its own thread. Its result is cached for `seconds`.
 
-    The threads of the requests may all be waiting.
+    It does not use the thread pool of the requests, which may be exhausted.
     """
 
     def __init__(self, name: str, work: Callable[[], HealthCheck], seconds: float) -> None:
@@ -316,7 +313,7 @@ class _Probe:
         self._check = HealthCheck(name)
 
     async def result(self) -> HealthCheck:
-        """The outcome, found anew where the last one is too old."""
+        """Return the result, rerunning the check if it is too old."""
         if time.monotonic() >= self._until:
             self._check = await self._run()
             self._until = time.monotonic() + self._seconds
@@ -335,7 +332,7 @@ def _course(name: str, live: LiveLibrary) -> HealthCheck:
     subject = f"content {name}" if name else "content"
     try:
         course = live.current()
-    except Exception:  # noqa: BLE001 - whatever is wrong with it, it is said
+    except Exception:  # noqa: BLE001 - any error is reported
         return HealthCheck(subject, f"The course cannot be read. {_CHECK_CONTENT}")
     if not course.topics:
         return HealthCheck(subject, f"The course has no topics. {_CHECK_CONTENT}")
@@ -350,7 +347,7 @@ _CHECK_CONTENT = "Run `headroom check`, and fix what it names."
 
 
 def check_disk(folders: Sequence[Path], least: int = LEAST_FREE) -> HealthCheck:
-    """Whether each folder takes what is written and has `least` bytes free."""
+    """Check that each folder is writable and has `least` bytes free."""
     for folder in folders:
         try:
             free = shutil.disk_usage(folder).free
@@ -371,7 +368,7 @@ def _disk_check(folders: Sequence[Path], storage: StorageLimit) -> HealthCheck:
     except StorageFullError:
         return dataclasses.replace(found, note="full for imports")
     except (OSError, SQLAlchemyError):
-        return found  # the other checks say so
+        return found  # the other checks report it
     return found
 
 
@@ -408,7 +405,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _of_file(path: Path, born: tuple[int, int] | None) -> str:
-    """What is wrong with a database file; empty where a write would succeed."""
+    """Return what is wrong with a database file; empty if a write would succeed."""
     now = _identity(path)
     if now is None:
         return "The database file is gone. Stop the server, and restore a backup."
@@ -420,23 +417,23 @@ def _of_file(path: Path, born: tuple[int, int] | None) -> str:
             rows = connection.execute(_TABLES).fetchall()
             connection.rollback()
     except sqlite3.Error as error:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # without its details
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the primary error code
         return _SAID.get(code, _DAMAGED)
     return _missing_tables(name for (name,) in rows)
 
 
 def _missing_tables(names: Iterable[str]) -> str:
-    # The engine has filled the metadata with every table.
+    # All tables are in the metadata: the engine module imports them.
     if SQLModel.metadata.tables.keys() <= set(names):
         return ""
     return "The database lacks tables. Stop the server, and restore a backup."
 
 
 def _begin_or_see_others_commit(connection: sqlite3.Connection) -> None:
-    """Begin to write; given back at once. Raises sqlite3.Error where nobody can.
+    """Begin a write transaction. Raises sqlite3.Error if no process can write.
 
-    Many learners who write one after the other may let nobody in between for a while:
-    then what they have committed shows as well that it can be written.
+    With many learners writing one after another, this may not get the lock in time.
+    Then a commit by others shows that the database is writable.
     """
     (before,) = connection.execute(_CHANGES).fetchone()
     try:
@@ -448,7 +445,7 @@ def _begin_or_see_others_commit(connection: sqlite3.Connection) -> None:
 
 
 _TABLES = "SELECT name FROM sqlite_master WHERE type = 'table'"
-_CHANGES = "PRAGMA data_version"  # another number after each commit of others
+_CHANGES = "PRAGMA data_version"  # changes after each commit of others
 _DAMAGED = "The database is damaged. Stop the server, and restore a backup."
 _SAID = {
     sqlite3.SQLITE_BUSY: "Another process keeps the database locked. "
@@ -463,7 +460,7 @@ _SAID = {
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection beside the pool, which never makes a file that is not there."""
+    """Open a separate connection, which never creates a missing file."""
     address = f"file:{quote(str(path.absolute()))}?mode=rw"
     with contextlib.closing(
         sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
@@ -495,13 +492,13 @@ _FRESH = {"cache-control": "no-store"}
 
 @health_router.api_route("/healthz", methods=["GET", "HEAD"])
 async def healthz() -> PlainTextResponse:
-    """One word, as long as the process answers at all."""
+    """Respond "well" if the process can respond at all."""
     return PlainTextResponse("well", headers=_FRESH)
 
 
 @health_router.api_route("/readyz", methods=["GET", "HEAD"])
 async def readyz(request: Request) -> PlainTextResponse:
-    """One line for each check; 503 where learners cannot be served."""
+    """Respond with one line per check; 503 if learners cannot be served."""
     readiness: Readiness = request.app.state.readiness
     checks = await readiness.report()
     words = "".join(f"{check.line}\n" for check in checks)
@@ -516,22 +513,22 @@ _WRITTEN = (
 )
 _MINUTE = 60.0  # seconds
 _FAULT = 500
-# What uvicorn says to every client that asks for a WebSocket. There is none here, and
-# `ws="none"` does not keep it from saying so.
+# uvicorn logs this for every client that requests a WebSocket. There is none here, and
+# `ws="none"` does not silence it.
 _ADVICE = "No supported WebSocket library"
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None]
 _RaisedOrNot = _Raised | tuple[None, None, None]
 
 
 def configure(kind: Kind) -> None:
-    """Write the log of this process to its standard error."""
+    """Log this process to standard error."""
     root = logging.getLogger()
     root.handlers[:] = [handler_of(kind)]
     root.setLevel(logging.WARNING)
 
 
 def handler_of(kind: Kind) -> logging.StreamHandler[TextIO]:
-    """A handler that writes lines of this kind."""
+    """Return a log handler with this format."""
     handler: logging.StreamHandler[TextIO] = logging.StreamHandler()
     handler.setFormatter(_JsonFormatter() if kind == "json" else _TextFormatter())
     handler.addFilter(RepeatFilter())
@@ -539,7 +536,7 @@ def handler_of(kind: Kind) -> logging.StreamHandler[TextIO]:
 
 
 class _TextFormatter(logging.Formatter):
-    """Lines for people: time, level, sentence; below it where an exception arose."""
+    """Log lines for people: time, level, message; then the traceback of an exception."""
 
     converter = staticmethod(time.gmtime)
     default_time_format = "%Y-%m-%dT%H:%M:%S"
@@ -548,16 +545,16 @@ class _TextFormatter(logging.Formatter):
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(message)s")
 
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - its name
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - overrides logging
         record.message = _sentence(record)
         return super().formatMessage(record)
 
-    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - its name
+    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
         return _where(ei[1])
 
 
 class _JsonFormatter(JsonFormatter):
-    """Lines for programs: the fields of `_WRITTEN` that are known."""
+    """Log lines as JSON, with those fields of `_WRITTEN` that are set."""
 
     converter = staticmethod(time.gmtime)
     default_time_format = _TextFormatter.default_time_format
@@ -570,20 +567,20 @@ class _JsonFormatter(JsonFormatter):
     def process_log_record(self, log_data: dict[str, object]) -> dict[str, object]:
         return {name: log_data[name] for name in _WRITTEN if name in log_data}
 
-    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - its name
+    def formatException(self, ei: _RaisedOrNot) -> str:  # noqa: N802 - overrides logging
         return _where(ei[1])
 
 
 def _sentence(record: logging.LogRecord) -> str:
-    """The message in one line: no control character may begin another."""
+    """Return the message as one line, with control characters escaped."""
     words = record.getMessage()
-    if record.name == "asyncio":  # the lines below the first show what was raised
+    if record.name == "asyncio":  # its other lines repeat the exception
         words = words.partition("\n")[0]
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in words)
 
 
 def _where(error: BaseException | None) -> str:
-    """The lines of code through which an error came, and its kind; causes first."""
+    """Return the traceback and type of an error and its causes, causes first."""
     parts = []
     for one in reversed(list(_chain(error))):
         parts.append("".join(traceback.format_tb(one.__traceback__)))
@@ -601,7 +598,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _said(error: BaseException) -> str:
-    """What an error says, where it cannot repeat what somebody sent."""
+    """Return the message of an error if it cannot contain client data."""
     if isinstance(error, OperationalError):
         return f": {str(error.orig).partition(chr(10))[0]}"
     if isinstance(error, OSError) and error.strerror:
@@ -610,11 +607,11 @@ def _said(error: BaseException) -> str:
 
 
 class RepeatFilter(logging.Filter):
-    """Lets each kind of line that clients can cause through once a minute.
+    """Limits each kind of log line that clients can cause to one per minute.
 
-    The next one of its kind says how many were left out. A kind is a message, or the
-    status and route of a request; faults of ours (500, or with an exception) are
-    written each time.
+    The next line of the kind reports how many were dropped. A kind is a message, or
+    status and route of a request. Server errors (status 500 or an exception) are always
+    logged.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -640,7 +637,7 @@ class RepeatFilter(logging.Filter):
 
 
 def _kind(record: logging.LogRecord) -> str:
-    """What a line is counted with; empty for one that is written each time."""
+    """Return the key to count a line by; empty for lines that are always logged."""
     status: int | None = getattr(record, "status", None)
     if record.exc_info or status == _FAULT:
         return ""
@@ -651,10 +648,10 @@ def _kind(record: logging.LogRecord) -> str:
 
 @contextlib.contextmanager
 def ending_with_parent() -> Iterator[None]:
-    """Stop this process in good order when its parent is gone.
+    """Stop this worker process gracefully when its parent process ends.
 
-    A parent that was killed cannot tell its workers to stop, and they would keep the
-    port. One process alone has no such parent, and nothing happens.
+    A killed parent cannot stop its workers, and they would keep the port open. Without
+    a parent process this does nothing.
     """
     parent = multiprocessing.parent_process()
     if parent is None:
@@ -669,5 +666,5 @@ def ending_with_parent() -> Iterator[None]:
 
 
 def _stop(loop: asyncio.AbstractEventLoop, sentinel: int) -> None:
-    loop.remove_reader(sentinel)  # it stays readable
+    loop.remove_reader(sentinel)  # the sentinel stays readable
     os.kill(os.getpid(), signal.SIGTERM)

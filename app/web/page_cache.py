@@ -1,4 +1,4 @@
-"""Cached pages, compression."""
+"""Page cache and compression of responses."""
 
 import dataclasses
 import datetime as dt
@@ -19,21 +19,21 @@ from fastapi import Request
 from app.database.change_tracking import DataVersion
 from app.web.visitor import Visitor
 
-_SMALL = 400  # below this a compressed response saves no packet
-_LONG = 32_000  # above this compressing takes milliseconds, so it is done in a thread
+_SMALL = 400  # bytes; below this, compression saves no packet
+_LONG = 32_000  # bytes; above this, compression takes milliseconds and runs in a thread
 QUALITY = 5
-"""How thoroughly brotli compresses a page: 2 ms for 100 kB."""
+"""Brotli quality for pages: 2 ms for 100 kB."""
 BEST_QUALITY = 11
-"""For files, and for long pages that strangers share: 100 ms, an eighth fewer bytes."""
+"""Brotli quality for files and long shared pages: 100 ms, an eighth smaller."""
 LONG_PAGE = 75_000
-"""Bytes from which an eighth of a page is worth that time."""
-# One at a time: however many are asked for, the rest of the server goes on.
+"""Bytes from which a shared page is compressed with the best quality."""
+# One at a time, so that compression does not slow down other requests.
 _THREAD = anyio.CapacityLimiter(1)
 _LEVEL = 5  # of gzip
 
 
 class CompressedBody:
-    """A body that may be sent often; compressed when a client first asks for it."""
+    """A response body that is compressed on demand, with the result cached."""
 
     __slots__ = ("_forms", "_quality", "body", "tag")
 
@@ -44,7 +44,7 @@ class CompressedBody:
         self._forms: dict[bytes, bytes] = {}
 
     async def form(self, accepted: bytes) -> tuple[bytes, bytes]:
-        """The body for an Accept-Encoding header, and the name of its encoding."""
+        """Return the body in an accepted encoding, and the name of the encoding."""
         encoding = _choose_encoding(accepted)
         if len(self.body) < _SMALL or not encoding:
             return self.body, b""
@@ -67,23 +67,23 @@ def _compress(body: bytes, encoding: bytes, quality: int) -> bytes:
     return gzip.compress(body, _LEVEL, mtime=0)
 
 
-_KNOWN = 4000  # learners whose count of changes is kept in mind
+_KNOWN = 4000  # learners whose change counter is cached
 _BYTES = 64 * 1024 * 1024
-_ENTRY = 1000  # bytes of what holds a page, about
-_LARGEST_SHARE = 16  # one page takes no more of the room than this part
+_ENTRY = 1000  # approximate overhead of an entry in bytes
+_LARGEST_SHARE = 16  # a page may use at most this fraction of the cache
 _STRANGER = -1
 USUAL_CACHING = b"private, no-cache"
-"""The Cache-Control of a page that says nothing else."""
+"""The default Cache-Control of a page."""
 
 Sharing = Literal["all", "strangers", "nobody"]
 Target = tuple[str, bytes, str]
-"""What a page was made for: path, query, and the prefix of the addresses in it."""
+"""The path, the query and the URL prefix that a page was rendered for."""
 Key = tuple[str, bytes, str, str, str, str]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CachePolicy:
-    """What a route says of its answer: how long it holds, and whether for all."""
+    """How a response may be cached: until when, and shared with whom."""
 
     until: float
     sharing: Sharing
@@ -91,7 +91,7 @@ class CachePolicy:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CachedPage:
-    """An answer that is kept, with everything that it depends on."""
+    """A cached response, with everything its validity depends on."""
 
     packed: CompressedBody
     kind: bytes
@@ -103,10 +103,11 @@ class CachedPage:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class CacheStamp:
-    """What an answer made now may rest on, read before it is made.
+    """The state that a response depends on, read before it is rendered.
 
-    `changes` counts the learner's writes: −1 before the first, None where writes
-    cannot be seen or the session was revoked, and only shared answers can be given.
+    `changes` counts the learner's writes. It is −1 before the first, and None if the
+    session was revoked or if writes cannot be detected; then only shared pages are
+    served from the cache.
     """
 
     version: str
@@ -121,12 +122,12 @@ def allow_caching(
     shared: bool = False,
     strangers: bool = False,
 ) -> None:
-    """Let the answer of this route be sent again to the same learner.
+    """Let the response of this route be cached for the same learner.
 
-    It is thrown away when the course changes, when the learner writes anything, and
-    at `until`. `shared`: it is the same for everybody, for it shows no name, no theme
-    and no page frame. `strangers`: all who have written nothing yet may share it, for
-    it holds no token of a form.
+    It expires when the course changes, when the learner writes anything, and at
+    `until`. `shared`: the same for everybody, because it shows no name, no theme and no
+    page frame. `strangers`: shared by all visitors without a learner row, because it
+    contains no form token.
     """
     end = until.timestamp() if until else math.inf
     request.state.wish = CachePolicy(
@@ -135,9 +136,9 @@ def allow_caching(
 
 
 class PageCache:
-    """The kept pages of one process, the least used thrown out first.
+    """The page cache of one process, which evicts the least recently used pages.
 
-    They take at most `most` bytes: body, compressed forms, address and key together.
+    It takes at most `most` bytes, including compressed bodies, URLs and keys.
     """
 
     def __init__(self, pulse: DataVersion | None, most: int = _BYTES) -> None:
@@ -150,19 +151,19 @@ class PageCache:
 
     @property
     def size(self) -> int:
-        """How many bytes the kept pages take."""
+        """The size of the cache in bytes."""
         return int(self._kept.currsize)
 
     def changes(self, visitor: Visitor) -> int | None:
-        """How often the visitor's learner has written, in whatever process.
+        """Return the change counter of the visitor's learner, across processes.
 
-        None where that cannot be told. A database that fails is left to the app: it
-        answers as for any fault, and what needs no database is served.
+        Returns None if it is unknown, also on database errors: the app handles those,
+        and pages without a database still work.
         """
         if self._pulse is None:
             return None
         if visitor.cookie:
-            return _STRANGER  # the key is of this moment: nobody has written with it
+            return _STRANGER  # this session key was just created, so nothing was written with it
         try:
             return self._count_changes(self._pulse, visitor.digest)
         except sqlite3.Error:
@@ -178,7 +179,7 @@ class PageCache:
         return self._changes[digest]
 
     def find(self, target: Target, visitor: Visitor, now: CacheStamp) -> CachedPage | None:
-        """The kept answer for this target, if it still holds."""
+        """Return the cached page, if it is still valid."""
         for key in _keys(target, visitor, now.changes):
             entry = self._kept.get(key)
             if entry is None:
@@ -189,19 +190,19 @@ class PageCache:
         return None
 
     def put(self, target: Target, visitor: Visitor, kept: CachedPage, sharing: Sharing) -> None:
-        """Keep an answer for this target."""
+        """Cache a page."""
         key = _key(target, visitor, kept.changes, sharing)
         size = _ENTRY + 2 * len(kept.packed.body) + sum(map(len, key))
         if size <= self._kept.maxsize // _LARGEST_SHARE:
             self._kept[key] = (kept, size)
 
     def forget(self, digests: Collection[str]) -> None:
-        """Throw away every page that was made for these sessions."""
+        """Delete all pages cached for these sessions."""
         for key in [key for key in self._kept if key[3] in digests]:
             self._kept.pop(key, None)
 
     def close(self) -> None:
-        """Forget everything and let the database go."""
+        """Clear the cache and close its database connection."""
         self._kept.clear()
         if self._pulse is not None:
             self._pulse.close()
@@ -226,7 +227,7 @@ def _key(target: Target, visitor: Visitor, changes: int | None, sharing: Sharing
 
 
 def _strange(target: Target, visitor: Visitor) -> Key:
-    # All who have no row yet see the same pages, but for the zone of their browser.
+    # Visitors without a row share pages, except for their browser's time zone.
     return (*target, "", visitor.look, visitor.zone)
 
 

@@ -1,10 +1,9 @@
-"""Trusted proxies, path prefix, cookie names.
+"""Trusted proxies, path prefix and cookie names.
 
-Browsers send a cookie to every port of a host, so two servers under one name would
-take each other's learners for strangers and overwrite their keys. Hosts below one
-domain can set cookies for each other, so over HTTPS the names begin with `__Host-`:
-browsers take such a cookie from the host itself and from nobody else. Rooms know one
-name each; here, in one place, it is changed on the way out and back.
+Browsers send a cookie to every port of a host, so two servers on one host would
+overwrite each other's cookies. Hosts in one domain can set cookies for each other, so
+over HTTPS the names begin with `__Host-`, which browsers accept only from the host
+itself. The app uses fixed names; the middleware renames them on the way in and out.
 """
 
 import ipaddress
@@ -23,22 +22,19 @@ _PREFIX = re.compile(r"(/[A-Za-z0-9._~-]+)+")
 
 
 def networks(words: str) -> tuple[Network, ...]:
-    """The addresses and networks of a setting, parted by commas.
-
-    Raises ValueError for what is neither.
-    """
+    """Parse a comma-separated list of addresses and networks. Raises ValueError."""
     names = [name.strip() for name in words.split(",") if name.strip()]
     return tuple(ipaddress.ip_network(name, strict=False) for name in names)
 
 
 def prefix_in(words: str) -> str:
-    """A path prefix without a slash at its end, empty for none or for nonsense."""
+    """Return a path prefix without trailing slash; empty if there is none or it is invalid."""
     words = words.strip().rstrip("/")
     return words if _PREFIX.fullmatch(words) else ""
 
 
 def network_of(host: str) -> str:
-    """The client that an address belongs to: IPv6 hosts have a /64, IPv4 hosts one."""
+    """Return the client that an address belongs to: an IPv4 address or an IPv6 /64."""
     if ":" not in host:
         return host
     try:
@@ -48,17 +44,17 @@ def network_of(host: str) -> str:
 
 
 class TrustedProxyMiddleware:
-    """Outermost layer: client, scheme and path prefix of a request as they are.
+    """Sets client, scheme and path prefix of a request from the headers of trusted proxies.
 
-    `trusted` are the proxies whose X-Forwarded-For and -Proto count. `root` is the path
-    prefix of the server; where it is None, X-Forwarded-Prefix of those proxies counts.
-    Inside, `root_path` is the prefix and `path` begins with it, whether the proxy had
-    taken it off or not.
+    X-Forwarded-For and -Proto count only from `trusted` proxies. `root` is the path
+    prefix of the server; if it is None, their X-Forwarded-Prefix is used. For the app,
+    `root_path` is the prefix and `path` begins with it, whether or not the proxy
+    removed it.
     """
 
     def __init__(self, app: ASGIApp, trusted: Sequence[Network], root: str | None) -> None:
         self._app = app
-        inner: Any = app  # uvicorn and Starlette spell the same protocol differently
+        inner: Any = app  # uvicorn and Starlette type the same protocol differently
         self._believing: Any = ProxyHeadersMiddleware(inner, [str(n) for n in trusted])
         self._trusted = trusted
         self._root = root
@@ -102,17 +98,17 @@ _HOST = b"__Host-"
 
 
 def sound(name: str) -> bool:
-    """Whether a name may stand in the place of ours."""
+    """Return whether a setting may be used as the cookie name."""
     return bool(_NAME.fullmatch(name)) and name not in _TAKEN
 
 
 class CookieRenamer:
-    """Gives the two cookies that carry a key the names that the server was given.
+    """Renames the two cookies that carry a key to the configured name.
 
-    A cookie with `__Host-` needs HTTPS and the path “/”, so a server below a path does
-    without. A cookie of the other form counts where that one is missing: it was given
-    before the server moved, and the next write replaces it. Of several cookies of one
-    name the first counts. All Cookie lines arrive as one.
+    A `__Host-` cookie needs HTTPS and the path “/”, so a server with a path prefix does
+    without. If the expected form is missing, a cookie of the other form is accepted: it
+    was set before the server moved, and the next write replaces it. Of several cookies
+    with one name the first counts. The app gets a single Cookie header.
     """
 
     def __init__(self, app: ASGIApp, name: str, *, https: bool) -> None:
@@ -143,7 +139,7 @@ class CookieRenamer:
         await self._app({**scope, "headers": incoming}, receive, send_renamed)
 
     def _rename_incoming(self, headers: Headers, *, of_host: bool) -> tuple[Headers, set[bytes]]:
-        """The headers as the rooms read them, and the names of obsolete cookies."""
+        """Return the headers with the app's cookie names, and the names of obsolete cookies."""
         line = b";".join(value for name, value in headers if name == b"cookie")
         if not line:
             return headers, set()
@@ -154,7 +150,7 @@ class CookieRenamer:
         ours: list[bytes] = []
         for inner, outer in self._outer.items():
             plain, host = cookies.pop(outer, b""), cookies.pop(_HOST + outer, b"")
-            cookies.pop(inner, None)  # of another server on this host
+            cookies.pop(inner, None)  # belongs to another server on this host
             cookie = (host or plain) if of_host else (plain or host)
             if cookie:
                 ours.append(inner + b"=" + cookie.partition(b"=")[2])
@@ -167,7 +163,7 @@ class CookieRenamer:
     def _rename_outgoing(
         self, name: bytes, value: bytes, prefix: bytes, obsolete: set[bytes]
     ) -> Headers:
-        """The header under its outer name; an obsolete cookie is expired beside it."""
+        """Return the header with the public cookie name. Also expires an obsolete cookie."""
         inner, sign, rest = value.partition(b"=")
         if name.lower() != b"set-cookie" or inner not in self._outer:
             return [(name, value)]

@@ -1,6 +1,6 @@
 """Rate limits per client.
 
-The limits themselves are the settings `rate_…` in `app/settings.py`.
+The limits are the settings `rate_…` in `app/settings.py`.
 """
 
 import dataclasses
@@ -21,21 +21,20 @@ _RATE = re.compile(rf"([1-9]\d{{0,8}})/({'|'.join(_SECONDS)})")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RateLimit:
-    """So many in a second, minute, hour or day; windows are fixed."""
+    """The maximum number per second, minute, hour or day, in fixed windows."""
 
     most: int
     unit: str
 
     @property
     def seconds(self) -> int:
-        """The length of the window."""
         return _SECONDS[self.unit]
 
 
 def read_rates(words: str) -> tuple[RateLimit, ...]:
-    """The rates of a setting, e.g. "60/minute;1000/day"; none for "off".
+    """Parse a setting, e.g. "60/minute;1000/day"; returns () for "off".
 
-    Raises ValueError with a sentence for anything else.
+    Raises ValueError with a message for anything else.
     """
     if words.strip().lower() == "off":
         return ()
@@ -45,7 +44,7 @@ def read_rates(words: str) -> tuple[RateLimit, ...]:
     return tuple(RateLimit(int(match[1]), match[2]) for match in found if match)
 
 
-_CLIENTS = 20_000  # counted at a time; who comes beyond them takes the oldest place
+_CLIENTS = 20_000  # clients counted; a new one replaces the least recently used
 _EXPORTS = {"/settings/export", "/settings/cards.apkg", "/settings/cards.colpkg"}
 _SEARCHES = {"/search", "/flashcards/deck"}
 SLOW = {
@@ -54,7 +53,7 @@ SLOW = {
     "exports": "files",
     "imports": "files",
 }
-"""Kinds of work that take long, or wait for others; which slots they have."""
+"""Slow kinds of requests, and the slots they use."""
 _BY_START = (
     ("/calculators/compare", "comparisons"),
     ("/calculators/", "estimates"),
@@ -64,7 +63,7 @@ _BY_START = (
 
 
 class _Key(NamedTuple):
-    """What is counted: `who` is an address, or a browser for `…_browser`."""
+    """What is counted. `who` is an address, or a browser for limits named `…_browser`."""
 
     limit: str
     rate: RateLimit
@@ -72,11 +71,11 @@ class _Key(NamedTuple):
 
 
 class RateLimiter:
-    """Counts the work of each kind by client; `clock` must never go back.
+    """Counts requests by kind and client. `clock` must be monotonic.
 
-    A kind `imports` has its limit for one address; `imports_browser` is that for one
-    browser. Requests without a cookie are counted apart from those of browsers, so that
-    whoever throws it away stops no browser behind the same address.
+    The limit `imports` applies to one address, `imports_browser` to one browser.
+    Requests without a cookie have a separate count, so that a client that drops its
+    cookies does not block browsers behind the same address.
     """
 
     def __init__(
@@ -89,27 +88,27 @@ class RateLimiter:
         self._counts: LRUCache[_Key, tuple[int, int]] = LRUCache(_CLIENTS)
 
     def admit(self, kind: str, client: str, browser: str = "") -> None:
-        """Count one piece of work of a client; raises HTTPException 429.
+        """Count one request of a client. Raises HTTPException 429 if it exceeds a limit.
 
-        `browser` is counted by itself as well, where the kind has a limit for one. What
-        is refused counts for nobody: one browser does not use up what its address has.
+        `browser` is also counted separately if the kind has a browser limit. Refused
+        requests are not counted, so one browser cannot use up the limit of its address.
         """
         self.check(kind, client, browser)
         self.count(kind, client, browser)
 
     def check(self, kind: str, client: str, browser: str = "") -> None:
-        """Raise HTTPException 429 where one more would not be admitted."""
+        """Raise HTTPException 429 if one more request would exceed a limit."""
         for key in self._keys(kind, client, browser):
             if self._count(key) >= key.rate.most:
                 raise self._too_many(key)
 
     def count(self, kind: str, client: str, browser: str = "") -> None:
-        """Count one piece of work that was done, whether it was admitted or not."""
+        """Count one request, even if it exceeds the limit."""
         for key in self._keys(kind, client, browser):
             self._counts[key] = (self._window(key.rate), self._count(key) + 1)
 
     def seconds_to_wait(self, kind: str, client: str, browser: str = "") -> int:
-        """How long until one more would be admitted, 0 for now; counts nothing."""
+        """Return the seconds until one more would be allowed, 0 for now. Counts nothing."""
         keys = self._keys(kind, client, browser)
         full = [key.rate for key in keys if self._count(key) >= key.rate.most]
         return max(map(self._seconds_left, full), default=0)
@@ -123,7 +122,7 @@ class RateLimiter:
         ]
 
     def _count(self, key: _Key) -> int:
-        """What was counted in the present window."""
+        """Return the count in the current window."""
         window, count = self._counts.get(key, (0, 0))
         return count if window == self._window(key.rate) else 0
 
@@ -131,7 +130,7 @@ class RateLimiter:
         return int(self._clock() // rate.seconds)
 
     def _seconds_left(self, rate: RateLimit) -> int:
-        """Until the present window ends, 1 or more."""
+        """Return the seconds until the current window ends, at least 1."""
         end = (self._window(rate) + 1) * rate.seconds
         return max(1, round(end - self._clock()))
 
@@ -146,7 +145,7 @@ class RateLimiter:
 
 
 def rate_limit_kind(method: str, path: str, query: bytes) -> str:
-    """The kind of costly work that a request asks for; empty for none."""
+    """Return the rate limit kind of a request; empty if it is not limited."""
     if path in _SEARCHES or path.startswith("/search/"):
         return "searches" if query else ""
     if path == "/settings/cards":
@@ -157,5 +156,5 @@ def rate_limit_kind(method: str, path: str, query: bytes) -> str:
 
 
 def client_key(scope: Scope) -> str:
-    """The client of a request, as far as its address tells."""
+    """Return the client of a request, by its address."""
     return network_of(scope["client"][0]) if scope.get("client") else ""

@@ -1,4 +1,4 @@
-"""Jinja pages and htmx fragments; static files."""
+"""Renders Jinja pages and htmx fragments, and serves static files."""
 
 import functools
 import mimetypes
@@ -28,7 +28,7 @@ from app.web.formatting import (
 from app.web.page_cache import BEST_QUALITY, CompressedBody
 from app.widgets.svg import SIGNS, draw_meter, draw_meters, draw_shares, draw_steps
 
-# What every page needs is one file: fewer requests before the first paint.
+# Files that every page needs are bundled: fewer requests before the first paint.
 _BUNDLES = {
     "css/headroom.css": (
         "css/tokens.css",
@@ -54,7 +54,7 @@ _PACKED_ALREADY = {".woff2", ".png", ".webp", ".jpg"}
 
 
 class StaticAssets:
-    """Everything under one folder, in memory, with its address and its headers."""
+    """The static files of a folder, in memory, with URLs and headers."""
 
     def __init__(self, folder: Path) -> None:
         self._bodies = _read(folder)
@@ -63,16 +63,16 @@ class StaticAssets:
         }
 
     def address(self, name: str) -> str:
-        """The address of a file; it changes with the content.
+        """Return the URL of a file, which includes a hash of its content.
 
-        Raises KeyError when there is no such file, so a page cannot ask for it.
+        Raises KeyError for a missing file, so that a page cannot refer to one.
         """
         return f"/static/{name}?v={_version(self.files[name])}"
 
     async def answer(
         self, path: str, query: bytes, accepted: bytes, known: bytes
     ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        """Status, headers and body for a request below /static/."""
+        """Return status, headers and body for a request below /static/."""
         name = path.removeprefix("/static/")
         file = self.files.get(name)
         if file is None:
@@ -93,8 +93,8 @@ class StaticAssets:
         return 200, headers, body
 
     def _linked(self, name: str) -> bytes:
-        # Style sheets name fonts; the font's address must change with its content
-        # too, or an old one would be kept for a year.
+        # Style sheets refer to fonts. The font URL must include a hash as well, or
+        # browsers would use an old font for a year.
         body = self._bodies[name]
         if not name.endswith(".css"):
             return body
@@ -117,7 +117,7 @@ def _read(folder: Path) -> dict[str, bytes]:
         if file.is_file()
     }
     for name in [name for name in bodies if name.startswith("js/")]:
-        bodies[name] = _COMMENT.sub(b"", bodies[name])  # they are for the source
+        bodies[name] = _COMMENT.sub(b"", bodies[name])  # comments are only for the source
     for name, parts in _BUNDLES.items():
         bodies[name] = b"\n".join(bodies[part] for part in parts)
     return bodies
@@ -135,11 +135,11 @@ def _type(name: str) -> bytes:
 
 
 INTERFACE = "en"
-"""The language of all words that are ours."""
+"""The language of the user interface."""
 
 
 def create_template_env(folder: Path, static: StaticAssets) -> Environment:
-    """The template environment: escaping on, unknown names an error."""
+    """Return the Jinja environment: autoescape on, undefined names raise."""
     environment = Environment(
         loader=FileSystemLoader(folder),
         autoescape=True,
@@ -170,15 +170,15 @@ def create_template_env(folder: Path, static: StaticAssets) -> Environment:
 def render_page(
     request: Request, template: str, *, status: int = 200, **context: Any
 ) -> HTMLResponse:
-    """A whole page (or a fragment that has an address of its own).
+    """Render a whole page, or a fragment with its own URL.
 
-    A template gets only what its route passes; the frame of the page needs
-    `learner` (see `accounts.current_learner`) and reads the rest from `request`.
+    A template gets only what its route passes. The page frame needs `learner` (see
+    `accounts.current_learner`) and reads the rest from `request`.
     """
     answer = HTMLResponse(_render(request, template, context), status)
     if getattr(context.get("learner"), "home", 0) and not is_trustworthy(request):
-        # Clear-Site-Data is ignored there, so that Back would show the page, with the
-        # name of whoever has left the browser.
+        # Insecure origins ignore Clear-Site-Data, so after sign-out Back would show the
+        # page with the learner's name.
         answer.headers["cache-control"] = "no-store"
     return answer
 
@@ -186,41 +186,41 @@ def render_page(
 def render_fragment_or_redirect(
     request: Request, fragment: str, *, otherwise: str, **context: Any
 ) -> Response:
-    """The answer to a write: the fragment for htmx, a redirect for a plain form."""
+    """Respond to a write: a fragment for htmx, a redirect for a plain form."""
     if is_htmx_request(request):
         return HTMLResponse(_render(request, fragment, context))
     return RedirectResponse(otherwise, status_code=303)
 
 
 def is_htmx_request(request: Request) -> bool:
-    """Whether htmx asked; the only place that looks at its header."""
+    """Return whether htmx sent the request."""
     return request.headers.get("HX-Request") == "true"
 
 
 def _frame_note(request: Request) -> str:
-    """What the course says of itself at the foot of every page."""
+    """Return the course's note for the footer of every page."""
     notes: tuple[str, ...] = request.state.library.syllabus.notes
     return notes[0] if notes else ""
 
 
 def _offers_bench(request: Request) -> bool:
-    """Whether a page leads to the author's bench: to browsers that were let in."""
+    """Return whether to link the author pages: this browser has an author cookie."""
     return bool(request.state.visitor.author and request.app.state.settings.authoring)
 
 
 def _has_courses(request: Request) -> bool:
-    """Whether a page leads to other courses."""
+    """Return whether the server has other courses to link."""
     courses: CourseRegistry = request.app.state.courses
     return len(courses.libraries) > 1
 
 
 def _has_calculators(request: Request) -> bool:
-    """Whether the course offers the calculators and the hardware of the app."""
+    """Return whether the course offers calculators and hardware pages."""
     return bool(request.state.library.syllabus.calculators)
 
 
 def _theme_of(request: Request) -> str:
-    """The theme chosen in this browser, or empty for that of the system."""
+    """Return the theme chosen in this browser, or "" for the system's theme."""
     theme = request.cookies.get("theme", "")
     return theme if theme in {"light", "dark"} else ""
 
@@ -233,11 +233,11 @@ def _render(request: Request, template: str, context: dict[str, Any]) -> str:
 
 
 def language_marks(language: str) -> dict[str, Any]:
-    """What templates mark words with, empty where the course speaks our language.
+    """Return the language marks for templates; empty if the course is in the UI language.
 
-    `lang` is the attribute of an element of authored words, `english` that of ours in
-    one. `authored` puts words of the course among ours, `named` does so with what
-    follows a colon. Names inside of our sentences stay as they are.
+    `lang` is the attribute for an element with course text, `english` for UI text
+    inside one. `authored` wraps course text inside UI text; `named` wraps what follows
+    a colon. Names inside of UI sentences are not marked.
 
     >>> "<h1{lang}>".format(**language_marks("de")), "<h1{lang}>".format(**language_marks("en-GB"))
     ('<h1 lang="de">', '<h1>')

@@ -1,9 +1,10 @@
-"""Size, time, host and CSRF checks; body buffering.
+"""Checks of size, time, host and origin of requests; body buffering.
 
-Whoever sends slowly, or stops in the middle, must not hold a transaction, a place in
-the queue of writers or a connection of the pool meanwhile.
+The whole body is buffered first: a client that sends slowly or stops must not hold a
+transaction, a place in the write queue or a database connection in the meantime.
 
-PostgreSQL cannot keep NUL, file systems end a name at it, and no browser sends it.
+NUL characters are refused. PostgreSQL cannot store them, file names end at them, and no
+browser sends them.
 """
 
 import asyncio
@@ -28,12 +29,12 @@ _READS = {"GET", "HEAD", "OPTIONS"}
 
 
 def comes_from_here(method: str, headers: Mapping[bytes, bytes], public: str) -> bool:
-    """Whether a request may write, by Sec-Fetch-Site or else by Origin.
+    """Return whether a request may write (CSRF check), by Sec-Fetch-Site or else Origin.
 
-    `public` is the origin under which a proxy offers this server, where it is known.
+    `public` is the server's origin behind a proxy, empty if unknown.
 
-    Browsers send one of the two with every write and pages cannot change them.
-    Without both the request comes from a program, which has no cookie to abuse.
+    Browsers send one of the two headers with every write, and pages cannot change them.
+    A request with neither comes from a program, which has no cookie to abuse.
     """
     if method in _READS:
         return True
@@ -46,12 +47,12 @@ def comes_from_here(method: str, headers: Mapping[bytes, bytes], public: str) ->
     return urlsplit(origin.decode("latin-1")).netloc.encode() == headers.get(b"host")
 
 
-_ALIVE = {"/healthz", "/readyz", "/metrics"}  # asked by machines, under any name
+_ALIVE = {"/healthz", "/readyz", "/metrics"}  # requested by monitoring, under any host name
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """How long the parts of a request may be, in bytes; `body` is for a form."""
+    """Maximum lengths of the parts of a request in bytes. `body` is for forms."""
 
     head: int = 64 * 1024
     cookies: int = 8 * 1024
@@ -61,10 +62,10 @@ class RequestLimits:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RequestGuard:
-    """What every request is held against.
+    """Checks every request before the app sees it.
 
-    `hosts` are the names under which the server answers, none for any; `origin` is the
-    scheme and host of its public address, empty where that is not known.
+    `hosts` are the valid host names, empty for any. `origin` is scheme and host of the
+    public URL, empty if unknown.
     """
 
     bounds: RequestLimits
@@ -72,8 +73,8 @@ class RequestGuard:
     origin: str = ""
 
     def refusal(self, exchange: HttpExchange) -> Exception | None:
-        """Why a request is not looked at; None where it is."""
-        if len(exchange.hosts) > 1:  # proxies and programs take different ones
+        """Return why a request is refused; None if it is accepted."""
+        if len(exchange.hosts) > 1:  # a proxy and the app might each pick a different one
             return HTTPException(400, "The request has more than one Host header.")
         host = _name_of(exchange.headers.get(b"host", b"").decode("latin-1").lower())
         if self.hosts and exchange.path not in _ALIVE and host not in self.hosts:
@@ -99,50 +100,50 @@ class RequestGuard:
 
 
 def _name_of(host: str) -> str:
-    """A Host header without its port."""
+    """Return a Host header without its port."""
     name, _, port = host.rpartition(":")
     return name if name and port.isdigit() else host
 
 
 _HALF_LIFE = 5.0  # seconds
-_FORGOTTEN = 0.01  # seconds of use that make no difference
-_PATIENCE = 5.0  # seconds until a slow transfer gives way
+_FORGOTTEN = 0.01  # use that counts as none
+_PATIENCE = 5.0  # seconds until a slow transfer is displaced
 
 
 @dataclasses.dataclass(eq=False, slots=True)
 class _Waiter:
-    """A request that waits; `admitted` is done when it has a slot."""
+    """A waiting request. `admitted` is done once it has a slot."""
 
     client: str
     admitted: "asyncio.Future[None]"
 
 
 class FairSlots:
-    """`total` slots in all, at most `of_one_client` for each client.
+    """Semaphore with `total` slots, at most `of_one_client` for each client.
 
-    A free slot goes to the client that holds the fewest, and of those to the one that
-    has held slots for the shortest time lately. So a client with a hundred connections
-    waits for itself, and for others who ask less.
+    A free slot goes to the client with the fewest slots. Among equals, it goes to the
+    one with the least recent use. So a client with a hundred connections waits for
+    itself, and for clients that request less.
     """
 
     def __init__(self, total: int, of_one_client: int) -> None:
         self._total = total
         self._of_one_client = of_one_client
         self._held: collections.Counter[str] = collections.Counter()
-        # Seconds for which each client has held slots; halved every few seconds.
+        # Seconds for which each client has used slots; halved every few seconds.
         self._used: dict[str, float] = {}
         self._halved_at = 0.0
         self._waiting: list[_Waiter] = []
 
     def may_hold_more(self, client: str) -> bool:
-        """Whether only the slots of others keep a client from having one more."""
+        """Return whether a client is below its own limit of slots."""
         return self._held[client] < self._of_one_client
 
     @contextlib.asynccontextmanager
     async def occupy(self, client: str, *, seconds: float | None = None) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it inside of the block.
+        """Wait for a slot and hold it during the block.
 
-        Raises TimeoutError when none was free for `seconds`.
+        Raises TimeoutError if none was free within `seconds`.
         """
         loop = asyncio.get_running_loop()
         waiter = _Waiter(client, loop.create_future())
@@ -154,7 +155,7 @@ class FairSlots:
         except BaseException:
             if waiter in self._waiting:
                 self._waiting.remove(waiter)
-            else:  # admitted at the moment at which it gave up
+            else:  # admitted just when it gave up
                 self._release(client)
             raise
         begun = loop.time()
@@ -192,7 +193,7 @@ class FairSlots:
 
 
 class Transfer:
-    """A body that is being sent or received; `is_displaced` when it gave way."""
+    """A body in transfer. `is_displaced` is set if it was ended for another client."""
 
     def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
@@ -201,7 +202,7 @@ class Transfer:
         self.is_displaced = False
 
     def expire_at(self, moment: float) -> None:
-        """End the transfer with TimeoutError at a moment of the event loop's clock."""
+        """Set when the transfer ends with TimeoutError, on the event loop's clock."""
         if not self.is_displaced and not self._timeout.expired():
             self._timeout.reschedule(moment)
 
@@ -212,11 +213,11 @@ class Transfer:
 
 
 class TransferSlots:
-    """Fair slots for files on their way: where clients wait, the slowest gives way.
+    """Fair slots for file transfers: while clients wait, the slowest transfer is ended.
 
-    A transfer that has lasted for some seconds is ended for a client that has waited
-    as long, unless that client waits for slots of its own. So clients that send or
-    read as slowly as they may keep no slot from those who are quicker.
+    A transfer that has lasted some seconds is ended for a client that has waited as
+    long, unless that client is at its own limit. So clients that send or read as slowly
+    as allowed cannot keep slots from faster ones.
     """
 
     def __init__(self, total: int, of_one_client: int) -> None:
@@ -225,9 +226,9 @@ class TransferSlots:
 
     @contextlib.asynccontextmanager
     async def occupy(self, client: str, *, seconds: float) -> AsyncIterator[None]:
-        """Wait for a slot, and hold it inside of the block.
+        """Wait for a slot and hold it during the block.
 
-        Raises TimeoutError when none was free for `seconds`.
+        Raises TimeoutError if none was free within `seconds`.
         """
         async with contextlib.AsyncExitStack() as stack:
             helper = asyncio.ensure_future(self._displace_others(client))
@@ -240,9 +241,9 @@ class TransferSlots:
 
     @contextlib.asynccontextmanager
     async def transfer(self, *, has_slot: bool = True) -> AsyncIterator[Transfer]:
-        """A transfer that lasts as long as the block; it gives way if it has a slot.
+        """Register a transfer during the block. It can be displaced if it has a slot.
 
-        Raises TimeoutError where it expired or was displaced.
+        Raises TimeoutError if it expired or was displaced.
         """
         async with asyncio.timeout(None) as timeout:
             transfer = Transfer(timeout)
@@ -270,20 +271,21 @@ class TransferSlots:
             min(rates, key=rates.__getitem__).displace()
 
 
-_IN_MEMORY = 64 * 1024  # larger bodies wait on disk
-_LARGE = 256 * 1024  # any form may have as much; larger bodies, which are files, queue
+_IN_MEMORY = 64 * 1024  # bytes; larger bodies are buffered on disk
+_LARGE = 256 * 1024  # bytes; any form may be this large, larger bodies are files and need a slot
 _PIECE = 256 * 1024
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BodyTimeouts:
-    """How long a body may take, and how many large ones may come at a time.
+    """How long a body may take, and how many large ones are received at once.
 
-    `seconds` is for any body; each `bytes_a_second` that have come earn one more, so
-    that a large file may come over a line of one megabit and who stops sending is soon
-    noticed. `files` bodies of more than a quarter of a megabyte are taken in at a time,
-    `of_one_client` of them from one address; others wait as long as the largest takes.
-    Where all are taken, the slowest that comes gives way to who waits.
+    A body gets `seconds`, plus one second for each `bytes_a_second` received. So a
+    large file can arrive over a line of one megabit, and a client that stops sending is
+    soon noticed. At most `files` bodies over a quarter of a megabyte are received at
+    once, `of_one_client` of them from one client. Others wait as long as the largest
+    may take. When all slots are taken, the slowest transfer is ended for a waiting
+    client.
     """
 
     seconds: float = 20.0
@@ -292,12 +294,12 @@ class BodyTimeouts:
     of_one_client: int = 2
 
     def seconds_for(self, size: int) -> float:
-        """The longest that a body of so many bytes may take."""
+        """Return the maximum seconds for a body of `size` bytes."""
         return self.seconds + size / self.bytes_a_second
 
 
 class BodyBuffer:
-    """Takes bodies in; one of it serves a process."""
+    """Buffers request bodies; one instance per process."""
 
     def __init__(self, patience: BodyTimeouts) -> None:
         self._patience = patience
@@ -307,10 +309,10 @@ class BodyBuffer:
     async def whole(
         self, receive: Receive, headers: Mapping[bytes, bytes], room: int, client: str
     ) -> AsyncIterator[Receive]:
-        """A `receive` that has everything already, to be used inside of the block.
+        """Yield a `receive` that replays the complete body, for use inside the block.
 
-        `room` is how many bytes may come. Raises HTTPException 408, 413 or 503, and
-        ClientDisconnect where the client went away in the middle.
+        `room` is the maximum size in bytes. Raises HTTPException 408, 413 or 503, and
+        ClientDisconnect if the client disconnects while sending.
         """
         if not _has_body(headers):
             yield receive
@@ -342,7 +344,7 @@ class BodyBuffer:
             yield
 
     async def _pour(self, receive: Receive, kept: IO[bytes], room: int, *, is_large: bool) -> None:
-        """Write a body down; raises HTTPException 408 where it takes too long."""
+        """Write the body to `kept`. Raises HTTPException 408 if it takes too long."""
         seconds_for = self._patience.seconds_for
         try:
             async with self._slots.transfer(has_slot=is_large) as transfer:
@@ -371,7 +373,7 @@ def _too_slow(*, is_displaced: bool) -> HTTPException:
 
 
 async def read_form(receive: Receive) -> tuple[bytes, Receive]:
-    """The body of a form, and a `receive` that gives it once more."""
+    """Return the body of a form, and a `receive` that replays it."""
     body = b""
     while True:
         message = await receive()
@@ -386,7 +388,7 @@ def _replayed(kept: IO[bytes], receive: Receive) -> Receive:
     async def again() -> Message:
         nonlocal over
         if over:
-            return await receive()  # whether the client is still there
+            return await receive()  # reports whether the client is still connected
         piece = kept.read(_PIECE)
         over = len(piece) < _PIECE
         return {"type": "http.request", "body": piece, "more_body": not over}
@@ -400,14 +402,14 @@ def _has_body(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def _announced(headers: Mapping[bytes, bytes]) -> int | None:
-    """The length that a request announces; 0 for none, None for nonsense."""
+    """Return the announced length; 0 if none, None if invalid."""
     length = headers.get(b"content-length", b"0")
     sound = length.isdigit() and len(length) < 16
     return int(length) if sound else None
 
 
 def too_large(room: int) -> HTTPException:
-    """The refusal of a body of more than `room` bytes."""
+    """Return the error for a body of more than `room` bytes."""
     most = f"{room // 10**6} MB" if room >= 10**6 else f"{room // 1000} kB"
     words = f"At most {most} can be sent at once. Go back and send less."
     return HTTPException(413, words, {"connection": "close"})
@@ -422,16 +424,16 @@ _MESSAGE = (
 
 
 def refuse_null(path: str, query: bytes) -> None:
-    """Raise where an address names NUL: 404 in its path, 422 in its query."""
+    """Raise HTTPException if a URL contains NUL: 404 in the path, 422 in the query."""
     if "\0" in path:
         raise fastapi_HTTPException(404)
     _look_into(query)
 
 
 def without_null(receive: Receive, kind: bytes) -> Receive:
-    """`receive`, refusing forms of this content type that hold NUL.
+    """Wrap `receive` to refuse URL-encoded forms that contain NUL.
 
-    Files come in other forms and may hold anything.
+    Files come in other content types and may contain anything.
     """
     if not kind.lower().startswith(FORM):
         return receive

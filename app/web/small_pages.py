@@ -1,4 +1,4 @@
-"""Course chooser, service worker."""
+"""Course chooser and service worker."""
 
 import hashlib
 import json
@@ -17,12 +17,12 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/courses")
 def choose(request: Request) -> Response:
-    """Every course by its title; the links in the frame of a page lead here."""
+    """List all courses by title."""
     courses: CourseRegistry = request.app.state.courses
     if not courses.named:
         raise NotFoundError("There is no page at this address.")
     if request.state.course:
-        return RedirectResponse("../../courses", 303)  # out of the course
+        return RedirectResponse("../../courses", 303)  # leave the URL prefix of the course
     named = [
         (name, library, language_marks(library.syllabus.language)["lang"])
         for name, live in courses.libraries.items()
@@ -32,7 +32,7 @@ def choose(request: Request) -> Response:
 
 
 worker_router = APIRouter(include_in_schema=False)
-# What a kept page and the cards need; the rest is kept as it is asked for.
+# Files that cached pages and flashcards need. The worker caches others on request.
 _FILES = (
     "css/headroom.css",
     "css/flashcards.css",
@@ -47,8 +47,8 @@ _FILES = (
 )
 
 
-# Of the time when the course was alone: it would keep pages of every course, and take
-# those that are never kept for others.
+# Replaces a service worker from when the server had a single course. The old one would
+# cache pages of every course, including those it must not.
 _FAREWELL = """"use strict";
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(
@@ -58,9 +58,9 @@ self.addEventListener("activate", (event) => event.waitUntil(
 
 @worker_router.get("/sw.js")
 def worker(request: Request) -> Response:
-    """The worker of this course and these files: another one renews itself.
+    """Serve the service worker. It updates itself when the course or a static file changes.
 
-    Beside the courses of a server there is none, and the one that was there goes.
+    Above the courses of a server with several, serve a worker that removes itself.
     """
     allow_caching(request, shared=True)
     courses: CourseRegistry = request.app.state.courses
@@ -79,7 +79,7 @@ def worker(request: Request) -> Response:
 
 @worker_router.get("/unreachable")
 def unreachable(request: Request) -> HTMLResponse:
-    """Said by the worker for a page that it has not kept; it names nobody."""
+    """Serve the page that the service worker shows offline. It contains no personal data."""
     return render_page(request, "shared/unreachable.html")
 
 

@@ -1,4 +1,4 @@
-"""Signed cookie, browser preferences."""
+"""Visitors: signed session cookies and browser preferences."""
 
 import dataclasses
 import hashlib
@@ -10,53 +10,53 @@ from cachetools import LRUCache
 from itsdangerous import BadSignature, Signer
 
 COOKIE = "headroom"
-"""The cookie of a learner's key, unless a server is given another name for it."""
+"""Cookie of the learner's session key, unless the server configures another name."""
 AUTHOR = f"{COOKIE}-author"
-"""The cookie of a browser that has been let onto the author's bench."""
+"""Cookie of a browser that may open the author pages."""
 CHOICES = frozenset({"theme", "zone", "keys", "score", "course"})
-"""Cookies of what a browser chose for itself; none of them carries a key."""
+"""Cookies of browser preferences; none of them contains a key."""
 
 YEAR = 365 * 24 * 3600
-"""Seconds for which a browser keeps what it chose."""
+"""Lifetime of preference cookies in seconds."""
 _KEY_AGE = 400 * 24 * 3600  # browsers keep no cookie longer; every write renews it
 
 
 def written(name: str, value: str, age: int) -> bytes:
-    """A Set-Cookie line for the whole site that no script can read."""
-    # On its way out it is put under the prefix of the server, and on TLS it stays.
+    """Return a Set-Cookie line for the whole site, HttpOnly."""
+    # The middleware adds the server's path prefix, and Secure over TLS.
     line = f"{name}={value}; Max-Age={age}; Path=/; HttpOnly; SameSite=Lax"
     return line.encode()
 
 
 def key_line(signed: str) -> bytes:
-    """The Set-Cookie line that gives a browser a signed key."""
+    """Return the Set-Cookie line for a signed key."""
     return written(COOKIE, signed, _KEY_AGE)
 
 
 def forget_line() -> bytes:
-    """The Set-Cookie line that takes the key out of a browser."""
+    """Return the Set-Cookie line that deletes the key."""
     return written(COOKIE, "", 0)
 
 
 FORGET_KEPT = {"clear-site-data": '"cache", "storage"'}
-"""The pages and grades that a browser holds for use without a network go as well."""
+"""Header that also deletes the pages and reviews a browser stored for offline use."""
 _THEMES = {"light", "dark"}
 _ZONE = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
-# What a value of ours may have at most: longer ones were never given by this server.
+# Maximum length of our cookies' values. This server never sets longer ones.
 _LONGEST = {COOKIE: 128, AUTHOR: 64, "theme": 8, "zone": 128}
 _OURS = re.compile(rf"(?:^|;)\s*({'|'.join(_LONGEST)})=([^;]*)".encode())
-_BYTES = 4 * 1024 * 1024  # of the browsers kept in mind, some 2,000
-_BESIDE = 1500  # bytes of the objects around what a browser sends
+_BYTES = 4 * 1024 * 1024  # memory for known browsers, some 2,000
+_BESIDE = 1500  # bytes of Python objects around the cookie values
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Visitor:
-    """A browser: the key of its session, and what it chose for itself.
+    """A browser: its session key and its preferences.
 
-    `digest` is what the database knows of the key. `cookie` is the Set-Cookie line
-    that gives a new browser its key, empty for one that came with a valid cookie;
-    `renewal` is the same line for a known one. `author` says that it carries a cookie
-    of the author's bench, not that the bench will accept it.
+    `digest` is the hash of the key that the database stores. `cookie` is the Set-Cookie
+    line with the key of a new browser, empty if the browser sent a valid cookie.
+    `renewal` is the same line for a known browser. `author` means that it sent an
+    author cookie, not that the cookie is valid.
     """
 
     key: str
@@ -69,17 +69,17 @@ class Visitor:
 
     @property
     def known_digest(self) -> str:
-        """The digest of a key that the browser brought; empty for one made just now."""
+        """The digest of a key that the browser sent; empty for a newly created key."""
         return "" if self.cookie else self.digest
 
     @property
     def look(self) -> str:
-        """What pages show of the browser itself: two looks are two pages."""
+        """The part of a page cache key for what pages show of the browser itself."""
         return f"{self.theme}+author" if self.author else self.theme
 
 
 class _CookieValues(NamedTuple):
-    """The cookies of ours that a browser sends; the author's says only that it is."""
+    """The values of our cookies in a request. `author` only tells if that cookie exists."""
 
     signed: str = ""
     theme: str = ""
@@ -88,16 +88,16 @@ class _CookieValues(NamedTuple):
 
 
 class SessionCookies:
-    """Recognizes visitors by their cookies and gives new ones a key."""
+    """Recognizes visitors by their cookies and creates keys for new ones."""
 
     def __init__(self, signer: Signer) -> None:
         self._signer = signer
-        # Checking a signature costs more than a lookup, and browsers send the same
-        # cookies with every request. What is not valid is not kept.
+        # Verifying a signature costs more than a lookup, and browsers send the same
+        # cookies with every request. Invalid cookies are not cached.
         self._known: LRUCache[_CookieValues, Visitor] = LRUCache(_BYTES, getsizeof=_size)
 
     def recognize(self, cookies: bytes) -> Visitor:
-        """The visitor of a Cookie header; forged or missing ones get a new key."""
+        """Return the visitor of a Cookie header. Invalid or missing cookies get a new key."""
         given = _given(cookies)
         visitor = self._known.get(given)
         if visitor is None:
@@ -107,7 +107,7 @@ class SessionCookies:
         return visitor if visitor.key else self.newcomer(visitor)
 
     def newcomer(self, visitor: Visitor) -> Visitor:
-        """The same browser with a new key, as one that was never here."""
+        """Return the visitor with a new session key."""
         key = create_session_key()
         line = self.line(key)
         return dataclasses.replace(
@@ -115,11 +115,11 @@ class SessionCookies:
         )
 
     def line(self, key: str) -> bytes:
-        """The Set-Cookie line that gives a browser the session of `key`."""
+        """Return the Set-Cookie line that signs a browser in with `key`."""
         return key_line(self._signer.sign(key).decode())
 
     def digest(self, word: str) -> str:
-        """A short word as it may be kept: worthless without the secret."""
+        """Hash a short code for storage. Useless without the secret key."""
         return hashlib.sha256(self._signer.get_signature(word)).hexdigest()
 
     def _read(self, given: _CookieValues) -> Visitor:
@@ -139,12 +139,12 @@ class SessionCookies:
 
 
 def create_session_key() -> str:
-    """A key of a session that nobody can guess."""
+    """Return a random session key."""
     return secrets.token_urlsafe(24)
 
 
 def hash_session_key(key: str) -> str:
-    """A key as the database keeps it: who reads it there cannot come in with it."""
+    """Return the hash of a key for the database, which cannot be used to sign in."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
@@ -163,12 +163,12 @@ def _given(cookies: bytes) -> _CookieValues:
 
 
 def _size(visitor: Visitor) -> int:
-    """Bytes that a known browser takes; its cookies stand beside it as the key."""
+    """Return the bytes that a known browser takes, including its cookies as the cache key."""
     words = len(visitor.renewal) + len(visitor.key) + len(visitor.digest)
     return _BESIDE + 2 * words + 2 * (_LONGEST["theme"] + _LONGEST["zone"])
 
 
-# The first that is named wins: most browsers name those that they descend from.
+# The first match wins: most browsers also name those that they descend from.
 _BROWSERS = (
     ("Edg", "Edge"),
     ("OPR/", "Opera"),
@@ -194,7 +194,7 @@ UNKNOWN = "Unknown browser"
 
 
 def describe_user_agent(user_agent: str) -> str:
-    """“Firefox on Linux”: nothing of the header itself, which anybody may write."""
+    """Return a description, e.g. “Firefox on Linux”, with no text of the header itself."""
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), UNKNOWN)
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
     return f"{browser} on {system}" if system else browser
