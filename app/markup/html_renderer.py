@@ -41,7 +41,7 @@ from app.markup.problems import (
 from app.widgets.bar_charts import LETTERS
 
 HOOK_LABEL = '<p class="small quiet">Memory hook</p>'
-"""What stands below a memory hook: words of ours, in our language."""
+"""The label below a memory hook. It is the app's text, so it stays in the app's language."""
 KINDS = ("IMPORTANT", "TIP", "WARNING", "NOTE", "CAUTION")
 _LETTER = f"[{''.join(LETTERS)}]"
 _LETTERS = re.compile(f"{_LETTER}(?: {_LETTER})+")

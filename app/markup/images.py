@@ -30,7 +30,7 @@ def kind_of(content: bytes) -> str:
 
 
 ENOUGH = 1 << 20
-"""So many bytes hold the size, also behind a long color profile."""
+"""The size is within this many bytes, even after a long color profile."""
 
 # JPEG frames that contain a size, and markers without data.
 _FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})

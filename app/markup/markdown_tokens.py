@@ -55,7 +55,7 @@ def _reader() -> MarkdownIt:
 
 
 MISBEGUN = re.compile(r"^<(?:\s*!\s*-{1,2}|!-|-{2})\s*q\s*:")
-"""A paragraph that was to be the comment of a question."""
+"""A paragraph that looks like a malformed question comment."""
 
 
 def _count(state: StateBlock, first: int, last: int, silent: bool) -> bool:

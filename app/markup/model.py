@@ -101,7 +101,7 @@ class ComputedParameters:
 
 
 REVERSE = "~r"
-"""The end of the id of a card that asks the other way round."""
+"""Suffix of the id of a card's reverse side."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Literal
 from app.markup.ids import LONGEST_ID
 
 LOG = logging.getLogger("headroom.content.failures")
-"""What failed in a way that no rule foresees, with the way to where it did."""
+"""Logger for unexpected errors of the parser, with their tracebacks."""
 _LONGEST = 1_000
 
 

@@ -120,7 +120,7 @@ JPY KES KRW MAD MXN MYR NGN NOK NZD PEN PHP PKR PLN RON RSD SAR SEK SGD THB TRY 
 VND ZAR
 """
 CURRENCIES = ("USD", *_CURRENCIES.split())
-"""Currencies by their codes."""
+"""Currency codes."""
 _SIGNS = {"€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR"}
 
 UNITS: dict[str, tuple[str, float]] = {
@@ -142,7 +142,7 @@ UNITS: dict[str, tuple[str, float]] = {
     **{code: (code, 1.0) for code in CURRENCIES},
     **{sign: (code, 1.0) for sign, code in _SIGNS.items()},
 }
-"""Every unit that a question may ask for, and that an answer may be typed in."""
+"""Every unit that a question may ask for and an answer may be typed in."""
 
 _POWERS = {"m2": "m²", "cm2": "cm²", "km2": "km²", "m3": "m³", "cm3": "cm³"}
 _POWERS |= {"m/s2": "m/s²"}
@@ -162,7 +162,7 @@ TYPED = {
     "mg/dl": "mg/dL",
     "g/l": "g/L",
 }
-"""How units are typed on a keyboard, and how they are written."""
+"""Keyboard spellings of units, and their canonical spelling."""
 
 _COUNTED = frozenset({"token", "sequence", "GPU", "node", "layer", "parameter"})
 _ALIASES = {

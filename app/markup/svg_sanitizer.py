@@ -15,7 +15,7 @@ from app.markup.model import ImageBlock, RegionBox, SvgFigure, SvgProblem
 
 MOST_BYTES = 20_000
 LEAST = 24
-"""Units of a region either way, for a finger."""
+"""Minimum width and height of a clickable region in SVG units, for touch screens."""
 _DEEPEST = 12
 _ELEMENTS = frozenset({"svg", "g", "title", "desc", "rect", "path", "circle"}) | {
     "text",

@@ -32,7 +32,7 @@ LOOKS: dict[Component, SegmentStyle] = {
     "other": SegmentStyle("soft", "on-soft", "", "k-x"),
 }
 BARE = SegmentStyle("fill", "none", "", "k-s")
-"""A part without a color of its own, and without words upon it."""
+"""A segment without a color of its own, and without text on it."""
 # The colors of memory components are used for memory only; other sums are gray.
 PLAIN = (
     SegmentStyle("n1", "on-n1", "", "k-n1"),
@@ -42,7 +42,7 @@ PLAIN = (
     BARE,
 )
 LETTERS = {look.letter: look for look in LOOKS.values() if look.letter}
-"""The parts of memory by the letter that stands for them in a text."""
+"""Styles of the memory components by their letter."""
 
 
 def looks_of(bar: StackedBar) -> tuple[SegmentStyle, ...]:

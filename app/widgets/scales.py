@@ -178,7 +178,7 @@ def scale_below(axis: Axis, top: float) -> tuple[str, ...]:
 
 
 SHARES = Axis(0.0, 1.0, (0.0, 0.5, 1.0), "%", 0.01)
-"""From none to all."""
+"""Axis of shares from 0% to 100%."""
 
 
 def in_percent(share: float) -> str:
