@@ -41,7 +41,7 @@ def ask_gpu(
     default: str = "h100-sxm5-80",
     count_field: str = "",
     offered: tuple[tuple[str, str], ...] = (),
-    help: str = "An accelerator of the catalog, for example H100.",  # noqa: A002 - same name as in `input_field`
+    help: str = "An accelerator of the catalog, for example H100.",  # noqa: A002 - as in `input_field`
     topic: str = "cluster-components",
 ) -> Any:
     """Declare an accelerator input.
