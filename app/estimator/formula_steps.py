@@ -1,6 +1,6 @@
 """Formula lines that several reports share, with numbers substituted.
 
-Every line can be typed into a pocket calculator. A rounded number in it stands for the
+Every line can be typed into a pocket calculator. A rounded number in it represents the
 value before rounding.
 """
 

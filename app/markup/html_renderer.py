@@ -369,7 +369,7 @@ class _HtmlRenderer(RendererHTML):
             return ""
         number = scope.cited.index(key) + 1
         name = f'href="#src-{escapeHtml(key)}" aria-label="Source {number}"'
-        return f'<a class="cite" {name}>&#8288;[{number}]</a>'  # joined to its words
+        return f'<a class="cite" {name}>&#8288;[{number}]</a>'  # No space before it: the mark belongs to the word.
 
     def link_open(self, tokens: Sequence[Token], index: int, *rest: Any) -> str:
         scope: RenderContext = rest[-1]["scope"]

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable
 
 _CONSONANTS = "bcdfghjklmnpqrstvwxz"  # No vowels, so that a key never spells a word.
-MOST_SAMPLES = 12  # of the words of a text
+MOST_SAMPLES = 12  # Maximum word pairs in a sketch of a text.
 _LONGEST_WORD = 80  # The comparison takes time quadratic in this length.
 LARGEST_SAMPLE = 0xFFFFFF
 _LOW_BITS = LARGEST_SAMPLE.__and__
